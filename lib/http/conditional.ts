@@ -4,15 +4,13 @@ import { hashText } from '../core/values/ids.js'
 import { shorten } from '../core/values/words.js'
 import type { Representation } from '../representations/representation.js'
 
-/** A strong tag: of the revision if one is stored, else of the content. `also` is shown but not in the revision. */
+/** A strong tag: of the revision if one is stored, else of the content. */
 export function makeEtag (
   { revision }: { readonly revision: number },
   document: object,
-  { name }: Representation,
-  also?: string
+  { name }: Representation
 ): string {
-  const state = revision > 0 ? revision : hashText(JSON.stringify(document)).slice(0, 22)
-  return `"${state}-${name}${also === undefined ? '' : `-${hashText(also).slice(0, 11)}`}"`
+  return `"${revision > 0 ? revision : hashText(JSON.stringify(document)).slice(0, 22)}-${name}"`
 }
 
 /** In the order of RFC 9110, 13.2.2. Without `updatedAt`, dates are no conditions. */

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { preconditionFailed, Problem, type ProblemCode } from '../core/problems.js'
 import type { Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
+import { json } from '../representations/formats.js'
 import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
 import { explainTags, judgeRead, makeEtag, writeHttpDate } from './conditional.js'
 import { type Choice, type Chooser, explainMediaType } from './negotiate.js'
@@ -54,9 +55,10 @@ export function endStalled ({ raw, log }: FastifyReply): void {
 /** What a response shows that is not in the revision of the resource. */
 interface Shown {
   readonly isPersonal?: boolean
-  readonly also?: string | undefined
-  /** Whether it contains other items, so that only its content tells whether it has changed. */
-  readonly isExpanded?: boolean
+  /** Whether it has forms, whose keys differ in every response. */
+  readonly hasForms?: boolean
+  /** Whether it contains other items, or depends on the reader: only its content tells whether it has changed. */
+  readonly isByContent?: boolean
 }
 
 /** Answers with the resource, 304 or 412. */
@@ -64,15 +66,15 @@ export function sendOne (
   answering: Answering & { readonly request: FastifyRequest, readonly mount: { readonly isGuarded: boolean } },
   { revision, updatedAt }: Pick<Stored, 'revision' | 'updatedAt'>,
   view: OneView | PageView,
-  { isPersonal = answering.choice.representation.interactive === true, also, isExpanded = false }: Shown = {}
+  { isPersonal = answering.choice.representation.interactive === true, hasForms, isByContent = false }: Shown = {}
 ): FastifyReply | Promise<FastifyReply> {
   const { mount: { isGuarded }, request: { headers }, reply, choice: { representation } } = answering
-  const etag = makeEtag({ revision: isExpanded ? 0 : revision }, view.document, representation, also)
-  const verdict = judgeRead(headers, { etag, updatedAt: isExpanded ? undefined : updatedAt })
+  const etag = makeEtag({ revision: isByContent ? 0 : revision }, view.document, representation)
+  const verdict = judgeRead(headers, { etag, updatedAt: isByContent ? undefined : updatedAt })
   if (verdict === 'failed') throw preconditionFailed(view.name, revision, explainTags(headers, revision))
-  if (isPersonal && (isGuarded || isExpanded)) return send(answering, view)
+  if (hasForms === true || (isPersonal && (isGuarded || isByContent))) return send(answering, view)
   reply.header('etag', etag)
-  if (!isExpanded) reply.header('last-modified', writeHttpDate(updatedAt))
+  if (!isByContent) reply.header('last-modified', writeHttpDate(updatedAt))
   if (verdict === 'go') return send(answering, view)
   return setCaching(reply.code(304).header('vary', 'Accept')).send()
 }
@@ -111,17 +113,21 @@ export function sendProblem (
   const isRead = request.method === 'GET' || request.method === 'HEAD'
   const suffix = isRead ? /\.([^./]+)\/?$/.exec(path)?.[1] : undefined
   const choice = chooser.chooseForProblem(readRequestedFormat(request.headers, search, suffix))
-  const write = choice.representation.problem as NonNullable<Representation['problem']>
-  return setRepresentation(reply, choice)
-    .code(problem.statusCode)
-    .headers(problem.headers)
-    .header('cache-control', 'no-store')
-    .send(write({
-      kind: 'problem',
-      document: problem.document(path.length > maxInstance ? undefined : path),
-      log: problem.log,
-      ...(choice.representation.interactive === true ? guide(problem) : { onward: [] })
-    }))
+  const document = problem.document(path.length > maxInstance ? undefined : path)
+  const { representation } = choice
+  const write = representation.problem as NonNullable<Representation['problem']>
+  let text: string
+  try {
+    const others = representation.interactive === true ? guide(problem) : { onward: [] }
+    text = write({ kind: 'problem', document, log: problem.log, ...others })
+    setRepresentation(reply, choice)
+  } catch (error) {
+    // Fastify would answer with the text of this error.
+    request.log.error({ err: error }, `The representation "${representation.name}" cannot show a problem`)
+    text = JSON.stringify(document)
+    setRepresentation(reply, { representation: json, mediaType: json.problemType as string })
+  }
+  return reply.code(problem.statusCode).headers(problem.headers).header('cache-control', 'no-store').send(text)
 }
 
 // Clients can cause timeouts and load: these are no faults, and their stacks are useless.

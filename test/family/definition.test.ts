@@ -66,6 +66,8 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     withOperation({ changes: ['colour'] }),
     /"lend" changes "colour", which is not a field/
   ],
+  ['a field that every object has', field('constructor'), /"constructor" is named like a member that every object has/],
+  ['a field that is a method of objects', field('toString'), /"toString" is named like a member/],
   ['a field that is a place', field('after'), /"after" is named like a query parameter/],
   ['a field that is a group', field('or2'), /"or2" is named like a query parameter/],
   [

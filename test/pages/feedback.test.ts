@@ -2,7 +2,7 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
-import { deals, memoryStorage, Problem, Type } from '../../lib/index.js'
+import { deals, defineFamily, memoryStorage, Problem, Type } from '../../lib/index.js'
 import { createDeal, home, readDeal, readLog } from '../deals/app.js'
 
 const family = deals.extend({ fields: Type.Object({ danger: Type.Optional(Type.String()) }) })
@@ -191,24 +191,60 @@ t.test('who may not do it is not asked whether to', async t => {
   t.equal((await app.inject(`${home}/${id}`)).statusCode, 200)
 })
 
-t.test('a page that shows another refusal is another page', async t => {
+t.test('every page has forms of its own, and no tag that would bring an old one back', async t => {
   const app = await pagesApp(t)
   const { id } = await createDeal(app)
   const read = async () => await app.inject({ url: `${home}/${id}`, headers: html })
-  t.equal((await read()).headers.etag, '"1-html"')
-  const headers = { 'idempotency-key': 'k' }
-  await app.inject({ method: 'POST', url: `${home}/${id}/unholds`, headers })
-  t.equal((await read()).headers.etag, '"1-html"', 'what changed nothing is not shown')
-  await app.inject({ method: 'PUT', url: `${home}/${id}/complete` })
-  const before = (await read()).headers.etag
-  const hold = { method: 'POST', url: `${home}/${id}/holds`, payload: { reason: 'r' } } as const
-  t.equal((await app.inject({ ...hold, headers: { 'idempotency-key': 'l' } })).statusCode, 409)
-  const { headers: { etag }, body } = await read()
-  t.match(body, 'Refused: hold the deal.')
-  t.not(etag, before)
-  t.match(etag, /^"2-html-[\w-]{11}"$/)
-  const again = await app.inject({ url: `${home}/${id}`, headers: { ...html, 'if-none-match': String(etag) } })
-  t.equal(again.statusCode, 304)
-  const put = { method: 'PUT', url: `${home}/${id}/edit`, headers: { 'if-match': String(etag) } } as const
-  t.equal((await app.inject({ ...put, payload: { name: 'Silk' } })).statusCode, 200, 'it says the revision as any tag')
+  const keysOf = (body: string) => [...body.matchAll(/name="_key" value="(.*?)"/g)].map(([, key]) => key)
+  const [first, second] = [await read(), await read()]
+  t.match(first.headers, { etag: undefined, 'last-modified': undefined, 'cache-control': 'private, no-store' })
+  const keys = [...keysOf(first.body), ...keysOf(second.body)]
+  t.ok(keys.length > 8)
+  t.equal(new Set(keys).size, keys.length)
+  const again = await app.inject({ url: `${home}/${id}`, headers: { ...html, 'if-none-match': '"1-html"' } })
+  t.equal(again.statusCode, 200)
+  const put = { method: 'PUT', url: `${home}/${id}/edit`, headers: { 'if-match': '"1-html"' } } as const
+  t.equal((await app.inject({ ...put, payload: { name: 'Silk' } })).statusCode, 200, 'such a tag says the revision')
+})
+
+t.test('what was refused for another item is done once that allows it, without a change of its own', async t => {
+  const boxes = defineFamily({
+    name: 'boxes',
+    singular: 'box',
+    fields: Type.Object({
+      id: Type.Integer(), open: Type.Boolean({ default: false }), size: Type.Integer({ default: 0 })
+    }),
+    create: ['open'],
+    edit: ['open'],
+    operations: {
+      move: {
+        name: 'move',
+        verb: 'move',
+        participle: 'moved',
+        noun: 'moves',
+        action: 'MoveBox',
+        params: Type.Object({ to: Type.Integer() }),
+        with: { to: { family: 'boxes', id: ({ to }) => to } },
+        allowed: (_box, _params, context) =>
+          context === undefined || (context.items['to'] as { open: boolean }).open || 'That one is closed',
+        apply: box => ({ ...box, size: box.size + 1 })
+      }
+    }
+  })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(boxes, { storage: memoryStorage() })
+  for (const open of [true, false]) await app.inject({ method: 'POST', url: '/boxes', payload: { open } })
+  const form = /action="\/boxes\/1\/moves".*?name="_key" value="(.*?)"/s
+  const shown = form.exec((await app.inject({ url: '/boxes/1', headers: html })).body)?.[1] as string
+  const refused = await post(app, '/boxes/1/moves', { _key: shown, to: '2' })
+  t.equal(refused.statusCode, 409)
+  const next = form.exec(refused.body)?.[1] as string
+  t.not(next, shown, 'the page that says so has another key')
+  await app.inject({ method: 'PUT', url: '/boxes/2/edit', payload: { open: true } })
+  const send = async (_key: string) => (await post(app, '/boxes/1/moves', { _key, to: '2' })).statusCode
+  t.equal(await send(shown), 409, 'the same form is the same command')
+  t.equal(await send(next), 303)
+  t.equal(await send(next), 303, 'twice')
+  t.match((await app.inject('/boxes/1')).json(), { size: 1 }, 'done once')
 })

@@ -45,6 +45,7 @@ t.test('what is no place in this order', async t => {
     '', 'x', '====', encode(1), encode(null), encode([]), encode({}), encode(head), encode([head, true]),
     encode(good.slice(0, -1)), encode([...good, 1]), put(1, 1), put(1, 'true'),
     put(0, head.replace('people', 'persons')), put(0, head.replace('-score', 'score')),
+    put(2, 2 ** 53), put(2, 1e300), put(8, -1e19),
     put(2, '30'), put(2, 1.5), put(2, null), put(3, '1'), put(4, 1), put(4, '\u0000'), put(5, 0), put(6, '2026-02-30'),
     put(7, '2026-01-01'), put(7, 'today'), put(8, null), put(8, [7]), put(3, []), encode([head, true, ['7']]),
     encode([head, true, [7, 8]]), encode([head, true, [7], 1]), `${encode(good)}=`, ` ${encode(good)}`,

@@ -1,5 +1,7 @@
+import Fastify from 'fastify'
 import t from 'tap'
 import { buildApp } from '../../examples/own-representation.js'
+import { customers, json, type Representation } from '../../lib/index.js'
 import { people, storageOf } from '../customers-app.js'
 
 t.test('a representation of the host\'s own', async t => {
@@ -33,4 +35,25 @@ t.test('a representation of the host\'s own', async t => {
     { _embedded: { customers: [{ id: 2 }] } },
     'a bare list too'
   )
+})
+
+t.test('one that cannot show a problem', async t => {
+  const broken: Representation = {
+    ...json,
+    name: 'broken',
+    extension: 'broken',
+    mediaTypes: ['text/broken'],
+    problemType: 'text/broken',
+    problem: () => { throw new Error('secret') }
+  }
+  const lines: string[] = []
+  const app = Fastify({ logger: { stream: { write: (line: string) => { lines.push(line) } } } })
+  t.teardown(() => app.close())
+  app.register(customers, { storage: await storageOf(people(1)), representations: [broken] })
+  const answer = await app.inject('/customers/9')
+  t.equal(answer.statusCode, 404)
+  t.equal(answer.headers['content-type'], 'application/problem+json; charset=utf-8')
+  t.match(answer.json(), { status: 404, title: /./ })
+  t.notMatch(answer.body, 'secret')
+  t.match(lines.join(''), /The representation \\"broken\\" cannot show a problem/)
 })

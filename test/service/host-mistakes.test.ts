@@ -98,7 +98,8 @@ for (const { name, make } of storages) {
     const { item: { id } } = await notesWith({}).service({ storage }).create({ text: 'a', more: { list: [1] } })
     for (const [what, { then, ...rules }] of Object.entries(mistakes)) {
       const notes = notesWith(rules).service({ storage })
-      await t.rejects(notes.run('mark', id, { by: { names: ['ann'] } }, { command: 'c-1' }), then as { code: string }, what)
+      const marking = notes.run('mark', id, { by: { names: ['ann'] } }, { command: 'c-1' })
+      await t.rejects(marking, then as { code: string }, what)
       t.match(await notes.get(id), { revision: 1, size: 1, text: 'a', more: { list: [1] } }, 'nothing is done')
       t.strictSame((await notes.log(id)).items.length, 1, 'nor recorded')
     }

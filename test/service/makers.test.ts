@@ -66,7 +66,12 @@ t.test('what they give back must be usable', async t => {
     [{ clock: (() => '2030-01-01') as never }, /^fastify-dealbook, deals: the option "clock" did not return/],
     [{ clock: () => new Date('never') }, /the option "clock" did not return a valid Date/],
     [{ makeCommandId: () => 'a/b' }, /the option "makeCommandId" returned "a\/b"; a command id has 1 to 100 of/],
-    [{ makeCommandId: (() => 7) as never }, /the option "makeCommandId" returned 7/]
+    [{ makeCommandId: (() => 7) as never }, /the option "makeCommandId" returned 7/],
+    [{ makeId: () => 'a/b' }, /the option "makeId" returned 'a\/b'; an id has 1 to 100 of/],
+    [{ makeId: () => '' }, /the option "makeId" returned ''/],
+    [{ makeId: () => 'x'.repeat(101) }, /the option "makeId" returned/],
+    [{ makeId: () => 7 }, /the option "makeId" returned 7/],
+    [{ makeId: (async () => 'a') as never }, /the option "makeId" returned Promise/]
   ]
   for (const [options, message] of table) {
     const error = await refusal(openBook(storage, options).create({ name: 'a', price: 1 }))

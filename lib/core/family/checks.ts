@@ -61,6 +61,7 @@ function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFl
     yield !memberName.test(name) && `the field "${name}" ${memberRule}`
     yield optional && declaresNull(property) &&
       `the field "${name}" may be absent and may be null; leave out Type.Optional or Type.Null()`
+    yield name in Object.prototype && `the field "${name}" is named like a member that every object has`
     yield isReserved(name) && `the field "${name}" is named like a query parameter`
     yield (name === 'links' || name === 'action' || isServiceField(name)) &&
       `the field "${name}" belongs to the service`

@@ -96,7 +96,7 @@ function fits (field: Field | undefined, value: unknown): boolean {
 // What a storage can compare with (enumerations are not checked: they may have had other values before), and the least
 // of it. Databases read an index along a bound, but not always along "is not null".
 const kinds: Readonly<Record<Kind, { test (value: unknown): boolean, least: Scalar }>> = {
-  integer: { test: Number.isInteger, least: Number.MIN_SAFE_INTEGER },
+  integer: { test: Number.isSafeInteger, least: Number.MIN_SAFE_INTEGER },
   number: { test: Number.isFinite, least: -Number.MAX_VALUE },
   boolean: { test: value => typeof value === 'boolean', least: false },
   string: { test: value => typeof value === 'string' && findTextFlaw(value) === undefined, least: '' },

@@ -1,4 +1,4 @@
-import { types } from 'node:util'
+import { inspect, types } from 'node:util'
 import { errorCodes } from '../errors.js'
 import { type Family, listShapes } from '../family/family.js'
 import { Problem } from '../problems.js'
@@ -128,7 +128,12 @@ export function readMakers (family: Family, { clock, makeId = family.makeId, mak
       if (types.isDate(moment) && !Number.isNaN(moment.getTime())) return moment
       throw refuse('"clock" did not return a valid Date')
     },
-    makeId,
+    makeId: makeId && (() => {
+      const id: unknown = makeId()
+      if (family.readId(String(id)) === id) return id as Id
+      const rule = family.idKind === 'integer' ? 'is a safe integer' : textIdRule
+      throw refuse(`"makeId" returned ${inspect(id)}; an id ${rule}`)
+    }),
     makeCommandId () {
       if (makeCommandId === undefined) return uuidv7()
       const id: unknown = makeCommandId()

@@ -86,8 +86,8 @@ function makeOperationForm (exchange: Exchange, item: Stored, offer: Offer, refu
     danger,
     final,
     action,
-    // The same form at the same revision has the same key, so that sending it twice has one effect.
-    key: `${action} ${item.revision}`,
+    // Sending the form twice has one effect; the next page may send the same again.
+    key: mount.makers.makeCommandId(),
     // A form that is filled in must not undo the change of another person.
     revision: params.isPartial || mount.preconditions === 'required' ? item.revision : undefined,
     request: address && makeSampleRequest(mount, address, params, item)

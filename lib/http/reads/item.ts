@@ -86,8 +86,8 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
             : affordConfirmation(exchange, item, question)
         }
         if (question !== undefined || refused !== undefined) return send(exchange, view)
-        const also = page?.entries.find(({ outcome }) => outcome === 'refused')?.id
-        return sendOne(exchange, item, view, { also, isExpanded: expanded !== undefined })
+        const hasForms = interactive === true && family.writable
+        return sendOne(exchange, item, view, { hasForms, isByContent: expanded !== undefined })
       }
     }
   }

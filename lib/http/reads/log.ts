@@ -133,7 +133,7 @@ export function sendEntry (
     name: 'command',
     document: fields === undefined ? document : makePicker(fields)(document),
     affordances: async () => affordEntry(exchange, document.links.self as string, found.record, item)
-  })
+  }, { isByContent: exchange.mount.isGuarded })
 }
 
 /** `noun` names the part of the log that shows the command. A command that is not in the log has no id. */
