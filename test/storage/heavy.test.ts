@@ -162,6 +162,19 @@ for (const [name, storage] of Object.entries(storages)) {
   })
 }
 
+t.test('sqlite: many rows by their ids are read in a worker', async t => {
+  const storage = storages['sqlite'] as Storage
+  for (const [limit, running] of [[100, 0], [101, 1]] as const) {
+    const values = Array.from({ length: limit }, (_, index) => index + 1)
+    const where = [{ field: 'id', op: 'eq', values } as const]
+    const query: Query = { where, order: [{ field: 'id', descending: false }], offset: 0, limit, count: false }
+    const finding = storage.find(people.definition.name, query)
+    await new Promise(resolve => { setImmediate(resolve) })
+    t.equal(storage.metrics?.()['heavy_reads'], running)
+    t.equal((await finding).items.length, limit)
+  }
+})
+
 t.test('sqlite: a worker that is at work when the storage is closed does not hold it up', async t => {
   const storage = sqliteStorage({ file: join(folder, 'people.db') })
   const app = await serve(t, storage)

@@ -240,7 +240,10 @@ function checkNeighbours (mount: Mount): void {
   }
   for (const [field, { name }] of family.references) {
     const found = neighbours.find(name, mount)
-    if (found === undefined || found.storage === storage) continue
-    throw new errorCodes.FST_DEALBOOK_REFERENCE_STORAGE(family.name, field, name)
+    if (found === undefined) continue
+    if (found.storage !== storage) throw new errorCodes.FST_DEALBOOK_REFERENCE_STORAGE(family.name, field, name)
+    if (!mount.isGuarded || found.isGuarded) continue
+    process.emitWarning(`fastify-dealbook: ${family.name} has authorize, but ${name}, which its field "${field}" ` +
+      `refers to, has none: all clients may read and change ${name}`, { code: 'DEALBOOK_UNGUARDED' })
   }
 }

@@ -5,10 +5,7 @@ import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import { toProblem } from '../reply.js'
-import { type Listing, partSize } from './page.js'
-
-// Characters of all items that are put into a page; one may be in it many times.
-const maxLength = 10_000_000
+import { choosePartSize, firstPartSize, type Listing, maxLength } from './page.js'
 
 /** Ids stay where the caller may not see the items, or their family is not mounted. Pages take one query per field. */
 export async function makeExpand (
@@ -32,6 +29,7 @@ export async function makeExpand (
   const expanded = opened.filter(each => each !== undefined)
   return async items => {
     const referred = await Promise.all(expanded.map(each => findReferred(each, items)))
+    // An item may be in the page many times.
     let length = 0
     return items.map(item => {
       const shown: Stored & Record<string, unknown> = { ...item }
@@ -55,14 +53,15 @@ async function findReferred (
   const ids = [...new Set(items.map(item => item[field] as Id | null | undefined))]
     .filter(id => id !== undefined && id !== null)
   const pick = makePicker(family.members)
-  const most = family.hasLongItems ? partSize : Infinity
   const referred = new Map<Id, { document: Members, length: number }>()
   let all = 0
-  for (let at = 0; at < ids.length; at += most) {
-    const values = ids.slice(at, at + most)
+  let size = family.hasLongItems ? firstPartSize : ids.length
+  while (ids.length > 0) {
+    const values = ids.splice(0, size)
     const where = [{ field: 'id', op: 'eq', values } as const]
     const order = [{ field: 'id', descending: false }]
     const found = await reader.find({ where, order, offset: 0, limit: values.length, count: false })
+    const before = all
     for (const item of found.items) {
       const document = pick(item)
       const { length } = JSON.stringify(document)
@@ -70,6 +69,7 @@ async function findReferred (
       all += length
     }
     if (all > maxLength) throw refuseLong(field)
+    size = choosePartSize(size, { length: all - before, count: values.length })
   }
   return referred
 }

@@ -36,17 +36,24 @@ function refuseEmpty ({ mount: { emptyList }, isBare, name }: Listing): void {
   if (isBare || emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
 }
 
-/** The maximum of items to read at once where each may be long. */
-export const partSize = 50
-
-// Their length is unknown before the first are read.
-const firstPartSize = 10
+// Of items that may be long, so many are read at once. Their length is unknown before the first are read.
+const partSize = 50
+export const firstPartSize = 10
 
 // In characters.
 const maxPartLength = 1_000_000
 
-// In characters: a slow client makes us keep them.
-const maxLength = 2_000_000
+/** In characters: a slow client makes us keep them. */
+export const maxLength = 2_000_000
+
+/**
+ * Estimated from the last part; but short items may be followed by long ones. With few sizes, a storage gets the same
+ * queries repeatedly.
+ */
+export function choosePartSize (size: number, { length, count }: { length: number, count: number }): number {
+  const fitting = [partSize, firstPartSize].find(size => size * length / count <= maxPartLength)
+  return Math.min(10 * size, fitting ?? 1)
+}
 
 /** Ends the page where it gets too long: the length of items is only known when they are read. */
 async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage> {
@@ -74,10 +81,7 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
         'maxpagesize, or leave out page and follow links.next'
       throw invalidQuery([{ parameter: 'maxpagesize', detail }])
     }
-    // Estimated from the last part; but short items may be followed by long ones. With few sizes, a storage gets the
-    // same queries repeatedly.
-    const fitting = [partSize, firstPartSize].find(size => size * partLength / count <= maxPartLength)
-    size = Math.min(10 * size, fitting ?? 1)
+    size = choosePartSize(size, { length: partLength, count })
     query = { ...query, offset: 0, count: false }
     start = { place: rest, backwards }
   }

@@ -16,6 +16,9 @@ interface ReadSettings {
   readonly anchors: Anchors
 }
 
+// Rows that are read at once by their ids.
+const maxIds = 100
+
 /** Runs only statements that visit few rows: a statement of SQLite holds the thread it runs in. */
 export class TableReader {
   #indexes: readonly Index[]
@@ -71,8 +74,9 @@ export class TableReader {
 
   /** Undefined where it may take long. */
   #readSmall (query: Query, members: readonly Column[]): PageText | undefined {
-    if (query.where.some(({ field, op }) => field === 'id' && op === 'eq')) {
-      return this.statements.readAll(query, members)
+    const ids = query.where.find(condition => condition.op === 'eq' && condition.field === 'id')
+    if (ids !== undefined && 'values' in ids) {
+      return ids.values.length > maxIds ? undefined : this.statements.readAll(query, members)
     }
     try {
       for (const path of listPaths(query, this.#indexes, this.settings.limits)) {
