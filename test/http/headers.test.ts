@@ -15,7 +15,7 @@ t.test('what is shown is for the one who asked, and for no cache that others sha
     [200, 'private, no-store', { url: `${home}.csv` }],
     [200, 'private, no-store', { url: `${home}?format=ndjson&maxpagesize=5` }],
     [200, 'private, no-cache', { url: `${home}/${id}` }],
-    [200, 'private, no-cache', { url: `${home}/${id}.html` }],
+    [200, 'private, no-store', { url: `${home}/${id}.html` }],
     [304, 'private, no-cache', { url: `${home}/${id}`, headers: { 'if-none-match': etag } }],
     [200, 'private, no-cache', { url: `${home}/${id}/operations` }],
     [200, 'private, no-store', { url: `${home}/${id}/commands` }],

@@ -165,7 +165,7 @@ t.test('304 and 412 per representation', async t => {
   t.teardown(() => app.close())
   const { id } = await createDeal(app)
   const url = `/rest/v1/deals/${id}`
-  for (const [format, type] of [['json', j], ['xml', x], ['html', h]] as const) {
+  for (const [format, type] of [['json', j], ['xml', x]] as const) {
     const first = await app.inject({ url, headers: { accept: type } })
     t.equal(first.headers.etag, `"1-${format}"`)
     for (const method of ['GET', 'HEAD'] as const) {

@@ -59,7 +59,7 @@ for (const text of ['\u0000', '\ud800', '\uffff']) {
     { apply: (note: Note) => ({ ...note, text }), then: { ...noItem, message: /\/text must not contain/ } }
 }
 const values =
-  [Infinity, -Infinity, NaN, 2 ** 60, 1n, () => 1, Symbol('a'), new Date(0), new Map(), undefined, '\ud800']
+  [Infinity, -Infinity, NaN, 2 ** 60, 1n, () => 1, Symbol('a'), new Date(0), new Map(), '\ud800']
 for (const value of values) {
   mistakes[`apply returns a nested ${String(value)}`] = {
     apply: (note: Note) => ({ ...note, more: { list: [value] } }),
@@ -111,6 +111,10 @@ for (const { name, make } of storages) {
     const created = notesWith({ initial: inPlace }).service({ storage }).create({ text: 'b', more: { list: [] } })
     await t.rejects(created, frozen)
     t.equal((await notesWith({}).service({ storage }).find()).items.length, 1)
+    const apply = (note: Note) => ({ ...note, more: { list: [undefined, { a: undefined, b: 1 }] } })
+    await notesWith({ apply }).service({ storage }).run('mark', id)
+    const { more } = await notesWith({}).service({ storage }).get(id)
+    t.strictSame(more, { list: [null, { b: 1 }] }, 'as JSON writes it')
   })
 }
 

@@ -46,8 +46,7 @@ export function findJsonFlaws (value: unknown, enough = Infinity): MemberFlaw[] 
       }
     } else if (typeof value === 'object' && value !== null) {
       if (path.length >= deepest) return add(explainDepth(deepest))
-      const isList = Array.isArray(value)
-      if (!isList && !isPlainObject(value)) return add(noJson)
+      if (!Array.isArray(value) && !isPlainObject(value)) return add(noJson)
       for (const name of Object.keys(value)) {
         if (flaws.length >= enough) return
         const flaw = findTextFlaw(name)
@@ -56,13 +55,11 @@ export function findJsonFlaws (value: unknown, enough = Infinity): MemberFlaw[] 
           continue
         }
         path.push(name)
-        const member = (value as Members)[name]
-        // JSON leaves out such a member of an object, and writes null in a list.
-        if (isList && member === undefined) add(noJson)
-        else walk(member)
+        walk((value as Members)[name])
         path.pop()
       }
     } else if (value !== null && typeof value !== 'boolean' && value !== undefined) {
+      // JSON leaves out undefined in an object, and writes null in a list.
       add(noJson)
     }
   }
