@@ -4,7 +4,7 @@ import { preconditionFailed, Problem, type ProblemCode } from '../core/problems.
 import type { Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import { json } from '../representations/formats.js'
-import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
+import type { OneView, PageView, ProblemView } from '../representations/representation.js'
 import { explainTags, judgeRead, makeEtag, writeHttpDate } from './conditional.js'
 import { type Choice, type Chooser, explainMediaType } from './negotiate.js'
 import { readPreference, readRequestedFormat, splitUrl } from './request.js'
@@ -114,16 +114,15 @@ export function sendProblem (
   const suffix = isRead ? /\.([^./]+)\/?$/.exec(path)?.[1] : undefined
   const choice = chooser.chooseForProblem(readRequestedFormat(request.headers, search, suffix))
   const document = problem.document(path.length > maxInstance ? undefined : path)
-  const { representation } = choice
-  const write = representation.problem as NonNullable<Representation['problem']>
+  const { name, interactive, problem: write } = choice.representation
   let text: string
   try {
-    const others = representation.interactive === true ? guide(problem) : { onward: [] }
-    text = write({ kind: 'problem', document, log: problem.log, ...others })
+    const others = interactive === true ? guide(problem) : { onward: [] }
+    text = (write as NonNullable<typeof write>)({ kind: 'problem', document, log: problem.log, ...others })
     setRepresentation(reply, choice)
   } catch (error) {
     // Fastify would answer with the text of this error.
-    request.log.error({ err: error }, `The representation "${representation.name}" cannot show a problem`)
+    request.log.error({ err: error }, `The representation "${name}" cannot show a problem`)
     text = JSON.stringify(document)
     setRepresentation(reply, { representation: json, mediaType: json.problemType as string })
   }

@@ -8,7 +8,7 @@ import { freeze } from '../values/json.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import { type Command, type CommandId, type CommandRecord, identifyCommand } from './command.js'
 import { decide, decideCreation, type Decision } from './decide.js'
-import { authorizeOthers, type LoadedOther, loadOthers, needsOthers, type OtherTarget } from './others.js'
+import { authorizeOthers, loadOthers, needsOthers, type OtherTarget } from './others.js'
 import { Reader } from './reader.js'
 import {
   isCounted, listChangedOthers, makeChanges, makeNewId, makeRecord, nameRecord, readTarget, restoreProblem
@@ -67,7 +67,8 @@ export async function execute (family: Family, caller: Caller, command: Command)
   }
   const keys = listKeys(execution)
   try {
-    const earlier = isNarrowed(execution) ? await findOrRefuse(execution) : undefined
+    const isNarrowed = grant.where !== undefined || others.some(other => other.grant.where !== undefined)
+    const earlier = isNarrowed ? await findOrRefuse(execution) : undefined
     if (earlier !== undefined) return earlier
     const turn = writers.enter(keys, caller.waiting, caller.signal)
     if (turn !== undefined) await turn
@@ -82,10 +83,6 @@ export async function execute (family: Family, caller: Caller, command: Command)
     else counters.countFailure(error)
     throw error
   }
-}
-
-function isNarrowed ({ grant, others }: Asked): boolean {
-  return grant.where !== undefined || others.some(({ grant: { where } }) => where !== undefined)
 }
 
 /** Before it waits: a caller must not hold up the writers of items that do not exist for it. */
@@ -205,15 +202,10 @@ function replay ({ family, caller, storage, grant }: Execution, record: CommandR
   }
 }
 
-interface Loaded extends Pick<Execution, 'command' | 'grant'> {
-  readonly current: Stored
-  readonly others: readonly LoadedOther[]
-}
-
 const noOthers: readonly never[] = []
 const noItems = Object.freeze({})
 
-async function load (execution: Asked, target: Id): Promise<Loaded> {
+async function load (execution: Asked, target: Id) {
   const { family, caller, command, grant, others, storage } = execution
   const current = await storage.get(family.name, target, caller.signal)
   if (current === undefined || !isGranted(grant, current)) throw notFound(family.singular, target)
@@ -251,13 +243,8 @@ function intendCommand ({ name }: Family, { action = 'read', target, params }: C
   return { family: name, action, id: target, params }
 }
 
-export interface Preview {
-  readonly others: readonly LoadedOther[]
-  readonly decision: Decision
-}
-
 /** The decision that a command would get now. It is authorized like the command itself; nothing is done. */
-export async function preview (family: Family, caller: Caller, command: Command): Promise<Preview> {
+export async function preview (family: Family, caller: Caller, command: Command) {
   freeze(command.params)
   const grant = await caller.authorize(intendCommand(family, command))
   const targets = await authorizeOthers({ family, caller }, command)

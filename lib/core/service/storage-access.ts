@@ -5,6 +5,7 @@ import {
   BusyError, type Change, ConflictError, ConstraintError, type ConstraintRule, DuplicateError, type FamilyShape,
   ReadOnlyError, type Storage
 } from '../storage/storage.js'
+import type { MemberFlaw } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
 import { Counters, WriteQueue } from './write-queue.js'
 
@@ -174,18 +175,13 @@ function refuseByDatabase (error: ConstraintError): Problem {
   return new Problem('constraint', detail, { cause: error, ...(first === undefined ? {} : { errors }) })
 }
 
-function listErrors ({ rule, fields }: ConstraintError, reason: string = reasons[rule].field): PointerFlaw[] {
+function listErrors ({ rule, fields }: ConstraintError, reason: string = reasons[rule].field): MemberFlaw[] {
   const pointers = fields.map(field => `/${field}`)
   return pointers.map(pointer => {
     const others = pointers.filter(other => other !== pointer)
     const together = others.length === 0 ? '' : `, together with ${others.join(', ')}`
     return { pointer, detail: `${reason}${together}` }
   })
-}
-
-interface PointerFlaw {
-  readonly pointer: string
-  readonly detail: string
 }
 
 const kept = new WeakMap<Storage, Set<string>>()

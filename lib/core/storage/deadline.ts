@@ -1,10 +1,8 @@
-/** Why a request ends: too late, too late after its commit began, or the client has disconnected. */
-export type DeadlineEnd = 'late' | 'unsure' | 'gone'
-
 export interface DeadlineSettings {
   /** In milliseconds. */
   readonly timeout: number
-  explain (why: DeadlineEnd): unknown
+  /** Too late, too late after the commit began, or the client has disconnected. */
+  explain (why: 'late' | 'unsure' | 'gone'): unknown
 }
 
 interface Presence {
@@ -126,7 +124,7 @@ export class RequestDeadline implements AbortSignal {
     return false
   }
 
-  #end (why: DeadlineEnd): void {
+  #end (why: 'late' | 'gone'): void {
     const reason = this.#deadlines.explain(why)
     this.#ended = { reason }
     this.#controller?.abort(reason)

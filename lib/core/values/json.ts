@@ -72,7 +72,6 @@ export function findJsonFlaws (value: unknown, enough = Infinity): MemberFlaw[] 
 
 const noJson = 'must be a value that JSON has'
 
-// A class of the host is one too, as far as it has members.
 function isPlainObject (value: object): boolean {
   const { prototype } = Object
   return Object.getPrototypeOf(value) === prototype || prototype.toString.call(value) === '[object Object]'

@@ -29,14 +29,11 @@ export async function readColumns (run: Run, table: string): Promise<Map<string,
   }))
 }
 
-interface PresentIndex {
-  /** False for what an interrupted build leaves. */
-  readonly isWhole: boolean
-  /** Columns (`left …` for the beginning of one) and expressions; empty for a partial index. */
-  readonly terms: readonly string[]
-}
-
-async function readIndexes (run: Run, table: string): Promise<Map<string, PresentIndex>> {
+/**
+ * `isWhole` is false for what an interrupted build leaves; `terms` are columns (`left …` for the beginning of one) and
+ * expressions, and empty for a partial index.
+ */
+async function readIndexes (run: Run, table: string) {
   const rows = await run(`SELECT c.relname, i.indisvalid, CASE WHEN i.indpred IS NULL THEN (
       SELECT json_agg(coalesce(attname, regexp_replace(pg_get_indexdef(i.indexrelid, n::int, true),
         '^"left"[(]"?(.*?)"?(::text)?, ${indexedLength}[)]$', E'left \\\\1')) ORDER BY n)
