@@ -32,7 +32,7 @@ export function explainNow (
 ): string | undefined {
   let reason: string | undefined = ''
   try {
-    reason = explainForbidden(operation, freeze(item))
+    reason = explainForbidden(operation, freeze({ ...item }))
   } catch (error) {
     if (error instanceof Problem) reason = error.message
     else report?.(error)
