@@ -68,6 +68,11 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   ],
   ['a field that every object has', field('constructor'), /"constructor" is named like a member that every object has/],
   ['a field that is a method of objects', field('toString'), /"toString" is named like a member/],
+  [
+    'a parameter that every object has',
+    withOperation({ params: Type.Object({ valueOf: Type.Optional(Type.String()) }) }),
+    /parameter "valueOf", which is named like a member/
+  ],
   ['a field that is a place', field('after'), /"after" is named like a query parameter/],
   ['a field that is a group', field('or2'), /"or2" is named like a query parameter/],
   [

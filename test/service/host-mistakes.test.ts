@@ -41,11 +41,19 @@ function notesWith ({ allowed = () => true, apply = (note: Note) => note, initia
   })
 }
 
+class Odd {
+  a = 1
+
+  toJSON (): string {
+    return 'c'
+  }
+}
+
 const changed = (note: Note) => ({ ...note, size: note.size + 1 })
 const noVerdict = { code: 'FST_DEALBOOK_INVALID_VERDICT' }
 const noItem = { code: 'FST_DEALBOOK_INVALID_ITEM' }
 const loop: { list: unknown[] } = { list: [] }
-loop.list.push(loop)
+loop.list.push(loop, loop)
 
 /** What is wrong, and the error that `mark` fails with, on every storage. */
 const mistakes: Record<string, Rules & { then: Record<string, unknown> }> = {}
@@ -111,10 +119,10 @@ for (const { name, make } of storages) {
     const created = notesWith({ initial: inPlace }).service({ storage }).create({ text: 'b', more: { list: [] } })
     await t.rejects(created, frozen)
     t.equal((await notesWith({}).service({ storage }).find()).items.length, 1)
-    const apply = (note: Note) => ({ ...note, more: { list: [undefined, { a: undefined, b: 1 }] } })
+    const apply = (note: Note) => ({ ...note, more: { list: [undefined, { a: undefined, b: 1 }, new Odd()] } })
     await notesWith({ apply }).service({ storage }).run('mark', id)
     const { more } = await notesWith({}).service({ storage }).get(id)
-    t.strictSame(more, { list: [null, { b: 1 }] }, 'as JSON writes it')
+    t.strictSame(more, { list: [null, { b: 1 }, 'c'] }, 'as JSON writes it')
   })
 }
 

@@ -119,6 +119,8 @@ function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
     for (const [part, text] of Object.entries({ verb, participle, noun })) {
       yield !word.test(text) && `${what} has the ${part} "${text}", which ${wordRule}`
     }
+    const inherited = Object.keys(params.properties).find(name => name in Object.prototype)
+    yield inherited && `${what} has a parameter "${inherited}", which is named like a member that every object has`
     yield Object.hasOwn(params.properties, 'id') && `${what} has a parameter "id", which is the item's`
     yield !actionWord.test(action) && `${what} has the action "${action}", which ${actionRule}`
     for (const text of new Set([verb, participle, noun, action])) {

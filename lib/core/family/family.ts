@@ -10,14 +10,8 @@ import type { Params } from './params.js'
 export interface CompiledOperation {
   readonly operation: Operation<Members>
   readonly params: Params
-  readonly others: readonly CompiledOther[]
-}
-
-export interface CompiledOther {
-  readonly name: string
-  /** Undefined where it is the family that has the operation. */
-  readonly family: Family | undefined
-  id (params: Members): Id | undefined
+  /** `family` is undefined where it is the one that has the operation. */
+  readonly others: readonly { name: string, family: Family | undefined, id: (params: Members) => Id | undefined }[]
 }
 
 export interface Lifecycle {

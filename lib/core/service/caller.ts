@@ -130,7 +130,7 @@ export function readMakers (family: Family, { clock, makeId = family.makeId, mak
     },
     makeId: makeId && (() => {
       const id: unknown = makeId()
-      if (family.readId(String(id)) === id) return id as Id
+      if (id !== undefined && family.readId(String(id)) === id) return id as Id
       const rule = family.idKind === 'integer' ? 'is a safe integer' : textIdRule
       throw refuse(`"makeId" returned ${inspect(id)}; an id ${rule}`)
     }),

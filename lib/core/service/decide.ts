@@ -27,8 +27,8 @@ export function decideCreation (family: Family, id: Id, params: Members, context
   const { defaults, initial } = family.lifecycle as Lifecycle
   const { now } = context
   const given = freeze({ id, ...defaults, ...params })
-  const made = readFields(family, 'create', initial === undefined ? given : initial(given, context))
-  refuseFlaw(family, 'create', [...findJsonFlaws(made, 1), ...family.validate(made)])
+  const made = readFields(family, 'create', initial === undefined ? given : initial(given, context), given)
+  refuseFlaw(family, 'create', family.validate(made))
   return { ...canonicalizeItem(family.ownFields, made), id, revision: 1, createdAt: now, updatedAt: now }
 }
 
@@ -119,7 +119,7 @@ function openItem (family: Family, stored: Stored): OpenItem {
 
 function compareItem (open: OpenItem, operation: string, made: unknown): ItemAfter {
   const { family, content } = open
-  const given = readFields(family, operation, made)
+  const given = readFields(family, operation, made, open.known)
   const after = canonicalizeItem(family.ownFields, given)
   const isChanged = !haveSameContent(family.ownFields, after, content)
   // Changes are checked later, once they are known to be allowed.
@@ -139,7 +139,7 @@ function completeItem ({ open, given, after }: ItemAfter, operation: string, now
 
 // Unchanged values need not fit: a field may have become stricter, or required, since they were stored.
 function checkChanges ({ family, content }: OpenItem, operation: string, given: Members): void {
-  refuseFlaw(family, operation, [...findJsonFlaws(given), ...family.validate(given)].filter(({ pointer }) => {
+  refuseFlaw(family, operation, family.validate(given).filter(({ pointer }) => {
     const name = unescapePointer(pointer.split('/')[1] ?? '')
     const kind = family.ownFields.find(field => field.name === name)?.kind ?? 'json'
     return !isDeepStrictEqual(toStored(kind, given[name]), toStored(kind, content[name]))
@@ -151,14 +151,20 @@ function refuseFlaw ({ name }: Family, operation: string, [flaw]: readonly Membe
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(name, operation, flaw.pointer, flaw.detail)
 }
 
-function readFields ({ name: family }: Family, operation: string, made: unknown): Members {
+/** What differs from `known` is checked and copied as JSON, so that every storage keeps the same. */
+function readFields (family: Family, operation: string, made: unknown, known: Members): Members {
   if (typeof made !== 'object' || made === null || made instanceof Promise) {
-    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, operation, 'it', 'must be an object, not a promise')
+    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, operation, 'it', 'must be an object, not a promise')
   }
   const given: Record<string, unknown> = {}
   for (const name of Object.keys(made)) {
     const value = (made as Members)[name]
-    if (value !== undefined && !serviceMembers.has(name)) given[name] = value
+    if (value === undefined || serviceMembers.has(name)) continue
+    given[name] = value
+    if (value === known[name]) continue
+    const flaws = findJsonFlaws({ [name]: value }, 1)
+    if (flaws.length > 0 && !isDeepStrictEqual(value, known[name])) refuseFlaw(family, operation, flaws)
+    if (typeof value === 'object' && flaws.length === 0) given[name] = JSON.parse(JSON.stringify(value))
   }
   return given
 }

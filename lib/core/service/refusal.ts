@@ -1,4 +1,3 @@
-import { inspect } from 'node:util'
 import { errorCodes } from '../errors.js'
 import type { Context, Operation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
@@ -14,12 +13,11 @@ export function explainForbidden (
 ): string | undefined {
   if (operation.allowed === undefined) return undefined
   const verdict: unknown = operation.allowed(item, params, context)
-  if (verdict === true) return undefined
-  if (verdict === false) return ''
+  if (typeof verdict === 'boolean') return verdict ? undefined : ''
   if (typeof verdict === 'string') return verdict
   // Its rejection is no second error.
   if (verdict instanceof Promise) verdict.catch(() => {})
-  const what = verdict instanceof Promise ? 'a promise' : inspect(verdict, { depth: 0 })
+  const what = verdict instanceof Promise ? 'a promise' : verdict === null ? 'null' : typeof verdict
   throw new errorCodes.FST_DEALBOOK_INVALID_VERDICT(operation.name, what)
 }
 

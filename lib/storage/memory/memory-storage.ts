@@ -162,7 +162,6 @@ function checkFields ({ name: family, fields: before }: FamilyShape, now: Family
 // Frozen, since items are returned as they are kept. structuredClone takes four times as long for a small item.
 function copy<T> (value: T): T {
   if (typeof value !== 'object' || value === null) return value
-  // As JSON writes it.
   if (Array.isArray(value)) return Object.freeze(value.map(member => copy(member ?? null))) as T
   const copied = { ...value } as Record<string, unknown>
   for (const name of Object.keys(copied)) {
