@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import Fastify from 'fastify'
@@ -298,6 +299,24 @@ t.test('attributes are judged by the grant of the operation that they stand for'
   t.equal((await as(app, 'bob')('PUT', `${home}/${id}`, wanted)).statusCode, 200)
   const log = (await as(app, 'bob')('GET', `${home}/${id}/commands`)).json().items
   t.equal(log.at(-1).principal, 'bob', 'in the name of who may do it')
+})
+
+t.test('the owner does not wait while a reader is asked whether it may change attributes', async t => {
+  const gate = new EventEmitter()
+  const app = await ownedApp(t, async (request, { action }) => {
+    if (action === 'read' || action === 'list' || userOf(request) === 'bob') return { principal: userOf(request) }
+    gate.emit('asked')
+    await once(gate, 'judged')
+    throw new Problem('forbidden', 'You may only read')
+  })
+  const { id } = (await as(app, 'bob')('POST', home, { name: 'a', price: 1, owner: 'bob' })).json()
+  const asked = once(gate, 'asked')
+  const refused = as(app, 'ann')('PATCH', `${home}/${id}`, { held: true, holdReason: 'mine now' })
+  await asked
+  t.equal((await as(app, 'bob')('PUT', `${home}/${id}/hold`, { reason: 'a' })).statusCode, 200)
+  gate.emit('judged')
+  t.equal((await refused).statusCode, 403)
+  t.match((await as(app, 'bob')('GET', `${home}/${id}`)).json(), { holdReason: 'a', revision: 2 })
 })
 
 t.test('replays belong to the principal that made them', async t => {

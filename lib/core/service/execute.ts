@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import type { Context } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { notFound, Problem } from '../problems.js'
@@ -35,6 +36,8 @@ interface Asked {
   readonly grant: Grant
   readonly others: readonly OtherTarget[]
   readonly storage: GuardedStorage
+  /** Of a command that depends on the item: what was authorized when the item was read first. */
+  permitted?: { readonly intent: Intent, readonly grant: Grant, readonly others: readonly OtherTarget[] }
 }
 
 interface Execution extends Asked {
@@ -67,8 +70,10 @@ export async function execute (family: Family, caller: Caller, command: Command)
   }
   const keys = listKeys(execution)
   try {
-    const isNarrowed = grant.where !== undefined || others.some(other => other.grant.where !== undefined)
-    const earlier = isNarrowed ? await findOrRefuse(execution) : undefined
+    // Without `authorize`, no promise is returned.
+    const isGuarded = granted instanceof Promise && (command.interpret !== undefined || grant.where !== undefined ||
+      others.some(other => other.grant.where !== undefined))
+    const earlier = isGuarded ? await findOrRefuse(execution) : undefined
     if (earlier !== undefined) return earlier
     const turn = writers.enter(keys, caller.waiting, caller.signal)
     if (turn !== undefined) await turn
@@ -85,16 +90,24 @@ export async function execute (family: Family, caller: Caller, command: Command)
   }
 }
 
-/** Before it waits: a caller must not hold up the writers of items that do not exist for it. */
+/** Before it waits: a caller must not hold up the writers of items that it may not see or change. */
 async function findOrRefuse (execution: Execution): Promise<Outcome | undefined> {
-  const { family, caller, command: { target }, grant, identity, others, storage } = execution
-  const earlier = identity && await findReplay(execution, identity)
-  if (earlier !== undefined) return replay(execution, earlier)
-  if (target === undefined) return undefined
-  const current = await storage.get(family.name, target, caller.signal)
-  if (current === undefined || !isGranted(grant, current)) throw notFound(family.singular, target)
-  await loadOthers(others, storage)
-  return undefined
+  const { command: { target }, identity } = execution
+  const findEarlier = async (): Promise<Outcome | undefined> => {
+    const earlier = identity && await findReplay(execution, identity)
+    return earlier && replay(execution, earlier)
+  }
+  const earlier = await findEarlier()
+  if (earlier !== undefined || target === undefined) return earlier
+  try {
+    await load(execution, target)
+    return undefined
+  } catch (error) {
+    // The same command may have been done meanwhile.
+    const meanwhile = await findEarlier()
+    if (meanwhile === undefined) throw error
+    return meanwhile
+  }
 }
 
 // Writers of one item wait for each other, as do creations whose ids are counted, or that have the same id.
@@ -218,9 +231,12 @@ async function load (execution: Asked, target: Id) {
   const meant: Command = { action, target, params: freeze(params), id, key }
   if (action === undefined) return { current, command: meant, grant, others: noOthers }
   // So far, only reading was authorized; changing may be granted under different conditions.
-  const granted = await caller.authorize(intendCommand(family, meant))
+  const intent = intendCommand(family, meant)
+  const before = isDeepStrictEqual(execution.permitted?.intent, intent) ? execution.permitted : undefined
+  const granted = before?.grant ?? await caller.authorize(intent)
   if (!isGranted(granted, current)) throw notFound(family.singular, target)
-  const needed = await authorizeOthers({ family, caller }, meant)
+  const needed = before?.others ?? await authorizeOthers({ family, caller }, meant)
+  execution.permitted = { intent, grant: granted, others: needed }
   return { current, command: meant, grant: granted, others: await loadOthers(needed, storage) }
 }
 
