@@ -36,9 +36,9 @@ t.test('what is shown is for the one who asked, and for no cache that others sha
 t.test('commands of two clients that have one id have two tags', async t => {
   const app = await dealsApp(memoryStorage(), { authorize: ({ headers }) => ({ principal: String(headers['user']) }) })
   t.teardown(() => app.close())
-  const { id } = await createDeal(app)
   const tags: unknown[] = []
   for (const user of ['ann', 'bob']) {
+    const { id } = await createDeal(app)
     const url = `${home}/${id}/commands/c1`
     const payload = { action: 'EditDeal', params: { name: user } }
     await app.inject({ method: 'PUT', url, headers: { user }, payload })
