@@ -364,6 +364,32 @@ t.test('conditions without a principal keep replays from others too', async t =>
   t.equal((await bob('PUT', `${home}/${made.json().id}/commands/c2`, hold)).statusCode, 404)
 })
 
+t.test('what has left the grant of its owner has no log and no replay for them', async t => {
+  const app = await ownedApp(t, request => {
+    const principal = userOf(request)
+    return principal === 'admin' ? { principal } : { principal, where: [{ field: 'held', op: 'eq', values: [false] }] }
+  })
+  const [ann, admin] = [as(app, 'ann'), as(app, 'admin')]
+  const key = { 'idempotency-key': 'k1' }
+  const body = { name: 'a', price: 1, owner: 'ann' }
+  const { id } = (await ann('POST', home, body, key)).json()
+  t.equal((await ann('POST', home, body, key)).headers['idempotent-replayed'], 'true')
+  await admin('PUT', `${home}/${id}/hold`, { reason: 'a secret reason' })
+  t.match((await ann('POST', home, body, key)).json(), { status: 422, type: /:id-reused$/ })
+  t.equal((await ann('GET', `${home}/${id}/commands`)).statusCode, 404)
+  await admin('PUT', `${home}/${id}/unhold`)
+  t.equal((await ann('POST', home, body, key)).headers['idempotent-replayed'], 'true', 'it is back')
+  const edit = { action: 'EditDeal', params: { name: 'b' } }
+  t.equal((await ann('PUT', `${home}/${id}/commands/c1`, edit)).statusCode, 201)
+  t.equal((await ann('GET', `${home}/${id}/commands`)).statusCode, 200)
+  t.equal((await ann('DELETE', `${home}/${id}`)).statusCode, 204)
+  t.equal((await ann('GET', `${home}/${id}/commands`)).statusCode, 404, 'the log of what is deleted')
+  t.equal((await ann('GET', `${home}/${id}/commands/c1`)).statusCode, 404)
+  t.equal((await admin('GET', `${home}/${id}/commands`)).statusCode, 200)
+  t.equal((await ann('GET', '/rest/commands/c1')).statusCode, 404)
+  t.equal((await ann('PUT', `${home}/${id}/commands/c1`, edit)).headers['idempotent-replayed'], 'true', 'as before')
+})
+
 t.test('an authorize that goes by ids is not misled by a suffix', async t => {
   const mine = new Set<string>()
   const app = await ownedApp(t, (_request, { id }) => {

@@ -157,6 +157,36 @@ t.test('the security page has the ten risks of OWASP, each with the tests that s
   t.ok(existsSync('SECURITY.md'))
 })
 
+/** The names of the tests in a file; of a template, the text after each of its values. */
+function testsIn (path: string): string[] {
+  const names: string[] = []
+  const visit = (node: ts.Node): void => {
+    const [name] = ts.isCallExpression(node) && /\.test$/.test(node.expression.getText()) ? node.arguments : []
+    if (name !== undefined && ts.isStringLiteralLike(name)) names.push(name.text)
+    if (name !== undefined && ts.isTemplateExpression(name)) {
+      names.push(...name.templateSpans.map(({ literal }) => literal.text.replace(/^[: ]+/, '')))
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(parse(path))
+  return names
+}
+
+t.test('every promise of the security page names the tests that hold it', async t => {
+  const [, promised = ''] = (pages.get('docs/security.md') as string).split('\n## What is promised\n')
+  const [table = ''] = promised.split('\n## ')
+  const rows = table.split('\n').filter(line => line.startsWith('| ')).slice(1)
+  t.ok(rows.length > 20, `${rows.length} promises`)
+  for (const row of rows) {
+    const [, promise, , tests = ''] = row.split(' | ').length === 3 ? ['', ...row.split(' | ')] : []
+    const named = [...tests.matchAll(/`(test\/[\w./-]+\.test\.ts)`: "(.+?)"/g)]
+    t.ok(named.length > 0, `${promise}: has a test`)
+    for (const [, path, name] of named) {
+      t.ok(testsIn(path as string).includes(name as string), `${path}: ${name}`)
+    }
+  }
+})
+
 t.test('the animation of the README is one, and small', async t => {
   const picture = readFileSync('docs/tour.png')
   t.ok(picture.length < 500_000, `${picture.length} bytes`)

@@ -24,7 +24,11 @@ export function send (answering: Answering, view: OneView | PageView): FastifyRe
 
 export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering, text: string): FastifyReply {
   // The system's buffers hold a shorter text, so that it is not kept for a client that does not read.
-  if (text.length > 100_000) reply.raw.setTimeout(exportTimeout, () => { endStalled(reply) })
+  if (text.length > 100_000) {
+    // Node destroys an HTTP/2 stream that is reset with NO_ERROR only if its request was read.
+    reply.request.raw.resume()
+    reply.raw.setTimeout(exportTimeout, () => { endStalled(reply) })
+  }
   return setRepresentation(reply, choice).send(text)
 }
 

@@ -33,6 +33,20 @@ t.test('what is shown is for the one who asked, and for no cache that others sha
   t.equal((await app.inject(`${home}/none`)).headers['cache-control'], 'no-store')
 })
 
+t.test('commands of two clients that have one id have two tags', async t => {
+  const app = await dealsApp(memoryStorage(), { authorize: ({ headers }) => ({ principal: String(headers['user']) }) })
+  t.teardown(() => app.close())
+  const tags: unknown[] = []
+  for (const user of ['ann', 'bob']) {
+    const { id } = await createDeal(app)
+    const url = `${home}/${id}/commands/c1`
+    const payload = { action: 'EditDeal', params: { name: user } }
+    await app.inject({ method: 'PUT', url, headers: { user }, payload })
+    tags.push((await app.inject({ url: '/rest/commands/c1', headers: { user } })).headers.etag)
+  }
+  t.ok(tags.every(tag => typeof tag === 'string') && tags[0] !== tags[1], tags.join(' '))
+})
+
 const relations = (link: unknown) => [...String(link ?? '').matchAll(/rel="(\w+)"/g)].map(([, rel]) => rel)
 
 t.test('the Link header is never longer than clients can take', async t => {

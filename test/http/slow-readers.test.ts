@@ -1,16 +1,19 @@
 import { once } from 'node:events'
-import type { ClientHttp2Stream } from 'node:http2'
-import { connect as connectHttp2 } from 'node:http2'
+import { get as getHttp } from 'node:http'
+import type { ClientHttp2Session, ClientHttp2Stream, Http2ServerRequest } from 'node:http2'
+import { connect as connectHttp2, constants } from 'node:http2'
+import { get as getHttps } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { connect } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import type { Duplex, Readable } from 'node:stream'
+import { setImmediate as endTurn } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
 import { Type } from '@sinclair/typebox'
-import type { FastifyInstance, FastifyServerOptions } from 'fastify'
+import type { FastifyRequest, FastifyServerOptions } from 'fastify'
 import Fastify from 'fastify'
 import type { Test } from 'tap'
 import t from 'tap'
+import type { Storage } from '../../lib/index.js'
 import { customers, defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
 import { people } from '../customers-app.js'
 
@@ -19,108 +22,257 @@ const notes = defineFamily({
   singular: 'note',
   fields: Type.Object({ id: Type.Integer(), text: Type.String() })
 })
-const readers = 100
-const storage = memoryStorage()
 // An export of 10 MB; a page of 1000 of them ends earlier.
-await loadItems(storage, notes, Array.from({ length: 2500 }, (_, id) => ({ id, text: 'x'.repeat(4000) })))
-await loadItems(storage, customers, people(100))
+const allRows = 2500
+const rowLength = 4000
+// An export reads so many of them at once.
+const batchRows = 50
+const stored = memoryStorage()
+await loadItems(stored, notes, Array.from({ length: allRows }, (_, id) => ({ id, text: 'x'.repeat(rowLength) })))
+await loadItems(stored, customers, people(100))
 
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
-
-/** Megabytes that are in use, when all that is not is collected. */
-function measureMemory (): number {
-  collect()
-  const { heapUsed, external } = process.memoryUsage()
-  return (heapUsed + external) / 1e6
+/** What one request has read of the notes. */
+interface Reading {
+  /** The socket, or the stream of HTTP/2, that the response is written to. */
+  readonly outgoing: Duplex
+  /** Bytes that are no longer in the process. */
+  countAccepted (): number
+  /** Calls of the storage that have not returned. */
+  atWork: number
+  rows: number
+  /** The most characters that were read and that the system had not yet accepted. */
+  mostKept: number
 }
 
-async function listen (t: Test, server: FastifyServerOptions = {}): Promise<{ app: FastifyInstance, port: number }> {
-  const app = Fastify({ forceCloseConnections: true, ...server })
+/** Counts what a request reads. */
+function meterStorage ({ raw }: FastifyRequest, readings: Reading[]): Storage {
+  const { stream } = raw as unknown as Partial<Http2ServerRequest>
+  const outgoing: Duplex = stream ?? raw.socket
+  // Of a stream of HTTP/2 the system accepts no more than its window, which is 0 or small.
+  const countAccepted = () => stream === undefined ? raw.socket.bytesWritten - raw.socket.writableLength : 0
+  const reading: Reading = { outgoing, countAccepted, atWork: 0, rows: 0, mostKept: 0 }
+  readings.push(reading)
+  const { findText, ...others } = stored
+  return {
+    ...others,
+    async find (family, query, signal) {
+      reading.atWork++
+      try {
+        const found = await stored.find(family, query, signal)
+        reading.rows += found.items.length
+        reading.mostKept = Math.max(reading.mostKept, reading.rows * rowLength - countAccepted())
+        return found
+      } finally {
+        reading.atWork--
+      }
+    }
+  }
+}
+
+/** Without certificates: the ends of the connection do not prove who they are. */
+const anonymous = { ciphers: 'aNULL:@SECLEVEL=0', maxVersion: 'TLSv1.2' } as const
+
+interface Transport {
+  readonly name: string
+  readonly isHttp2: boolean
+  readonly isTls: boolean
+}
+const transports: readonly Transport[] = [
+  { name: 'HTTP/1', isHttp2: false, isTls: false },
+  { name: 'HTTPS', isHttp2: false, isTls: true },
+  { name: 'HTTP/2', isHttp2: true, isTls: false },
+  { name: 'HTTP/2 with TLS', isHttp2: true, isTls: true }
+]
+
+interface Host extends Transport {
+  readonly readings: Reading[]
+  /** Connects by HTTP/1, asks, and takes nothing of the response. */
+  ask (path: string): Promise<Socket>
+  openSession (initialWindowSize?: number): ClientHttp2Session
+  /** The status of a response that is read to its end, on a new connection. */
+  getStatus (path: string): Promise<number>
+}
+
+async function listen (t: Test, transport: Transport): Promise<Host> {
+  const { isHttp2, isTls } = transport
+  const readings: Reading[] = []
+  const options = { http2: isHttp2, forceCloseConnections: true, ...isTls ? { https: anonymous } : {} }
+  const app = Fastify(options as FastifyServerOptions)
   t.teardown(() => app.close())
-  app.register(notes, { storage })
-  app.register(customers, { storage })
+  // Long enough that no client is cut off while this runs.
+  app.register(notes, { storage: request => meterStorage(request, readings), timeout: 100_000 })
+  app.register(customers, { storage: stored })
   await app.listen({ port: 0, host: '127.0.0.1' })
-  return { app, port: (app.server.address() as AddressInfo).port }
-}
-
-/** Asks for something over HTTP/1, and takes nothing of it. */
-async function askAndWait (t: Test, port: number, path: string): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1').pause()
-  t.teardown(() => socket.destroy())
-  socket.on('error', () => {})
-  await once(socket, 'connect')
-  socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`)
-  return socket
-}
-
-/** All pages that others ask for meanwhile are served, and the memory stays within bounds. */
-async function checkOthers (t: Test, before: number, get: (path: string) => Promise<number>, most: number) {
-  for (let n = 0; n < 5; n++) {
-    for (const path of ['/customers', '/notes?maxpagesize=3', '/notes?maxpagesize=1000', '/notes/1']) {
-      t.equal(await get(path), 200, path)
-    }
-    await delay(10)
+  const { port } = app.server.address() as AddressInfo
+  const trusting = { ...anonymous, rejectUnauthorized: false }
+  const openSession = (initialWindowSize?: number) => {
+    const settings = initialWindowSize === undefined ? {} : { initialWindowSize }
+    const session = connectHttp2(`http${isTls ? 's' : ''}://127.0.0.1:${port}`, { ...trusting, settings })
+    t.teardown(() => session.destroy())
+    return session.on('error', () => {})
   }
-  const grown = measureMemory() - before
-  t.ok(grown < most, `${Math.round(grown)} MB more than before`)
+  return {
+    ...transport,
+    readings,
+    openSession,
+    async ask (path) {
+      const socket = isTls ? connectTls(port, '127.0.0.1', trusting) : connect(port, '127.0.0.1')
+      t.teardown(() => socket.destroy())
+      socket.pause().on('error', () => {})
+      await once(socket, isTls ? 'secureConnect' : 'connect')
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`)
+      return socket
+    },
+    async getStatus (path) {
+      if (isHttp2) {
+        const session = openSession()
+        const stream = session.request({ ':path': path })
+        const [headers] = await once(stream, 'response') as [{ ':status': number }]
+        await readAll(stream)
+        session.close()
+        return headers[':status']
+      }
+      const request = isTls
+        ? getHttps({ port, path, host: '127.0.0.1', agent: false, ...trusting })
+        : getHttp({ port, path, host: '127.0.0.1', agent: false })
+      const [response] = await once(request, 'response') as [Readable & { statusCode: number }]
+      await readAll(response)
+      return response.statusCode
+    }
+  }
 }
 
-for (const [path, most] of [['/notes.ndjson', 150], ['/notes?maxpagesize=1000', 600]] as const) {
-  t.test(`HTTP/1, ${path}: ${readers} who read nothing deny nothing to others`, async t => {
-    const { port } = await listen(t)
-    const before = measureMemory()
-    const sockets = await Promise.all(Array.from({ length: readers }, () => askAndWait(t, port, path)))
-    for (const socket of sockets) while (socket.readableLength === 0) await once(socket, 'readable')
-    const get = async (path: string) => {
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`)
-      await answer.arrayBuffer()
-      return answer.status
-    }
-    await checkOthers(t, before, get, most)
-  })
+async function readAll (readable: Readable): Promise<void> {
+  await once(readable.resume(), 'end')
 }
 
-for (const [path, most] of [['/notes.ndjson', 150], ['/notes?maxpagesize=1000', 600]] as const) {
-  t.test(`HTTP/2, ${path}: ${readers} who read nothing deny nothing to others`, async t => {
-    const { port } = await listen(t, { http2: true } as FastifyServerOptions)
-    const open = () => {
-      const session = connectHttp2(`http://127.0.0.1:${port}`)
-      session.on('error', () => {})
-      t.teardown(() => session.destroy())
-      return session
-    }
-    const before = measureMemory()
-    for (let n = 0; n < readers / 10; n++) {
-      const session = open()
-      const streams = Array.from({ length: 10 }, () => session.request({ ':path': path }).on('error', () => {}))
-      await Promise.all(streams.map(stream => once(stream, 'response')))
-    }
-    const other = open()
-    const get = async (path: string) => await readStatus(other.request({ ':path': path }))
-    await checkOthers(t, before, get, most)
-  })
+async function until (isSo: () => boolean): Promise<void> {
+  while (!isSo()) await endTurn()
 }
 
-t.test('HTTP/2: clients that begin an export and reset it leave nothing behind', async t => {
-  const { port } = await listen(t, { http2: true } as FastifyServerOptions)
-  const before = measureMemory()
-  for (let n = 0; n < readers; n++) {
-    const session = connectHttp2(`http://127.0.0.1:${port}`)
-    session.on('error', () => {})
-    const stream = session.request({ ':path': '/notes.ndjson' }).on('error', () => {})
+async function checkLists (t: Test, { getStatus }: Host): Promise<void> {
+  for (const path of ['/notes', '/notes?maxpagesize=3', '/notes?maxpagesize=1000', '/notes.xml', '/notes.ndjson']) {
+    t.equal(await getStatus(path), 200, path)
+  }
+}
+
+interface Ask {
+  readonly path: string
+  readonly readers: number
+  /** Of each reader, in characters. */
+  readonly most: number
+}
+// An export keeps a few batches of 200,000 characters, a page all that it has.
+const asks: readonly Ask[] = [
+  { path: '/notes.ndjson', readers: 100, most: 1e6 },
+  { path: '/notes?maxpagesize=1000', readers: 20, most: 3e6 }
+]
+
+async function askAndTakeNothing (host: Host, { path, readers }: Ask): Promise<void> {
+  if (!host.isHttp2) {
+    for (let n = 0; n < readers; n++) await host.ask(path)
+    return
+  }
+  // Ten at once on each connection; half of the clients allow no data to be sent.
+  for (let n = 0; n < readers / 10; n++) {
+    const session = host.openSession(n % 2 === 0 ? 0 : 65_535)
+    for (let n = 0; n < 10; n++) session.request({ ':path': path }).on('error', () => {})
+  }
+}
+
+for (const transport of transports) {
+  for (const ask of asks) {
+    const { path, readers, most } = ask
+    t.test(`${transport.name}, ${path}: ${readers} who take nothing deny no list to others`, async t => {
+      const host = await listen(t, transport)
+      const { readings } = host
+      await askAndTakeNothing(host, ask)
+      await until(() => readings.length === readers)
+      const slow = readings.slice()
+      // The buffers of the system are full, or have room for a whole page.
+      const isPage = path.includes('?')
+      await until(() => slow.every(({ atWork, outgoing, countAccepted }) => {
+        return atWork === 0 && (outgoing.writableLength > 0 || (isPage && countAccepted() > 0))
+      }))
+      await checkLists(t, host)
+      t.ok(slow.every(({ outgoing }) => !outgoing.destroyed), 'no client was cut off')
+      const kept = Math.max(...slow.map(({ mostKept }) => mostKept))
+      t.ok(kept <= most, `${kept} characters are kept for a client at most`)
+    })
+  }
+}
+
+/** What a client does that has the beginning of a response. */
+interface Departure {
+  readonly name: string
+  readonly isPossible: (transport: Transport) => boolean
+  leave (connection: Socket | ClientHttp2Session, stream?: ClientHttp2Stream): void
+}
+const departures: readonly Departure[] = [
+  {
+    name: 'destroy the connection',
+    isPossible: () => true,
+    leave: connection => { connection.destroy() }
+  },
+  {
+    name: 'reset the connection',
+    isPossible: ({ isHttp2, isTls }) => !isHttp2 && !isTls,
+    leave: connection => { (connection as Socket).resetAndDestroy() }
+  },
+  {
+    name: 'reset the stream with NO_ERROR',
+    isPossible: ({ isHttp2 }) => isHttp2,
+    leave: (_, stream) => { stream?.close(constants.NGHTTP2_NO_ERROR) }
+  },
+  {
+    name: 'reset the stream with CANCEL',
+    isPossible: ({ isHttp2 }) => isHttp2,
+    leave: (_, stream) => { stream?.close(constants.NGHTTP2_CANCEL) }
+  },
+  {
+    name: 'reset the stream with NO_ERROR and destroy the connection',
+    isPossible: ({ isHttp2 }) => isHttp2,
+    leave (connection, stream) {
+      stream?.close(constants.NGHTTP2_NO_ERROR)
+      connection.destroy()
+    }
+  }
+]
+
+/** All clients leave when each of them has the beginning of its response. */
+async function beginAndLeave (host: Host, { path, readers }: Ask, { leave }: Departure): Promise<void> {
+  const begin = async () => {
+    if (!host.isHttp2) {
+      const socket = await host.ask(path)
+      await once(socket, 'readable')
+      return () => { leave(socket) }
+    }
+    const session = host.openSession()
+    const stream = session.request({ ':path': path }).on('error', () => {})
     await once(stream, 'response')
-    stream.close()
-    session.destroy()
-    await once(session, 'close')
+    return () => { leave(session, stream) }
   }
-  const other = connectHttp2(`http://127.0.0.1:${port}`)
-  t.teardown(() => other.destroy())
-  await checkOthers(t, before, path => readStatus(other.request({ ':path': path })), 100)
-})
+  for (const leave of await Promise.all(Array.from({ length: readers }, begin))) leave()
+}
 
-async function readStatus (stream: ClientHttp2Stream): Promise<number> {
-  const [headers] = await once(stream, 'response') as [{ ':status': number }]
-  for await (const part of stream) if (part === undefined) break
-  return headers[':status']
+for (const transport of transports) {
+  // Over HTTP/1, the buffers of the system may have room for a whole page.
+  for (const ask of transport.isHttp2 ? asks : asks.slice(0, 1)) {
+    const { path, readers } = ask
+    for (const departure of departures.filter(({ isPossible }) => isPossible(transport))) {
+      t.test(`${transport.name}, ${path}: ${readers} who ${departure.name} leave nothing behind`, async t => {
+        const host = await listen(t, transport)
+        const { readings } = host
+        await beginAndLeave(host, ask, departure)
+        const left = readings.slice()
+        t.equal(left.length, readers)
+        await until(() => left.every(({ outgoing, atWork }) => outgoing.destroyed && atWork === 0))
+        const before = left.map(({ rows }) => rows)
+        await checkLists(t, host)
+        const more = left.map(({ rows }, index) => rows - (before[index] as number))
+        t.ok(Math.max(...more) <= batchRows, 'nothing more is read than the batch that was next')
+        t.ok(left.every(({ rows, atWork }) => rows < allRows && atWork === 0), 'nothing was read to its end')
+      })
+    }
+  }
 }

@@ -100,7 +100,7 @@ mistakes['allowed changes the params'] = {
 }
 
 for (const { name, make } of storages) {
-  t.test(name, async t => {
+  t.test(`${name}: a rule that returns or changes what it must not is 500, with nothing done`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)
     const { item: { id } } = await notesWith({}).service({ storage }).create({ text: 'a', more: { list: [1] } })

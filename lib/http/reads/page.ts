@@ -105,6 +105,8 @@ export async function loadPage (listing: Listing, representation: Representation
     return ({ mount: { exportTimeout }, request, reply, choice }) => {
       setRepresentation(reply, choice)
       if (request.method === 'HEAD') return reply.send()
+      // As in sendText: else a reset would not end the stream.
+      request.raw.resume()
       return reply.send(Readable.from(watch(first, batches, reply, exportTimeout)))
     }
   }
