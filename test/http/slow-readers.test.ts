@@ -16,6 +16,7 @@ import t from 'tap'
 import type { Storage } from '../../lib/index.js'
 import { customers, defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
 import { people } from '../customers-app.js'
+import { isLong } from '../size.js'
 
 const notes = defineFamily({
   name: 'notes',
@@ -164,8 +165,8 @@ interface Ask {
 }
 // An export keeps a few batches of 200,000 characters, a page all that it has.
 const asks: readonly Ask[] = [
-  { path: '/notes.ndjson', readers: 100, most: 1e6 },
-  { path: '/notes?maxpagesize=1000', readers: 20, most: 3e6 }
+  { path: '/notes.ndjson', readers: isLong ? 100 : 25, most: 1e6 },
+  { path: '/notes?maxpagesize=1000', readers: isLong ? 100 : 10, most: 3e6 }
 ]
 
 async function askAndTakeNothing (host: Host, { path, readers }: Ask): Promise<void> {
