@@ -19,7 +19,8 @@ export function isDate (text: string): boolean {
 export function isDatabaseDate (text: string, test: (text: string) => boolean, lastYear: number): boolean {
   const [, digits, rest = '', before] = /^(\d{4,7})(-.*?)( BC)?$/.exec(text) ?? []
   const year = Number(digits)
-  if (digits === undefined || year < 1 || year > (before === undefined ? lastYear : 4713)) return /^-?infinity$/.test(text)
+  const last = before === undefined ? lastYear : 4713
+  if (digits === undefined || year < 1 || year > last) return /^-?infinity$/.test(text)
   // The calendar repeats after 400 years.
   return test(`${2000 + (before === undefined ? year : 4801 - year) % 400}${rest}`)
 }
