@@ -4,13 +4,15 @@ import { hashText } from '../core/values/ids.js'
 import { shorten } from '../core/values/words.js'
 import type { Representation } from '../representations/representation.js'
 
-/** A strong tag: of the revision if one is stored, else of the content. */
+/** A strong tag: of the revision and the shape of the family if a revision is stored, else of the content. */
 export function makeEtag (
   { revision }: { readonly revision: number },
   document: object,
-  { name }: Representation
+  { name }: Representation,
+  ofShape = ''
 ): string {
-  return `"${revision > 0 ? revision : hashText(JSON.stringify(document)).slice(0, 22)}-${name}"`
+  if (revision > 0) return `"${revision}-${name}${ofShape}"`
+  return `"${hashText(JSON.stringify(document)).slice(0, 22)}-${name}"`
 }
 
 /** In the order of RFC 9110, 13.2.2. Without `updatedAt`, dates are no conditions. */

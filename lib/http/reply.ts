@@ -63,6 +63,7 @@ interface Shown {
   readonly hasForms?: boolean
   /** Whether it contains other items, or depends on the reader: only its content tells whether it has changed. */
   readonly isByContent?: boolean
+  readonly ofShape?: string
 }
 
 /** Answers with the resource, 304 or 412. */
@@ -70,10 +71,11 @@ export function sendOne (
   answering: Answering & { readonly request: FastifyRequest, readonly mount: { readonly isGuarded: boolean } },
   { revision, updatedAt }: Pick<Stored, 'revision' | 'updatedAt'>,
   view: OneView | PageView,
-  { isPersonal = answering.choice.representation.interactive === true, hasForms, isByContent = false }: Shown = {}
+  shown: Shown = {}
 ): FastifyReply | Promise<FastifyReply> {
   const { mount: { isGuarded }, request: { headers }, reply, choice: { representation } } = answering
-  const etag = makeEtag({ revision: isByContent ? 0 : revision }, view.document, representation)
+  const { isPersonal = representation.interactive === true, hasForms, isByContent = false, ofShape } = shown
+  const etag = makeEtag({ revision: isByContent ? 0 : revision }, view.document, representation, ofShape)
   const verdict = judgeRead(headers, { etag, updatedAt: isByContent ? undefined : updatedAt })
   if (verdict === 'failed') throw preconditionFailed(view.name, revision, explainTags(headers, revision))
   if (hasForms === true || (isPersonal && (isGuarded || isByContent))) return send(answering, view)

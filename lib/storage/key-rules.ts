@@ -112,15 +112,16 @@ function checkWrite (change: Write, { unique, references, complete }: Rules, out
   // Absent values break no rule, and unchanged ones were checked before.
   const isToCheck = (fields: readonly string[]): boolean => !fields.some(field => isAbsent(item[field])) &&
     !(before !== undefined && fields.every(field => before[field] === item[field]))
+  // In the same order on every storage: references first.
+  for (const [field, other] of references) {
+    if (!isToCheck([field]) || outcome.get(other, item[field] as Id) !== undefined) continue
+    throw new ConstraintError(family, item.id, 'reference', { fields: [field], other, declared: true })
+  }
   for (const fields of unique) {
     if (!isToCheck(fields)) continue
     for (const other of outcome.findEqual(family, Object.fromEntries(fields.map(field => [field, item[field]])))) {
       if (other.id !== item.id) throw new ConstraintError(family, item.id, 'unique', { fields, declared: true })
     }
-  }
-  for (const [field, other] of references) {
-    if (!isToCheck([field]) || outcome.get(other, item[field] as Id) !== undefined) continue
-    throw new ConstraintError(family, item.id, 'reference', { fields: [field], other, declared: true })
   }
 }
 

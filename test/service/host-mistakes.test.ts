@@ -178,3 +178,24 @@ for (const { name, make } of storages) {
     await t.rejects(refused, { code: 'not-found' })
   })
 }
+
+for (const { name, make } of storages) {
+  t.test(`${name}: the defaults in the host's schema are not frozen`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const tags = { list: ['new'] }
+    const fields = Type.Object({ id: Type.Integer(), text: Type.String() })
+    const labels = (properties: typeof fields.properties) => defineFamily({
+      name: 'labels', singular: 'label', fields: Type.Object(properties), create: ['text'], edit: ['text']
+    })
+    const { item: { id } } = await labels(fields.properties).service({ storage }).create({ text: 'a' })
+    const later = labels({ ...fields.properties, tags: Type.Unknown({ default: tags }) } as typeof fields.properties)
+    const service = later.service({ storage })
+    await service.run('edit', id, { text: 'b' })
+    await service.create({ text: 'c' })
+    t.notOk(Object.isFrozen(tags))
+    t.notOk(Object.isFrozen(tags.list))
+    tags.list.push('changed later')
+    t.match(await service.create({ text: 'd' }), { item: { tags: { list: ['new'] } } })
+  })
+}

@@ -36,6 +36,8 @@ export interface Family {
   readonly hasLongItems: boolean
   readonly hasLongCommands: boolean
   readonly shape: FamilyShape
+  /** The end of entity tags: it changes with the fields. */
+  readonly tag: string
   /** How pages show items: the field that identifies one, and the columns of a list. */
   readonly presentation: { readonly title: string, readonly list: readonly string[] }
   /** The default order; by id where it is empty. */

@@ -16,7 +16,7 @@ export function listFields (schema: TObject): Field[] {
     const kind = inferKind(plain, values)
     const optional = !(schema.required ?? []).includes(name)
     const nullable = !optional && acceptsNull(property)
-    const value = property.default === undefined && nullable ? null : toStored(kind, property.default)
+    const value = property.default === undefined && nullable ? null : toStored(kind, structuredClone(property.default))
     return {
       name,
       kind,
@@ -32,7 +32,8 @@ export function listFields (schema: TObject): Field[] {
 export function listDefaults (properties: TProperties): Members {
   const defaults: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
-    if (property.default !== undefined) defaults[name] = property.default
+    // A copy: it is frozen before rules get it.
+    if (property.default !== undefined) defaults[name] = structuredClone(property.default)
     else if (declaresNull(property)) defaults[name] = null
   }
   return defaults

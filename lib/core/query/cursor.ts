@@ -1,7 +1,6 @@
-import { isAbsent } from '../storage/conditions.js'
+import { isAbsent, leastValues } from '../storage/conditions.js'
 import type { Field, FieldCondition, ItemKey, Kind, Order, Scalar } from '../storage/storage.js'
-import { isDate, readDateTime } from '../values/formats.js'
-import { findTextFlaw } from '../values/json.js'
+import { isDatabaseDate, isDate, readDateTime } from '../values/formats.js'
 
 /** `-age` is descending. */
 export function readOrder (text: string): Order {
@@ -90,21 +89,25 @@ function parseList (text: string): readonly unknown[] {
 
 function fits (field: Field | undefined, value: unknown): boolean {
   if (field === undefined) return false
-  return value === null ? field.optional || field.nullable === true : kinds[field.kind].test(value)
+  return value === null ? field.optional || field.nullable === true : tests[field.kind](value)
 }
 
-// What a storage can compare with (enumerations are not checked: they may have had other values before), and the least
-// of it. Databases read an index along a bound, but not always along "is not null".
-const kinds: Readonly<Record<Kind, { test (value: unknown): boolean, least: Scalar }>> = {
-  integer: { test: Number.isSafeInteger, least: Number.MIN_SAFE_INTEGER },
-  number: { test: Number.isFinite, least: -Number.MAX_VALUE },
-  boolean: { test: value => typeof value === 'boolean', least: false },
-  string: { test: value => typeof value === 'string' && findTextFlaw(value) === undefined, least: '' },
-  date: { test: value => typeof value === 'string' && isDate(value), least: '0001-01-01' },
-  'date-time': {
-    test: value => typeof value === 'string' && readDateTime(value) !== undefined, least: '0001-01-01T00:00:00.000Z'
-  },
-  json: { test: () => false, least: '' }
+// What a storage can compare with. Enumerations are not checked: they may have had other values before. Mapped tables
+// show values that the kind does not have as text.
+const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
+  integer: value => Number.isSafeInteger(value) || (typeof value === 'string' && isBigInteger(value)),
+  number: value => Number.isFinite(value) || value === 'NaN' || value === 'Infinity' || value === '-Infinity',
+  boolean: value => typeof value === 'boolean',
+  string: value => typeof value === 'string' && !value.includes('\u0000') && value.isWellFormed(),
+  date: value => typeof value === 'string' && isDatabaseDate(value, isDate, 5_874_897),
+  'date-time': value =>
+    typeof value === 'string' && isDatabaseDate(value, text => readDateTime(text) !== undefined, 294_276),
+  json: () => false
+}
+
+/** Whether a 64-bit integer is too large for a number. */
+function isBigInteger (text: string): boolean {
+  return /^-?[1-9]\d{15,18}$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
 }
 
 /** "After" is a choice for each field of the order. Each is a separate query, whose start an index finds at once. */
@@ -129,7 +132,7 @@ export function listParts (fields: readonly Field[], forwards: readonly Order[],
 /** Absent values come first, and last when descending. */
 function listBeyond (field: Field, descending: boolean, given: unknown, isIncluded: boolean): FieldCondition[] {
   const { name, kind, optional, nullable } = field
-  if (isAbsent(given)) return descending ? [] : [{ field: name, op: 'gte', value: kinds[kind].least }]
+  if (isAbsent(given)) return descending ? [] : [{ field: name, op: 'gte', value: leastValues[kind] }]
   const value = given as Scalar
   if (!descending) return [{ field: name, op: isIncluded ? 'gte' : 'gt', value }]
   const lower: FieldCondition = { field: name, op: isIncluded ? 'lte' : 'lt', value }

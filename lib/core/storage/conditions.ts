@@ -1,9 +1,9 @@
 import { compilePattern, ContainedText } from './patterns.js'
-import type { Condition, FieldCondition, Order, Scalar, Stored } from './storage.js'
+import type { Condition, FieldCondition, Kind, Order, Scalar, Stored } from './storage.js'
 
 /** Text is compared by code point, as in databases with a binary collation. */
 export function compareScalars (a: Scalar, b: Scalar): number {
-  if (typeof a === 'string') return compareText(a, b as string)
+  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b)
   return a === b ? 0 : a < b ? -1 : 1
 }
 
@@ -39,6 +39,17 @@ type Optional = Scalar | null | undefined
 function compareOptional (a: Optional, b: Optional): number {
   if (isAbsent(a)) return isAbsent(b) ? 0 : -1
   return isAbsent(b) ? 1 : compareScalars(a, b)
+}
+
+/** The least of each kind. Databases read an index along a bound, but not always along "is not null". */
+export const leastValues: Readonly<Record<Kind, Scalar>> = {
+  integer: -(2 ** 63),
+  number: -Number.MAX_VALUE,
+  boolean: false,
+  string: '',
+  date: '0001-01-01',
+  'date-time': '0001-01-01T00:00:00.000Z',
+  json: ''
 }
 
 export function isAbsent (value: unknown): value is null | undefined {

@@ -15,6 +15,16 @@ export function isDate (text: string): boolean {
   return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= new Date(Date.UTC(year, month, 0)).getUTCDate()
 }
 
+/** Whether a database can have it: `infinity` and years before 1 or after 9999 are shown as PostgreSQL writes them. */
+export function isDatabaseDate (text: string, test: (text: string) => boolean, lastYear: number): boolean {
+  const [, digits, rest = '', before] = /^(\d{4,7})(-.*?)( BC)?$/.exec(text) ?? []
+  const year = Number(digits)
+  const last = before === undefined ? lastYear : 4713
+  if (digits === undefined || year < 1 || year > last) return /^-?infinity$/.test(text)
+  // The calendar repeats after 400 years.
+  return test(`${2000 + (before === undefined ? year : 4801 - year) % 400}${rest}`)
+}
+
 export interface Day {
   readonly from: string
   readonly before: string

@@ -87,7 +87,7 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
         }
         if (question !== undefined || refused !== undefined) return send(exchange, view)
         const hasForms = interactive === true && family.writable
-        return sendOne(exchange, item, view, { hasForms, isByContent: expanded !== undefined })
+        return sendOne(exchange, item, view, { hasForms, isByContent: expanded !== undefined, ofShape: family.tag })
       }
     }
   }

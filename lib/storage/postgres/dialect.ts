@@ -39,8 +39,8 @@ export const postgresDialect: Dialect = {
   },
   encode: { json: value => JSON.stringify(value) },
   decode: {
-    integer: Number,
-    number: Number,
+    integer: readInteger,
+    number: readNumber,
     boolean: value => value === 't',
     json: value => JSON.parse(value as string) as unknown
   },
@@ -50,6 +50,17 @@ export const postgresDialect: Dialect = {
     : column,
   literal: writeTyped,
   constant: writeTyped
+}
+
+/** Values that a number cannot have are text. */
+function readInteger (text: unknown): unknown {
+  const value = Number(text)
+  return Number.isSafeInteger(value) ? value : text
+}
+
+export function readNumber (text: unknown): unknown {
+  const value = Number(text)
+  return Number.isFinite(value) ? value : String(value)
 }
 
 export function takeBeginning (text: string): string {
@@ -83,6 +94,9 @@ function writeForeignColumn (column: string, kind: Kind, present: PresentColumn)
   switch (kind) {
     case 'string': return writeText(column, present)
     case 'date-time': return writeMoment(column, present.type)
+    // Not to_char, which leaves out BC.
+    case 'date': return { selected: `trim('"' FROM to_json(${column})::text)` }
+    case 'number': return writeNumber(column, present.type)
     case 'json': return present.type.endsWith('[]') ? { selected: `to_json(${column})` } : {}
     default: return {}
   }
@@ -92,6 +106,7 @@ function writeForeignColumn (column: string, kind: Kind, present: PresentColumn)
 function writePlain (column: string, kind: Kind, { type }: PresentColumn): string {
   if (kind === 'string') return isText(type) ? column : `${column}::text`
   if (kind === 'json') return `to_json(${column})`
+  if (kind === 'number') return showNumber(column, type)
   return kind === 'date-time' && !isZoned(type) ? `(${column} AT TIME ZONE 'UTC')` : column
 }
 
@@ -123,14 +138,34 @@ function isZoned (type: string): boolean {
   return /tz$|with time zone$/.test(type)
 }
 
+/** Compared as shown, unless the type has only values that are shown exactly. */
+function writeNumber (column: string, type: string): Partial<ColumnTexts> {
+  // An index of the column can be used.
+  const isShort = Number(/^numeric\((\d+),/.exec(type)?.[1]) <= 15
+  const compared = isShort ? column : showNumber(column, type)
+  const as = isShort ? 'numeric' : plainTypes.number
+  return { compared, comparedAs: as, equated: compared, equatedAs: as }
+}
+
+/** The number that JavaScript reads in the text of the column. */
+function showNumber (column: string, type: string): string {
+  if (type === 'real') return `${column}::text::double precision`
+  if (type === 'bigint') return `${column}::double precision`
+  if (!type.startsWith('numeric')) return column
+  return `CASE WHEN abs(${column}) <= 2.47e-324 THEN 0 WHEN abs(${column}) < 1.797693134862315808e308 ` +
+    `THEN ${column}::double precision ELSE sign(${column}) * 'Infinity'::double precision END`
+}
+
 /** Date-times have milliseconds: further digits of a column are neither shown nor compared. */
 function writeMoment (column: string, type: string): Partial<ColumnTexts> {
   const hasMore = Number(/\((\d)\)/.exec(type)?.[1] ?? 6) > 3
-  if (isZoned(type) && !hasMore) return {}
   const moment = isZoned(type) ? `(${column} AT TIME ZONE 'UTC')` : column
   const compared = hasMore ? `date_trunc('milliseconds', ${moment})` : moment
   const as = 'timestamp'
-  return { selected: showMoment(moment), compared, comparedAs: as, equated: compared, equatedAs: as }
+  const selected = `CASE WHEN NOT isfinite(${moment}) THEN ${moment}::text ` +
+    `WHEN ${moment} < '0001-01-01' THEN ${showMoment(moment)} || ' BC' ELSE ${showMoment(moment)} END`
+  if (isZoned(type) && !hasMore) return { selected }
+  return { selected, compared, comparedAs: as, equated: compared, equatedAs: as }
 }
 
 /** `moment` is in UTC, without a zone. */

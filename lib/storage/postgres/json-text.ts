@@ -1,4 +1,5 @@
 import type { Column } from '../sql/layout.js'
+import { readNumber } from './dialect.js'
 
 // Encloses a number that JavaScript must write. JSON can only have it escaped.
 const mark = '\u001e'
@@ -9,10 +10,10 @@ export function writeValue ({ kind, selected }: Column, mapped: boolean): string
   const marked = `chr(30) || ${selected} || chr(30)`
   const text = `${selected}::text`
   switch (kind) {
-    // Beyond these, JavaScript may round an integer.
+    // Beyond these, JavaScript would round an integer.
     case 'integer': return mapped
       ? `CASE WHEN ${selected} BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER} ` +
-        `THEN ${text} ELSE ${marked} END`
+        `THEN ${text} ELSE '"' || ${text} || '"' END`
       : text
     // Both write the fewest digits that identify a fraction, without an exponent between these bounds. Above,
     // PostgreSQL may write more digits of an integer than needed.
@@ -28,5 +29,5 @@ export function writeValue ({ kind, selected }: Column, mapped: boolean): string
 }
 
 export function restoreNumbers (text: string): string {
-  return text.includes(mark) ? text.replace(marked, (_, number: string) => JSON.stringify(Number(number))) : text
+  return text.includes(mark) ? text.replace(marked, (_, number: string) => JSON.stringify(readNumber(number))) : text
 }

@@ -1,5 +1,5 @@
 import { errorCodes } from '../../core/errors.js'
-import { compareScalars } from '../../core/storage/conditions.js'
+import { compareScalars, leastValues } from '../../core/storage/conditions.js'
 import type { FieldCondition, Kind, Query } from '../../core/storage/storage.js'
 import { isDate } from '../../core/values/formats.js'
 import type { PresentColumn } from '../sql/dialect.js'
@@ -119,6 +119,12 @@ export function canHave ({ present }: Column, value: unknown): boolean {
 export function fitQuery (layout: Layout, query: Query): Query {
   const fit = (condition: FieldCondition): FieldCondition => {
     const column = getColumn(layout, condition.field)
+    // The database may have lesser values, which are shown as text.
+    if (condition.op === 'gte' && column.kind !== 'string' && condition.value === leastValues[column.kind]) {
+      return { field: condition.field, op: 'null', is: false }
+    }
+    // Any number can be compared.
+    if (column.kind === 'number') return condition
     if ('values' in condition) return { ...condition, values: condition.values.filter(value => canHave(column, value)) }
     return 'value' in condition && column.comparedAs === 'uuid' ? fitBound(condition) : condition
   }

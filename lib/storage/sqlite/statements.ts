@@ -229,7 +229,7 @@ const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
 function writeValue ({ kind, selected }: Column, mapped: boolean): string {
   const quoted = `CASE WHEN ${selected} IS NULL THEN NULL ELSE json_quote(${selected}) END`
   switch (kind) {
-    case 'integer':
+    case 'integer': return mapped ? quoted : selected
     case 'json': return selected
     case 'boolean':
       return `CASE WHEN ${selected} IS NULL THEN NULL WHEN ${selected} = 0 THEN 'false' ELSE 'true' END`

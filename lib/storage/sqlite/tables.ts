@@ -13,6 +13,8 @@ import type { Index } from './paths.js'
 const tiny = 1e-15
 
 const encoders: Dialect['encode'] = {
+  // As they are shown where a number cannot have them.
+  integer: value => typeof value === 'string' ? BigInt(value) : value,
   boolean: value => value === true ? 1 : 0,
   number: value => (value as number) > 0 && (value as number) < tiny ? String(value) : value,
   json: value => JSON.stringify(value)
@@ -43,6 +45,10 @@ export const sqliteDialect: Dialect = {
   writeColumn (column, kind, present) {
     const selected = isSpaced(kind, present) ? `strftime('%Y-%m-%dT%H:%M:%fZ', ${column})` : column
     const compared = present !== undefined && kind === 'string' ? `${selected} COLLATE BINARY` : selected
+    if (present !== undefined && kind === 'integer') {
+      const shown = `CASE WHEN abs(${column} / 2) < ${2 ** 52} THEN ${column} ELSE CAST(${column} AS TEXT) END`
+      return { selected: shown, compared: column, comparedAs: kind, equated: column, equatedAs: kind }
+    }
     return { selected, compared, comparedAs: kind, equated: compared, equatedAs: kind }
   },
   writeFilled (column, kind, value, present) {

@@ -4,7 +4,7 @@ import {
 } from '../../core/storage/storage.js'
 import { describeRule, listLooked, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
 import { quoteName } from '../sql/dialect.js'
-import { type Column, getColumn, type Layout, listWritten } from '../sql/layout.js'
+import { type Column, getColumn, getColumns, type Layout, listWritten } from '../sql/layout.js'
 import { prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement } from './driver.js'
 import type { Anchors } from './paths.js'
 import { encode as encodeValue, isSpaced } from './tables.js'
@@ -35,7 +35,12 @@ export function runWrites (database: SqliteDatabase, writes: readonly Write[], a
     }
     for (const { checks } of writes) for (const check of checks) check()
   } catch (error) {
-    throw explainRefusal(database, error, running as Write)
+    const write = running as Write
+    const { layout: { references } } = write
+    // What it refers to may be among the changes that were not made yet.
+    const isInserted = writes.slice(writes.indexOf(write) + 1).some(({ type, layout: { family } }) =>
+      type === 'insert' && Object.values(references).includes(family))
+    throw explainRefusal(database, error, isInserted ? { ...write, checks: none } : write)
   }
 }
 
@@ -158,10 +163,12 @@ export function explainRefusal (database: SqliteDatabase, error: unknown, write:
   const isForeignKey = name === 'FOREIGN KEY'
   const fields = isForeignKey
     ? item === undefined ? [] : listDangling(database, layout, item)
-    : listNamed(layout, stored ?? named, name === 'CHECK')
+    : name === 'UNIQUE' && item !== undefined
+      ? findTaken(database, layout, item) ?? listNamed(layout, named, false)
+      : listNamed(layout, stored ?? named, name === 'CHECK')
   const isReferredTo = isForeignKey && (type === 'delete' || (type === 'replace' && fields.length === 0))
-  if (isReferredTo) {
-    // A declared rule gives a better error.
+  if (isReferredTo || name === 'UNIQUE') {
+    // A declared rule gives a better error, and references come first on every storage.
     try { for (const check of write.checks) check() } catch (declared) { return declared }
   }
   const rule = isReferredTo ? 'in-use' : stored === undefined ? rules[name] ?? 'other' : 'value'
@@ -173,6 +180,16 @@ function listNamed ({ tableName, columns }: Layout, text: string, isCheck: boole
   const words = isCheck ? text.match(/[\p{L}_][\p{L}\p{N}_]*/gu) ?? [] : text.split(', ')
   return columns.filter(({ name }) => name !== undefined && words.includes(isCheck ? name : `${tableName}.${name}`))
     .map(({ field }) => field.name)
+}
+
+/** The first unique rule that is broken, as declared: SQLite checks the last index first. */
+function findTaken (database: SqliteDatabase, layout: Layout, item: Stored): readonly string[] | undefined {
+  return layout.unique.find(fields => {
+    const columns = getColumns(layout, fields)
+    const where = columns.map(({ equated }) => `${equated} = ?`).join(' AND ')
+    const sql = `SELECT 1 FROM ${layout.table} WHERE ${where} AND ${layout.id.equated} <> ?`
+    return prepareRead(database, sql).get([...encode(columns, item), item.id]) !== undefined
+  })
 }
 
 /** SQLite does not name the columns of a broken foreign key. */
