@@ -130,15 +130,20 @@ function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
   }
 }
 
-function * checkOthers ({ name, fields, operations = {} }: FamilyDefinition): Generator<MaybeFlaw> {
+function * checkOthers ({ name, fields, operations = {}, references = {} }: FamilyDefinition): Generator<MaybeFlaw> {
   for (const [key, { with: others }] of Object.entries(operations)) {
     yield others !== undefined && Object.hasOwn(fields.properties, 'others') &&
       `the operation "${key}" has with: apply may return "others" then, which cannot be a field`
-    for (const [other, { family }] of Object.entries(others ?? {})) {
+    for (const [other, its] of Object.entries(others ?? {})) {
       const what = `the operation "${key}": with "${other}"`
       yield !memberName.test(other) && `${what}: its name ${memberRule}`
-      yield typeof family === 'string' && family !== name &&
-        `${what}: the family "${family}" is not this one; give another as defineFamily made it`
+      if (typeof its === 'string') {
+        yield !Object.hasOwn(references, its) && `${what}: "${its}" is not in references.` +
+          didYouMean(its, Object.keys(references))
+      } else {
+        yield typeof its.family === 'string' && its.family !== name &&
+          `${what}: the family "${its.family}" is not this one; give another as defineFamily made it`
+      }
     }
   }
 }

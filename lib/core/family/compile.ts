@@ -2,7 +2,7 @@ import { type TProperties, Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { readOrder, toTotalOrder } from '../query/cursor.js'
 import { mayBeLong } from '../storage/shapes.js'
-import type { Field, Order } from '../storage/storage.js'
+import type { Field, Id, Order } from '../storage/storage.js'
 import { hashText, readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
@@ -11,7 +11,9 @@ import { findFlawInDefinition } from './checks.js'
 import {
   type AnyFamily, type AttributeForm, type FamilyDefinition, listOperations, nameAction
 } from './definition.js'
-import { type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle } from './family.js'
+import {
+  type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition
+} from './family.js'
 import { listDefaults, listFields, ServiceFields } from './fields.js'
 import { compileParams } from './params.js'
 
@@ -86,12 +88,16 @@ function tagShape (fields: readonly Field[]): string {
 }
 
 function compileOperations (definition: FamilyDefinition): Map<string, CompiledOperation> {
-  const { name: own, edit } = definition
+  const { name: own, edit, references = {} } = definition
   return new Map(Object.values(listOperations(definition)).map(operation => {
     const isEdit = edit !== undefined && operation.name === 'edit'
-    const others = Object.entries(operation.with ?? {}).map(([name, { family, id }]) => {
+    const others = Object.entries(operation.with ?? {}).map(([name, other]): OtherDefinition => {
+      const field = typeof other === 'string' ? other : undefined
+      const { family, id } = typeof other === 'string'
+        ? { family: references[other], id: (_params: unknown, item: Members) => (item[other] ?? undefined) as Id }
+        : other
       const isOwn = family === own || (family as AnyFamily).definition?.name === own
-      return { name, family: isOwn ? undefined : getFamily(family as AnyFamily), id }
+      return { name, family: isOwn ? undefined : getFamily(family as AnyFamily), field, id }
     })
     return [operation.action, { operation, params: compileParams(operation.params, isEdit), others }]
   }))

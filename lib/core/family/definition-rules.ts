@@ -89,7 +89,7 @@ const operation = membersOf({
   danger: flag,
   final: flag,
   changes: words,
-  with: namedOf(otherItem, 'with'),
+  with: namedOf(otherItem, 'with', 'a field in references, or an object with family and id'),
   allowed: callback,
   apply: suchAs(callback, 'invoice => ({ ...invoice, paid: true })')
 } satisfies RulesOf<Operation>, ['name', 'verb', 'participle', 'noun', 'action', 'apply'])

@@ -38,19 +38,24 @@ export interface AnyFamily {
 export interface Context {
   /** The moment of the decision, `YYYY-MM-DDTHH:mm:ss.sssZ`. */
   readonly now: string
+  /** The id of the command; empty where the operation is only offered. */
   readonly command: string
   /** Who acts, from `authorize` or the call of the service. */
   readonly principal: string | undefined
-  /** The other items that `with` names; undefined where its `id` named none. */
+  /** What `authorize` returned as `claims`, else an empty object. */
+  // Of any type, so that a host can use its own names under every compiler option.
+
+  readonly claims: any
+  /** The other items that `with` names; undefined where there is none. Where it is only offered: those of fields. */
   readonly items: Readonly<Record<string, Members | undefined>>
 }
 
-/** Another item that an operation needs, by parameters `Q`. */
-export interface OtherItem<Q = unknown> {
+/** Another item that an operation on an item `I` with parameters `Q` needs. */
+export interface OtherItem<Q = unknown, I = unknown> {
   /** The name of the family that has the operation, or another family, as `defineFamily` made it. */
   readonly family: string | AnyFamily
-  /** Its id, from the parameters; undefined where none is needed this time. Pure. */
-  id (params: Q): Id | undefined
+  /** Its id, from the parameters and the item; undefined where none is needed this time. Pure. */
+  id (params: Q, item: I): Id | undefined
 }
 
 /** What `apply` returns where it changes other items too. */
@@ -86,17 +91,18 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
   /** The fields that it changes: the attribute form suggests the operation where one of them differs. */
   readonly changes?: readonly string[]
   /**
-   * Other items that it needs and may change, in the same commit. By name, as in `context.items`.
+   * Other items that it needs and may change, in the same commit. By name, as in `context.items`: the field that
+   * refers to the item, or its family and its id.
    *
    * @example
-   * with: { to: { family: 'accounts', id: params => params.to } }
+   * with: { machine: 'machine', to: { family: 'accounts', id: params => params.to } }
    */
-  readonly with?: Readonly<Record<string, OtherItem<Static<T>>>>
+  readonly with?: Readonly<Record<string, string | OtherItem<Static<T>, I>>>
   /**
    * Whether the state of the item allows it, or why not. Default: always. It may throw a problem.
-   * It is called without params and context where the operation is only offered.
+   * It is called without params where the operation is only offered.
    */
-  allowed? (item: I, params?: Static<T>, context?: Context): boolean | string
+  allowed? (item: I, params: Static<T> | undefined, context: Context): boolean | string
   /**
    * Returns the item after it or, if others change too, `{ item, others }`. Pure: no I/O, no clock, and no item is
    * changed in place. It may throw a problem.

@@ -10,8 +10,16 @@ import type { Params } from './params.js'
 export interface CompiledOperation {
   readonly operation: Operation<Members>
   readonly params: Params
-  /** `family` is undefined where it is the one that has the operation. */
-  readonly others: readonly { name: string, family: Family | undefined, id: (params: Members) => Id | undefined }[]
+  readonly others: readonly OtherDefinition[]
+}
+
+export interface OtherDefinition {
+  readonly name: string
+  /** Undefined where it is the family that has the operation. */
+  readonly family: Family | undefined
+  /** The field that refers to it. */
+  readonly field: string | undefined
+  id (params: Members, item: Members): Id | undefined
 }
 
 export interface Lifecycle {

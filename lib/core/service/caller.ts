@@ -6,7 +6,7 @@ import { findFlawInConditions } from '../query/filters.js'
 import { type DeadlineSettings, RequestDeadline } from '../storage/deadline.js'
 import type { Condition, Id, Storage, Stored } from '../storage/storage.js'
 import { isTextId, textIdRule, uuidv7 } from '../values/ids.js'
-import { findTextFlaw, type Members } from '../values/json.js'
+import { findJsonFlaw, findTextFlaw, isObject, type Members } from '../values/json.js'
 import { type GuardedStorage, guardOpening, isStorage, makeStorageAccess } from './storage-access.js'
 import { readWaitingLimits, type WaitingLimits } from './write-queue.js'
 
@@ -29,6 +29,8 @@ export interface Grant {
   readonly principal?: string
   /** Conditions for every read and write of this request: for it, items that do not meet them do not exist. */
   readonly where?: readonly Condition[]
+  /** Facts about the caller for rules, as JSON: `context.claims`. Never logged or shown. */
+  readonly claims?: Readonly<Record<string, unknown>>
   /** For `read` and `list`: the actions to offer. Default: `authorize` is called for each, with `tentative`. */
   readonly offers?: readonly string[]
 }
@@ -77,7 +79,7 @@ export function intendToList ({ name }: Family, params: Members = {}): Intent {
   return { family: name, action: 'list', id: undefined, params }
 }
 
-const members = ['principal', 'where', 'offers']
+const members = ['principal', 'where', 'claims', 'offers']
 
 /** A mistake in a grant must not show too much, so it is an error. */
 export function checkGrant (family: Family, granted: unknown): Grant {
@@ -90,13 +92,16 @@ export function checkGrant (family: Family, granted: unknown): Grant {
 function findFlawInGrant (family: Family, granted: {}): string | undefined {
   // A list, a Map or an error has none of these members, and would be a grant without limits.
   if (![Object.prototype, null].includes(Object.getPrototypeOf(granted))) {
-    return 'must return nothing, or { principal, where, offers }'
+    return 'must return nothing, or { principal, where, claims, offers }'
   }
-  const { principal, where, offers } = granted as Grant
+  const { principal, where, claims, offers } = granted as Grant
   const unknown = Object.keys(granted).find(name => !members.includes(name))
-  if (unknown !== undefined) return `returned "${unknown}"; it may return "principal", "where" and "offers"`
+  if (unknown !== undefined) return `returned "${unknown}"; it may return "principal", "where", "claims" and "offers"`
   if (offers !== undefined && !(Array.isArray(offers) && offers.every(action => typeof action === 'string'))) {
     return 'returned offers that are not actions: "offers" must be a list of strings'
+  }
+  if (claims !== undefined && (!isObject(claims) || findJsonFlaw(claims) !== undefined)) {
+    return 'returned claims that are not JSON: "claims" must be an object'
   }
   if (principal !== undefined && typeof principal !== 'string') {
     return 'returned a principal that is not a text: "principal" must be a string'

@@ -8,7 +8,7 @@ import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { findJsonFlaws, freeze, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
 import type { Command } from './command.js'
-import { copyRefusal, explainForbidden, refuseInState } from './refusal.js'
+import { copyRefusal, explainForbidden, type Reach, refuseInState } from './refusal.js'
 
 /** `after` is undefined for a deletion; `others` are the other items that it changed, by their names. */
 export type Decision =
@@ -38,7 +38,8 @@ export function decide (
   current: Stored,
   command: Command,
   context: Context,
-  others: readonly NeededItem[] = []
+  others: readonly NeededItem[] = [],
+  reach: Reach = new Map()
 ): Decision {
   const { action, params } = command
   if (action === undefined) return { outcome: 'unchanged' }
@@ -59,7 +60,9 @@ export function decide (
     }
     if (!after.isChanged && changed.size === 0) return { outcome: 'unchanged' }
     const reason = explainForbidden(operation, own.known, params, informed)
-    if (reason !== undefined) return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason) }
+    if (reason !== undefined) {
+      return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason, context, reach) }
+    }
     const complete = (item: ItemAfter): Stored => completeItem(item, name, context.now)
     // The command is in the log of its item, which gets a new revision even if only others changed.
     const done = { outcome: 'done', after: complete(after) } as const

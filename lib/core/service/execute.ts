@@ -6,14 +6,17 @@ import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/conditions.js'
 import { ConflictError, DuplicateError, type Id, type Stored } from '../storage/storage.js'
 import { freeze } from '../values/json.js'
-import type { Caller, Grant, Intent } from './caller.js'
+import type { Caller, Grant, Intent, Makers } from './caller.js'
 import { type Command, type CommandId, type CommandRecord, identifyCommand } from './command.js'
 import { decide, decideCreation, type Decision } from './decide.js'
-import { authorizeOthers, loadOthers, needsOthers, type OtherTarget } from './others.js'
+import {
+  authorizeOthers, hasReach, loadOthers, loadReach, needsOthers, type OtherTarget, refuseUnreadable
+} from './others.js'
 import { Reader } from './reader.js'
 import {
   isCounted, listChangedOthers, makeChanges, makeNewId, makeRecord, nameRecord, readTarget, restoreProblem
 } from './record.js'
+import type { Reach } from './refusal.js'
 import { findConcurrentReplay, findReplay } from './replay.js'
 import type { GuardedStorage } from './storage-access.js'
 
@@ -34,10 +37,9 @@ interface Asked {
   readonly caller: Caller
   readonly command: Command
   readonly grant: Grant
-  readonly others: readonly OtherTarget[]
   readonly storage: GuardedStorage
-  /** Of a command that depends on the item: what was authorized when the item was read first. */
-  permitted?: { readonly intent: Intent, readonly grant: Grant, readonly others: readonly OtherTarget[] }
+  /** What was authorized since, so that it is not authorized again when the items are read again. */
+  readonly grants: { readonly intent: Intent, readonly grant: Grant }[]
 }
 
 interface Execution extends Asked {
@@ -53,7 +55,6 @@ export async function execute (family: Family, caller: Caller, command: Command)
   // Only promises are awaited, so that a single command takes as few turns as possible.
   const granted = caller.authorize(intendCommand(family, command))
   const grant = granted instanceof Promise ? await granted : granted
-  const others = needsOthers(family, command) ? await authorizeOthers({ family, caller }, command) : noOthers
   const opened = caller.storage()
   const storage = opened instanceof Promise ? await opened : opened
   const { writers, counters } = storage
@@ -63,18 +64,17 @@ export async function execute (family: Family, caller: Caller, command: Command)
     command,
     identity: identifyCommand(command, grant.principal),
     grant,
-    others,
     storage,
+    grants: [],
     isCommitting: false,
     isAbandoned: false
   }
-  const keys = listKeys(execution)
   try {
     // Without `authorize`, no promise is returned.
-    const isGuarded = granted instanceof Promise && (command.interpret !== undefined || grant.where !== undefined ||
-      others.some(other => other.grant.where !== undefined))
-    const earlier = isGuarded ? await findOrRefuse(execution) : undefined
-    if (earlier !== undefined) return earlier
+    const isGuarded = granted instanceof Promise && (command.interpret !== undefined || grant.where !== undefined)
+    const others = isGuarded || needsOthers(family, command) ? await findOrRefuse(execution) : noOthers
+    if ('record' in others) return others
+    const keys = listKeys(execution, others)
     const turn = writers.enter(keys, caller.waiting, caller.signal)
     if (turn !== undefined) await turn
     try {
@@ -91,17 +91,16 @@ export async function execute (family: Family, caller: Caller, command: Command)
 }
 
 /** Before it waits: a caller must not hold up the writers of items that it may not see or change. */
-async function findOrRefuse (execution: Execution): Promise<Outcome | undefined> {
+async function findOrRefuse (execution: Execution): Promise<Outcome | readonly OtherTarget[]> {
   const { command: { target }, identity } = execution
   const findEarlier = async (): Promise<Outcome | undefined> => {
     const earlier = identity && await findReplay(execution, identity)
     return earlier && replay(execution, earlier)
   }
   const earlier = await findEarlier()
-  if (earlier !== undefined || target === undefined) return earlier
+  if (earlier !== undefined) return earlier
   try {
-    await load(execution, target)
-    return undefined
+    return target === undefined ? noOthers : (await load(execution, target)).others
   } catch (error) {
     // The same command may have been done meanwhile.
     const meanwhile = await findEarlier()
@@ -111,7 +110,10 @@ async function findOrRefuse (execution: Execution): Promise<Outcome | undefined>
 }
 
 // Writers of one item wait for each other, as do creations whose ids are counted, or that have the same id.
-function listKeys ({ family, caller, command: { target }, others, identity }: Execution): string[] {
+function listKeys (
+  { family, caller, command: { target }, identity }: Execution,
+  others: readonly OtherTarget[]
+): string[] {
   if (target === undefined) {
     const key = isCounted(family, caller.makers) ? family.name : identity?.row
     return key === undefined ? [] : [key]
@@ -148,17 +150,26 @@ async function attempt (execution: Execution): Promise<Outcome> {
   const newId = loaded === undefined ? await makeNewId(family, caller.makers, storage, caller.signal) : undefined
   const { command, grant } = loaded ?? execution
   const { current, others } = loaded ?? { current: undefined, others: noOthers }
-  const context = makeContext(caller, grant, identity)
+  const context = makeContext(caller.makers, grant, identity?.id ?? caller.makers.makeCommandId())
   const settle = (): Decision => current === undefined
     ? { outcome: 'done', after: decideCreation(family, newId as Id, command.params, context) }
-    : decide(family, current, command, context, others)
-  const decision = caller.trace === undefined ? settle() : await caller.trace('decide', async () => settle())
+    : decide(family, current, command, context, others, reach)
+  let reach: Reach | undefined
+  let decision = caller.trace === undefined ? settle() : await caller.trace('decide', async () => settle())
+  // A refusal says what is allowed, which may depend on the items that this one refers to.
+  if (decision.outcome === 'refused' && current !== undefined && hasReach(family)) {
+    reach = await loadReach(execution, current)
+    decision = settle()
+  }
   const item = decision.outcome === 'done' ? decision.after : current
   const decided = { command, context, current, others, decision }
   const record = makeRecord(family, decided, identity?.row)
   const changedOthers = listChangedOthers(family, decided, record)
   refuseUngranted(grant, item)
   for (const { other, after } of changedOthers) refuseUngranted(other.grant, after)
+  if (family.references.size > 0 && decision.outcome === 'done' && item !== undefined) {
+    await refuseUnreadable(execution, command.params, current, item)
+  }
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
   // Without an id from the client there is nothing to replay, so only changes are recorded.
   if (decision.outcome !== 'done' && identity === undefined) {
@@ -216,41 +227,49 @@ function replay ({ family, caller, storage, grant }: Execution, record: CommandR
 }
 
 const noOthers: readonly never[] = []
-const noItems = Object.freeze({})
+const none = Object.freeze({})
 
-async function load (execution: Asked, target: Id) {
-  const { family, caller, command, grant, others, storage } = execution
-  const current = await storage.get(family.name, target, caller.signal)
-  if (current === undefined || !isGranted(grant, current)) throw notFound(family.singular, target)
-  command.precondition?.(current)
-  if (command.interpret === undefined) {
-    return { current, command, grant, others: others.length === 0 ? noOthers : await loadOthers(others, storage) }
+async function load (asked: Asked, target: Id) {
+  const { family, caller, command, storage } = asked
+  const refuseHidden = ({ where = [] }: Grant, item: Stored | undefined): Stored => {
+    if (item === undefined || !matcher(where)(item)) throw notFound(family.singular, target)
+    return item
   }
-  const { action, params } = command.interpret(current)
+  const current = refuseHidden(asked.grant, await storage.get(family.name, target, caller.signal))
+  command.precondition?.(current)
+  const { action, params } = command.interpret?.(current) ?? command
   const { id, key } = command
-  const meant: Command = { action, target, params: freeze(params), id, key }
-  if (action === undefined) return { current, command: meant, grant, others: noOthers }
+  const meant: Command = command.interpret === undefined ? command : { action, target, params: freeze(params), id, key }
+  if (action === undefined) return { current, command: meant, grant: asked.grant, others: noOthers }
+  const authorize = (caller: Caller, intent: Intent): Promise<Grant> => authorizeOnce(asked, caller, intent)
   // So far, only reading was authorized; changing may be granted under different conditions.
-  const intent = intendCommand(family, meant)
-  const before = isDeepStrictEqual(execution.permitted?.intent, intent) ? execution.permitted : undefined
-  const granted = before?.grant ?? await caller.authorize(intent)
-  if (!isGranted(granted, current)) throw notFound(family.singular, target)
-  const needed = before?.others ?? await authorizeOthers({ family, caller }, meant)
-  execution.permitted = { intent, grant: granted, others: needed }
-  return { current, command: meant, grant: granted, others: await loadOthers(needed, storage) }
+  const grant = command.interpret === undefined ? asked.grant : await authorize(caller, intendCommand(family, meant))
+  refuseHidden(grant, current)
+  if (!needsOthers(family, meant)) return { current, command: meant, grant, others: noOthers }
+  const needed = await authorizeOthers({ family, caller, authorize }, meant, current)
+  return { current, command: meant, grant, others: await loadOthers(needed, storage) }
 }
 
-function makeContext ({ makers }: Caller, { principal }: Grant, identity: CommandId | undefined): Context {
-  const command = identity?.id ?? makers.makeCommandId()
-  return Object.freeze({ now: makers.clock().toISOString(), command, principal, items: noItems })
+async function authorizeOnce ({ grants }: Asked, caller: Caller, intent: Intent): Promise<Grant> {
+  const before = grants.find(each => isDeepStrictEqual(each.intent, intent))
+  if (before !== undefined) return before.grant
+  const grant = await caller.authorize(intent)
+  grants.push({ intent, grant })
+  return grant
 }
 
-function isGranted ({ where }: Grant, item: Stored): boolean {
-  return where === undefined || matcher(where)(item)
+/** @param command empty where an operation is only offered */
+export function makeContext (
+  { clock }: Makers,
+  { principal, claims }: Pick<Reader, 'principal' | 'claims'> | Grant,
+  command: string
+): Context {
+  const own = claims === undefined ? none : freeze(JSON.parse(JSON.stringify(claims)) as object)
+  return Object.freeze({ now: clock().toISOString(), command, principal, claims: own, items: none })
 }
 
-function refuseUngranted (grant: Grant, item: Stored | undefined): void {
-  if (item === undefined || isGranted(grant, item)) return
+function refuseUngranted ({ where = [] }: Grant, item: Stored | undefined): void {
+  if (item === undefined || matcher(where)(item)) return
   throw new Problem('forbidden', 'This change is not permitted')
 }
 
@@ -263,10 +282,9 @@ function intendCommand ({ name }: Family, { action = 'read', target, params }: C
 export async function preview (family: Family, caller: Caller, command: Command) {
   freeze(command.params)
   const grant = await caller.authorize(intendCommand(family, command))
-  const targets = await authorizeOthers({ family, caller }, command)
   const storage = await caller.storage()
-  const asked = { family, caller, command, grant, others: targets, storage }
+  const asked = { family, caller, command, grant, storage, grants: [] }
   const { current, others } = await load(asked, command.target as Id)
-  const context = makeContext(caller, grant, identifyCommand(command, grant.principal))
+  const context = makeContext(caller.makers, grant, '')
   return { others, decision: decide(family, current, command, context, others) }
 }

@@ -1,11 +1,15 @@
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { invalidBody } from '../problems.js'
-import { matcher } from '../storage/conditions.js'
-import type { Id, Storage } from '../storage/storage.js'
-import type { Caller, Grant } from './caller.js'
+import { isAbsent, matcher } from '../storage/conditions.js'
+import { ConstraintError, type Id, type Storage, type Stored } from '../storage/storage.js'
+import { freeze, type Members } from '../values/json.js'
+import { type Caller, type Grant, intendToRead, type Intent } from './caller.js'
 import type { Command } from './command.js'
 import type { NeededItem } from './decide.js'
+import { Reader } from './reader.js'
+import type { Reach } from './refusal.js'
+import { refuseByConstraint } from './storage-access.js'
 
 export interface OtherTarget {
   readonly name: string
@@ -22,34 +26,95 @@ export function needsOthers ({ operations }: Family, { action }: Command): boole
   return (operations.get(action ?? '')?.others.length ?? 0) > 0
 }
 
-/** Each is authorized separately, before anything is read. */
+/** Whether operations need items that fields name. */
+export function hasReach ({ operations }: Family): boolean {
+  return [...operations.values()].some(({ others }) => others.some(({ field }) => field !== undefined))
+}
+
+/** Each is authorized separately, before it is read. */
 export async function authorizeOthers (
-  own: { readonly family: Family, readonly caller: Caller },
-  { action, target, params }: Command
+  own: { readonly family: Family, readonly caller: Caller, authorize (caller: Caller, intent: Intent): Promise<Grant> },
+  { action, params }: Command,
+  item: Stored
 ): Promise<OtherTarget[]> {
-  const declared = own.family.operations.get(action ?? '')?.others ?? []
-  if (declared.length === 0) return []
   const targets: OtherTarget[] = []
-  const taken = new Set([`${own.family.name}/${target}`])
-  for (const { name, family: its, id: nameId } of declared) {
-    const id = nameId(params)
+  const taken = new Set([`${own.family.name}/${item.id}`])
+  for (const { name, family: its, field, id: nameId } of own.family.operations.get(action ?? '')?.others ?? []) {
+    const id = nameId(params, freeze({ ...item }))
     if (id === undefined) continue
-    const found = its === undefined ? own : own.caller.other(its)
-    if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(own.family.name, its?.name)
-    const { family, caller } = found
+    const { family, caller } = findOther(own, its)
     // Usually the parameter is named like the item; otherwise it is the one that has the id.
-    const parameter = Object.hasOwn(params, name) ? name : Object.keys(params).find(each => params[each] === id) ?? name
-    const pointer = `/${parameter}`
+    const parameter = Object.hasOwn(params, name) ? name : Object.keys(params).find(each => params[each] === id)
+    const pointer = `/${field ?? parameter ?? name}`
     if (family.readId(String(id)) !== id) throw refuseMissing(family, pointer)
     const key = `${family.name}/${id}`
     if (taken.has(key)) {
       throw invalidBody([{ pointer, detail: `must be another ${family.singular}: each item has one part in it` }])
     }
     taken.add(key)
-    const grant = await caller.authorize({ family: family.name, action: action as string, id, params })
+    const grant = await own.authorize(caller, { family: family.name, action: action as string, id, params })
     targets.push({ name, family, caller, id, grant, pointer })
   }
   return targets
+}
+
+function findOther (own: { readonly family: Family, readonly caller: Caller }, its: Family | undefined) {
+  const found = its === undefined ? own : own.caller.other(its)
+  if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(own.family.name, its?.name)
+  return found
+}
+
+/** The items that fields name for operations, by their fields, as far as the caller may read them. */
+export async function loadReach (
+  own: { readonly family: Family, readonly caller: Caller },
+  item: Stored
+): Promise<Reach> {
+  const named = [...own.family.operations.values()].flatMap(({ others }) => others)
+  const fields = new Map(named.flatMap(({ field, family }) => field === undefined ? [] : [[field, family]]))
+  return new Map(await Promise.all(Array.from(fields, async ([field, its]) => {
+    const { family, caller } = findOther(own, its)
+    const id = item[field] as Id | null | undefined
+    if (id === undefined || id === null) return [field, undefined] as const
+    const grant = await authorizeRead(family, caller, id)
+    return [field, grant && await new Reader(family, await caller.storage(), grant, caller.signal).get(id)] as const
+  })))
+}
+
+/** Undefined where `authorize` refuses it. */
+async function authorizeRead (family: Family, caller: Caller, id: Id): Promise<Grant | undefined> {
+  try {
+    return await caller.authorize(intendToRead(family, id))
+  } catch (error) {
+    if (Number((error as { statusCode?: number }).statusCode) < 500) return undefined
+    throw error
+  }
+}
+
+/** What a client sent must not refer to an item that it may not read. */
+export async function refuseUnreadable (
+  { family, caller, storage }: { readonly family: Family, readonly caller: Caller, readonly storage: Storage },
+  params: Members,
+  current: Stored | undefined,
+  after: Stored
+): Promise<void> {
+  for (const [field, its] of family.references) {
+    const id = after[field] as Id | null | undefined
+    if (isAbsent(id) || id === current?.[field] || !includesValue(params, id)) continue
+    const other = its === family ? { family, caller } : caller.other(its)
+    if (other === undefined) continue
+    const grant = await authorizeRead(its, other.caller, id)
+    // Where nothing is hidden, the storage itself refuses what does not exist.
+    if (grant !== undefined && grant.where === undefined) continue
+    const item = grant && await storage.get(its.name, id, caller.signal)
+    if (item !== undefined && matcher(grant?.where ?? [])(item)) continue
+    const rule = { fields: [field], other: its.name, declared: true }
+    throw refuseByConstraint(new ConstraintError(family.name, after.id, 'reference', rule))
+  }
+}
+
+function includesValue (value: unknown, wanted: Id): boolean {
+  if (typeof value !== 'object' || value === null) return value === wanted
+  return Object.values(value).some(each => includesValue(each, wanted))
 }
 
 /** An item that does not exist for the caller is a flaw of the parameters. */

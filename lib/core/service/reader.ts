@@ -20,14 +20,21 @@ export class Reader {
   readonly #where: readonly Condition[]
   readonly #signal: AbortSignal | undefined
   readonly principal: string | undefined
+  readonly claims: Grant['claims']
   /** Undefined where `authorize` is called for each action. */
   readonly offers: readonly string[] | undefined
 
-  constructor (family: Family, storage: Source, { where = [], principal, offers }: Grant, signal?: AbortSignal) {
+  constructor (
+    family: Family,
+    storage: Source,
+    { where = [], principal, claims, offers }: Grant,
+    signal?: AbortSignal
+  ) {
     this.#family = family
     this.#storage = storage
     this.#where = where
     this.principal = principal
+    this.claims = claims
     this.offers = offers
     this.#signal = signal
   }

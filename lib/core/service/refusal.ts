@@ -2,14 +2,15 @@ import { errorCodes } from '../errors.js'
 import type { Context, Operation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
+import { isAbsent } from '../storage/conditions.js'
 import { freeze, type Members, replaceUnsupported } from '../values/json.js'
 
 /** An empty text if no reason is known; undefined where it is allowed. Without params, it is only offered. */
 export function explainForbidden (
-  operation: Operation<Members>,
+  operation: Pick<Operation<Members>, 'name' | 'allowed'>,
   item: Members,
-  params?: Members,
-  context?: Context
+  params: Members | undefined,
+  context: Context
 ): string | undefined {
   if (operation.allowed === undefined) return undefined
   const verdict: unknown = operation.allowed(item, params, context)
@@ -21,16 +22,27 @@ export function explainForbidden (
   throw new errorCodes.FST_DEALBOOK_INVALID_VERDICT(operation.name, what)
 }
 
+/** Items that fields name, by their fields; undefined where there is none, or the caller may not read it. */
+export type Reach = ReadonlyMap<string, Members | undefined>
+
 /** If `allowed` throws, it is not allowed. @param report called with an error that is not a problem but a bug */
 export function explainNow (
   family: Family,
-  operation: Operation<Members>,
+  operation: Pick<Operation<Members>, 'name' | 'action' | 'allowed'>,
   item: Members,
+  context: Context,
+  reach: Reach,
   report?: (error: unknown) => void
 ): string | undefined {
   let reason: string | undefined = ''
+  const others = family.operations.get(operation.action)?.others.filter(({ field }) => field !== undefined) ?? []
+  const find = (field: string | undefined): Members | undefined => reach.get(field ?? '')
   try {
-    reason = explainForbidden(operation, freeze({ ...item }))
+    const items = Object.fromEntries(others.map(({ name, field }) => [name, find(field)]))
+    const informed = others.length === 0 ? context : freeze({ ...context, items })
+    // An item that the caller may not read must not be guessed from a reason.
+    const isHidden = others.some(({ field = '' }) => !isAbsent(item[field]) && find(field) === undefined)
+    if (!isHidden) reason = explainForbidden(operation, freeze({ ...item }), undefined, informed)
   } catch (error) {
     if (error instanceof Problem) reason = error.message
     else report?.(error)
@@ -44,9 +56,16 @@ export interface InState {
   readonly allowed: readonly string[]
 }
 
-export function refuseInState (family: Family, name: string, item: Members, reason: string): Problem {
+export function refuseInState (
+  family: Family,
+  name: string,
+  item: Members,
+  reason: string,
+  context: Context,
+  reach: Reach
+): Problem {
   const allowed = [...family.operations.values()].map(({ operation }) => operation)
-    .filter(operation => explainNow(family, operation, item) === undefined)
+    .filter(operation => explainNow(family, operation, item, context, reach) === undefined)
     .map(operation => operation.name)
   const state = readState(family, item)
   const members = { ...(state === undefined ? {} : { state }), operation: name, allowed }

@@ -43,9 +43,9 @@ export function membersOf (properties: TProperties, required: readonly string[] 
   return { ...object, required: [...required] }
 }
 
-/** @param each what a message calls a member */
-export function namedOf (member: TSchema, each: string): TSchema {
-  return Type.Record(Type.String(), member, { description: 'an object', each })
+/** @param each what a message calls a member; @param text what a member may be instead, as a text */
+export function namedOf (member: TSchema, each: string, text?: string): TSchema {
+  return Type.Record(Type.String(), member, { description: 'an object', each, text })
 }
 
 /** @param kind what a message calls its members */
@@ -71,8 +71,10 @@ function findFlawInValue (rule: TSchema, value: unknown, name: string, called: s
     if (object !== undefined) return within(name, findFlaw(object, value))
     if (rule.each !== undefined) {
       const [each] = Object.values(rule.patternProperties as TProperties) as [TObject]
-      return Object.entries(value).map(([name, member]) => within(`${rule.each} "${name}"`, findFlaw(each, member)))
-        .find(flaw => flaw !== undefined)
+      const others = Object.entries(value).filter(([, member]) => typeof member !== 'string' || rule.text === undefined)
+      return others.map(([name, member]) => within(`${rule.each} "${name}"`, isObject(member) || rule.text === undefined
+        ? findFlaw(each, member)
+        : `must be ${rule.text}`)).find(flaw => flaw !== undefined)
     }
   }
   const isRight = rule.holds === undefined ? Value.Check(rule, value) : rule.holds(value)

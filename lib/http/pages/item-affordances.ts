@@ -26,7 +26,7 @@ export interface ItemPage {
 export async function affordItem (
   exchange: Exchange,
   item: Stored,
-  { principal, offers: named }: Reader,
+  reader: Reader,
   { entries, feedback }: ItemPage,
   refused: RefusedForm | undefined
 ): Promise<ItemAffordances> {
@@ -34,7 +34,7 @@ export async function affordItem (
   const { family } = mount
   const self = mount.urls.item(request, item.id)
   // The forms of a page are sent to the nouns.
-  const offers = mount.forms.has('noun') ? await findOffers(exchange, item, named) : []
+  const offers = mount.forms.has('noun') ? await findOffers(exchange, item, reader) : []
   const shown = offers.filter(({ params }) => !params.isPartial || params.fields.some(isText))
   const state = readState(family, item)
   const operations = shown.filter(({ reason }) => reason === undefined)
@@ -49,7 +49,7 @@ export async function affordItem (
       return reason === undefined ? [] : [{ name: operation, reason, wrongState }]
     }),
     log: family.writable
-      ? { href: `${self}/commands`, entries: entries.map(entry => showEntry(exchange, entry, principal)) }
+      ? { href: `${self}/commands`, entries: entries.map(entry => showEntry(exchange, entry, reader.principal)) }
       : undefined,
     feedback: feedback && { ...feedback, current: item.revision },
     refused: refused &&

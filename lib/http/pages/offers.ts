@@ -3,6 +3,9 @@ import type { NounOperation, Operation } from '../../core/family/definition.js'
 import type { Params } from '../../core/family/params.js'
 import type { Problem } from '../../core/problems.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
+import { makeContext } from '../../core/service/execute.js'
+import { loadReach } from '../../core/service/others.js'
+import type { Reader } from '../../core/service/reader.js'
 import { explainNow } from '../../core/service/refusal.js'
 import { matcher } from '../../core/storage/conditions.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
@@ -21,15 +24,18 @@ export interface Offer {
   readonly reason: string | undefined
 }
 
-/** Operations that the caller may run, if the state allows it. `named`: the actions that the grant names. */
-export async function findOffers (exchange: Exchange, item: Stored, named?: readonly string[]): Promise<Offer[]> {
-  const { mount: { family }, request } = exchange
+/** Operations that the reader may run, if the state allows it. */
+export async function findOffers (exchange: Exchange, item: Stored, reader: Reader): Promise<Offer[]> {
+  const { mount, request } = exchange
+  const { family, makers } = mount
   const all: Omit<Offer, 'reason'>[] = [...family.operations.values()]
   if (family.lifecycle !== undefined) all.push(family.lifecycle.deletion)
   const granted = await Promise.all(all.map(({ operation: { action } }) =>
-    named?.includes(action) ?? mayOffer(exchange, action, item)))
+    reader.offers?.includes(action) ?? mayOffer(exchange, action, item)))
+  const context = makeContext(makers, reader, '')
+  const reach = await loadReach({ family, caller: mount.caller(request) }, item)
   return all.filter((_, index) => granted[index]).map(({ operation, params }) => {
-    const reason = explainNow(family, operation as Operation<Members>, item, error => {
+    const reason = explainNow(family, operation, item, context, reach, error => {
       request.log.error({ err: error, action: operation.action }, 'allowed failed for what is offered')
     })
     return { operation, params, reason }

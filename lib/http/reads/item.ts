@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { Family } from '../../core/family/family.js'
 import { notFound } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
+import type { Reader } from '../../core/service/reader.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
@@ -117,7 +118,7 @@ export function operationsEndpoints (mount: Mount): Endpoint[] {
     parse: refuseParameters,
     async load ({ reader, intent }) {
       const item = await reader.get(intent.id as Id)
-      return item && (exchange => sendOperations(exchange, item, reader.offers))
+      return item && (exchange => sendOperations(exchange, item, reader))
     }
   }
   return readEndpoints(read, `${home}/:id/operations`, describeOperations(mount))
@@ -126,10 +127,10 @@ export function operationsEndpoints (mount: Mount): Endpoint[] {
 async function sendOperations (
   exchange: Exchange,
   item: Stored,
-  named: readonly string[] | undefined
+  reader: Reader
 ): Promise<FastifyReply> {
   const { mount: { family, urls }, request, choice: { representation } } = exchange
-  const offers = await findOffers(exchange, item, named)
+  const offers = await findOffers(exchange, item, reader)
   const self = urls.item(request, item.id)
   const items = offers.map(({ operation, params, reason }) => ({
     name: operation.name,

@@ -1,0 +1,216 @@
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import t from 'tap'
+import { defineFamily, type Grant, type Intent, Problem, type Storage, Type } from '../../lib/index.js'
+import { storages } from '../storages.js'
+
+const machines = defineFamily({
+  name: 'machines',
+  singular: 'machine',
+  fields: Type.Object({
+    id: Type.Integer(),
+    branch: Type.String(),
+    status: Type.Union([Type.Literal('free'), Type.Literal('rented'), Type.Literal('broken')], { default: 'free' })
+  }),
+  create: ['branch', 'status']
+})
+
+const words = (verb: string) => ({
+  name: verb,
+  verb,
+  participle: `${verb}-done`,
+  noun: `${verb}s`,
+  action: verb.replace(/(^|-)(.)/g, (_, _a, letter) =>
+    letter.toUpperCase())
+})
+
+const bookings = defineFamily({
+  name: 'bookings',
+  singular: 'booking',
+  fields: Type.Object({
+    id: Type.Integer(),
+    machine: Type.Integer(),
+    spare: Type.Optional(Type.Integer()),
+    branch: Type.Optional(Type.String()),
+    due: Type.Optional(Type.String({ format: 'date-time' })),
+    status: Type.String({ default: 'new' })
+  }),
+  references: { machine: machines, spare: machines },
+  create: ['machine', 'spare', 'due'],
+  edit: ['spare'],
+  initial: (booking, { claims }) => ({ ...booking, branch: claims.branch }),
+  state: ({ status }) => status,
+  operations: {
+    'hand-out': {
+      ...words('hand-out'),
+      params: Type.Object({}),
+      with: { machine: 'machine', spare: 'spare' },
+      allowed: (booking, _params, { items: { machine } }) => {
+        if (booking.status !== 'new') return 'It is handed out already'
+        return machine?.['status'] === 'free' || `The machine is ${String(machine?.['status'])}`
+      },
+      apply: (booking, _params, { items: { machine, spare } }) => ({
+        item: { ...booking, status: 'out' },
+        others: { machine: { ...machine, status: 'rented' }, spare: spare && { ...spare, status: 'rented' } }
+      })
+    },
+    remind: {
+      ...words('remind'),
+      params: Type.Object({}),
+      allowed: ({ due = '9' }, _params, { now, claims }) =>
+        claims.mayRemind === false ? 'It is not your task' : due <= now || 'It is not due yet',
+      apply: booking => ({ ...booking, status: `${booking.status}!` })
+    },
+    swap: {
+      ...words('swap'),
+      params: Type.Object({ by: Type.Optional(Type.Integer()) }),
+      // By a parameter, else by the item.
+      with: { other: { family: machines, id: (params, booking) => params.by ?? booking.spare } },
+      apply: (booking, _params, { items: { other } }) => ({ ...booking, machine: Number(other?.['id']) })
+    }
+  }
+})
+
+interface Teardown { teardown (close: () => Promise<unknown>): void }
+
+type Authorize = (request: FastifyRequest, intent: Intent) => Grant | undefined
+
+async function open (t: Teardown, storage: Storage, authorize?: Authorize, clock = () => new Date()) {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const options = { storage, clock, ...(authorize === undefined ? {} : { authorize }) }
+  app.register(machines, options)
+  app.register(bookings, options)
+  await app.ready()
+  return app
+}
+
+async function send (app: FastifyInstance, method: 'PUT' | 'POST', url: string, payload: object = {}, by = '') {
+  const { statusCode, body } = await app.inject({ method, url, payload, headers: { by } })
+  return { statusCode, ...JSON.parse(body === '' ? '{}' : body) }
+}
+
+async function get (app: FastifyInstance, url: string, by = '') {
+  return (await app.inject({ url, headers: { by } })).json()
+}
+
+for (const { name, make } of storages) {
+  t.test(name, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app = await open(t, storage)
+    for (const branch of ['north', 'north', 'south']) await send(app, 'POST', '/machines', { branch })
+
+    await t.test('an operation takes the item that a reference names', async t => {
+      const { id } = await send(app, 'POST', '/bookings', { machine: 1, spare: 2 })
+      t.match(await send(app, 'PUT', `/bookings/${id}/hand-out`), { statusCode: 200, status: 'out' })
+      for (const machine of [1, 2]) {
+        t.match(await get(app, `/machines/${machine}`), { status: 'rented', revision: 2 })
+        t.match(await get(app, `/machines/${machine}/commands`), { items: [{}, { action: 'HandOut' }] })
+      }
+      const again = await send(app, 'POST', '/bookings', { machine: 1 })
+      const refused = await send(app, 'PUT', `/bookings/${again.id}/hand-out`)
+      t.match(refused, { statusCode: 409, detail: 'The machine is rented' })
+      t.strictSame(refused.allowed, ['swap', 'edit'], 'neither what is refused nor what is not due')
+      const alone = await send(app, 'POST', '/bookings', { machine: 3 })
+      t.match(await send(app, 'PUT', `/bookings/${alone.id}/hand-out`), { statusCode: 200 }, 'without a spare one')
+      const held = await app.inject({ method: 'DELETE', url: '/machines/3' })
+      t.equal(held.statusCode, 409)
+    })
+
+    await t.test('the id of another item follows from the parameters and the item', async t => {
+      const { id } = await send(app, 'POST', '/bookings', { machine: 1, spare: 2 })
+      t.match(await send(app, 'PUT', `/bookings/${id}/swap`), { statusCode: 200, machine: 2 })
+      t.match(await send(app, 'PUT', `/bookings/${id}/swap`, { by: 3 }), { statusCode: 200, machine: 3 })
+      t.match(await send(app, 'PUT', `/bookings/${id}/swap`, { by: 99 }), {
+        statusCode: 400, errors: [{ pointer: '/by', detail: 'names no machine that exists' }]
+      })
+      const service = bookings.service({ storage })
+      t.match(await service.run('swap', id, { by: 1 }), { item: { machine: 1 }, changed: true })
+    })
+
+    await t.test('what is offered is judged with the time, the claims and the items referred to', async t => {
+      let now = new Date('2026-01-01T00:00:00Z')
+      const claims = { mayRemind: true }
+      const timed = await open(t, storage, () => ({ principal: 'ann', claims }), () => now)
+      const { id } = await send(timed, 'POST', '/bookings', { machine: 1, due: '2026-02-01T00:00:00Z' })
+      const readOffers = async (): Promise<Record<string, string | true>> =>
+        Object.fromEntries((await get(timed, `/bookings/${id}/operations`)).items
+          .map(({ name, reason }: { name: string, reason?: string }) => [name, reason ?? true]))
+      t.match(await readOffers(), { 'hand-out': 'The machine is rented', remind: 'It is not due yet', swap: true })
+      const page = await timed.inject({ url: `/bookings/${id}`, headers: { accept: 'text/html' } })
+      t.notMatch(page.body, /action="[^"]*\/reminds"/, 'no button')
+      now = new Date('2026-03-01T00:00:00Z')
+      t.match(await readOffers(), { remind: true })
+      claims.mayRemind = false
+      t.match(await readOffers(), { remind: 'It is not your task' })
+      t.match(await send(timed, 'PUT', `/bookings/${id}/remind`), { statusCode: 409, detail: 'It is not your task' })
+    })
+
+    await t.test('claims reach the rules, and nothing else', async t => {
+      const secret = 'a-secret-claim'
+      const claims = { branch: 'south', secret, list: [1] }
+      const own = await open(t, storage, () => ({ principal: 'ann', claims }))
+      const made = await send(own, 'POST', '/bookings', { machine: 1 })
+      t.match(made, { statusCode: 201, branch: 'south' })
+      const log = await own.inject(`/bookings/${made.id}/commands`)
+      t.notMatch(log.body + JSON.stringify(made), secret)
+      t.notOk(Object.isFrozen(claims.list), 'those of the host are left as they are')
+      const service = bookings.service({ storage, authorize: () => ({ claims }) })
+      t.match(await service.create({ machine: 1 }), { item: { branch: 'south' } })
+      for (const wrong of ['north', [1], { at: new Date() }, { of: 1n }]) {
+        const faulty = await open(t, storage, () => ({ claims: wrong }) as never)
+        t.match(await send(faulty, 'POST', '/bookings', { machine: 1 }), { statusCode: 500 })
+      }
+    })
+
+    await t.test('what a client may not read cannot be referred to', async t => {
+      const tenants = await open(t, storage, ({ headers: { by } }, { family, action }) => {
+        if (by === 'none' && family === 'machines') throw new Problem('forbidden', 'no machines for you')
+        if (family !== 'machines' || by === 'all' || (by === 'writer' && action !== 'read')) return {}
+        return { where: [{ field: 'branch', op: 'eq', values: ['south'] }] }
+      })
+      const missing = await send(tenants, 'POST', '/bookings', { machine: 99 }, 'south')
+      t.match(missing, { statusCode: 400, errors: [{ pointer: '/machine' }] })
+      for (const by of ['south', 'none', 'writer']) {
+        const hidden = await send(tenants, 'POST', '/bookings', { machine: 1 }, by)
+        t.strictSame({ ...hidden, instance: '' }, { ...missing, instance: '' }, `${by}: as one that does not exist`)
+      }
+      t.match(await send(tenants, 'POST', '/bookings', { machine: 1 }, 'all'), { statusCode: 201 })
+      const { id } = await send(tenants, 'POST', '/bookings', { machine: 3 }, 'south')
+      for (const url of [`/bookings/${id}/edit`, `/bookings/${id}`]) {
+        t.match(await send(tenants, 'PUT', url, { spare: 1 }, 'south'), {
+          statusCode: 400, errors: [{ pointer: '/spare', detail: 'must be an id of machines, and none has this id' }]
+        })
+      }
+      t.match(await send(tenants, 'PUT', `/bookings/${id}/edit`, { spare: 3 }, 'south'), { statusCode: 200, spare: 3 })
+      t.match(await send(tenants, 'PUT', `/bookings/${id}/swap`, { by: 1 }, 'south'), {
+        statusCode: 400, errors: [{ pointer: '/by', detail: 'names no machine that exists' }]
+      })
+      const other = await send(tenants, 'POST', '/bookings', { machine: 2 }, 'all')
+      const refused = await send(tenants, 'PUT', `/bookings/${other.id}/hand-out`, {}, 'south')
+      t.match(refused, { statusCode: 400, errors: [{ pointer: '/machine' }] })
+      const { items } = await get(tenants, `/bookings/${other.id}/operations`, 'south')
+      const offered = items.find(({ name }: { name: string }) => name === 'hand-out')
+      t.match(offered, { allowed: false, reason: 'hand-out is not allowed while the booking is new' })
+      t.match(await get(tenants, `/bookings/${other.id}?expand=machine`, 'south'), { machine: 2 }, 'not expanded')
+      t.match(await send(tenants, 'PUT', `/bookings/${other.id}/edit`, { spare: 3 }, 'south'), { statusCode: 200 },
+        'a reference that is not changed is not checked')
+    })
+  })
+}
+
+t.test('mistakes in with are found when the family is defined', async t => {
+  const define = (others: unknown) => () => defineFamily({
+    name: 'visits',
+    singular: 'visit',
+    fields: Type.Object({ id: Type.Integer(), machine: Type.Integer() }),
+    references: { machine: machines },
+    operations: {
+      end: { ...words('end'), params: Type.Object({}), with: others as { machine: string }, apply: visit => visit }
+    }
+  })
+  t.throws(define({ machine: 'machin' }), /with "machine": "machin" is not in references\. Did you mean "machine"/)
+  t.throws(define({ machine: 7 }), /with "machine": must be a field in references, or an object with family and id/)
+  t.throws(define({ machine: { family: machines } }), /"id" is missing/)
+  t.doesNotThrow(define({ machine: 'machine' }))
+})
