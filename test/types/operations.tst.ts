@@ -294,7 +294,7 @@ describe('an operation on two items', () => {
           allowed (box, sent, context) {
             expect(box.total).type.toBe<number>()
             expect(sent?.to).type.toBe<number | undefined>()
-            expect(context).type.toBe<Context | undefined>()
+            expect(context).type.toBe<Context>()
             return box.total > 0
           },
           apply (box, { to }, { items }) {
