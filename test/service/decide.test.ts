@@ -9,7 +9,7 @@ import { deals } from '../../lib/deals/deals.js'
 import type { FamilyDefinition } from '../../lib/index.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
-const context = { now: '2026-02-02T00:00:00.000Z', command: 'c-1', principal: 'ann', claims: {}, items: {} }
+const context = { now: '2026-02-02T00:00:00.000Z', command: 'c-1', principal: 'ann', claims: {}, items: {}, newIds: {} }
 const open: Stored = {
   id: 'd-1',
   name: 'tea',
@@ -107,7 +107,7 @@ t.test('a deletion, and a command that means nothing', async t => {
 t.test('given a new deal, its defaults and what the service gives are put in', async t => {
   const { now } = context
   const params = { name: 'tea', price: -0 }
-  t.strictSame(decideCreation(family, 'd-2', params, context), {
+  t.strictSame(decideCreation(family, 'd-2', params, context).after, {
     id: 'd-2', name: 'tea', price: 0, held: false, status: 'open', revision: 1, createdAt: now, updatedAt: now
   })
 })
@@ -123,7 +123,7 @@ t.test('given an initial, when an item is created, then it completes it', async 
       create: ['text'],
       initial
     } as unknown as FamilyDefinition)
-    return decideCreation(made, 7, { text: 'a' }, context)
+    return decideCreation(made, 7, { text: 'a' }, context).after
   }
   const { now } = context
   const service = { revision: 1, createdAt: now, updatedAt: now }

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import t from 'tap'
-import { defineFamily, type Grant, type Intent, Problem, type Storage, Type } from '../../lib/index.js'
+import { type Committed, defineFamily, type Grant, type Intent, Problem, type Storage, Type } from '../../lib/index.js'
 import { storages } from '../storages.js'
 
 const machines = defineFamily({
@@ -71,6 +71,59 @@ const bookings = defineFamily({
 })
 
 interface Teardown { teardown (close: () => Promise<unknown>): void }
+
+const lines = defineFamily({
+  name: 'entries',
+  singular: 'entry',
+  fields: Type.Object({ id: Type.Integer(), text: Type.String(), by: Type.String() }),
+  create: ['text'],
+  initial: (entry, { principal = 'unknown' }) => ({ ...entry, by: principal })
+})
+
+const invoices = defineFamily({
+  name: 'invoices',
+  singular: 'invoice',
+  fields: Type.Object({
+    id: Type.Integer(), number: Type.Integer(), total: Type.Integer(), paid: Type.Boolean({ default: false })
+  }),
+  unique: [['number']],
+  create: ['number', 'total']
+})
+
+const orders = defineFamily({
+  name: 'orders',
+  singular: 'order',
+  fields: Type.Object({
+    id: Type.Integer(),
+    machine: Type.Integer(),
+    total: Type.Integer(),
+    branch: Type.String(),
+    invoice: Type.Optional(Type.Integer()),
+    status: Type.String({ default: 'new' })
+  }),
+  references: { machine: machines, invoice: invoices },
+  create: { fields: ['machine', 'total'], with: { machine: 'machine' } },
+  initial (order, { items: { machine } }) {
+    if (machine?.['status'] !== 'free') throw new Problem('wrong-state', 'The machine is not free')
+    const item = { ...order, branch: String(machine['branch']) }
+    return { item, others: { machine: { ...machine, status: 'rented' } } }
+  },
+  operations: {
+    bill: {
+      ...words('bill'),
+      params: Type.Object({ note: Type.Optional(Type.String()) }),
+      creates: { invoice: invoices, entry: lines },
+      allowed: order => order.invoice === undefined || 'It is billed already',
+      apply: (order, { note }, { newIds }) => ({
+        item: { ...order, status: 'billed', invoice: newIds.invoice },
+        created: {
+          invoice: { number: 1000 + order.id, total: order.total },
+          entry: note === undefined ? undefined : { text: note }
+        }
+      })
+    }
+  }
+})
 
 type Authorize = (request: FastifyRequest, intent: Intent) => Grant | undefined
 
@@ -196,6 +249,95 @@ for (const { name, make } of storages) {
       t.match(await send(tenants, 'PUT', `/bookings/${other.id}/edit`, { spare: 3 }, 'south'), { statusCode: 200 },
         'a reference that is not changed is not checked')
     })
+  })
+}
+
+for (const { name, make } of storages) {
+  t.test(`${name}: items are created with others, and by operations`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app = Fastify()
+    t.teardown(() => app.close())
+    const committed: string[] = []
+    const intents: Intent[] = []
+    const options = {
+      storage,
+      authorize: (request: FastifyRequest, intent: Intent) => {
+        intents.push(intent)
+        const { by } = request.headers
+        if (by === 'eve' && intent.family === 'invoices') throw new Problem('forbidden', 'no invoices for you')
+        return by === 'low' && intent.family === 'invoices'
+          ? { principal: 'low', where: [{ field: 'total', op: 'lt', value: 10 } as const] }
+          : { principal: 'ann' }
+      },
+      onCommitted: ({ family, action, id, before }: Committed) => {
+        committed.push(`${family} ${id} ${action} ${before === undefined ? 'new' : 'changed'}`)
+      }
+    }
+    for (const family of [machines, orders, invoices, lines]) app.register(family as typeof machines, options)
+    await app.ready()
+    for (const branch of ['north', 'south']) await send(app, 'POST', '/machines', { branch })
+
+    committed.length = 0
+    const order = await send(app, 'POST', '/orders', { machine: 1, total: 50 })
+    t.match(order, { statusCode: 201, id: 1, branch: 'north', status: 'new' })
+    t.match(await get(app, '/machines/1'), { status: 'rented', revision: 2 })
+    t.strictSame(committed, ['orders 1 CreateOrder new', 'machines 1 CreateOrder changed'])
+    t.match(await get(app, '/machines/1/commands'), { items: [{}, { about: { family: 'orders', id: 1 } }] })
+    t.match(await send(app, 'POST', '/orders', { machine: 1, total: 50 }), { statusCode: 409 })
+    t.match(await send(app, 'POST', '/orders', { machine: 9, total: 50 }), {
+      statusCode: 400, errors: [{ pointer: '/machine' }]
+    })
+    t.equal((await get(app, '/orders')).items.length, 1, 'nothing else was created')
+
+    committed.length = 0
+    intents.length = 0
+    t.match(await send(app, 'PUT', '/orders/1/bill', {}, 'eve'), { statusCode: 403 })
+    t.match(await send(app, 'PUT', '/orders/1/bill', {}, 'low'), { statusCode: 403 }, 'out of the grant')
+    t.strictSame((await get(app, '/invoices')).items, [], 'nothing was created')
+    const asked = intents.find(({ family }) => family === 'invoices')
+    t.strictSame(asked, { family: 'invoices', action: 'Bill', id: undefined, params: {} })
+    const payload = { action: 'Bill', params: { note: 'a' } }
+    const put = { method: 'PUT', url: '/orders/1/commands/c-1', payload } as const
+    t.equal((await app.inject(put)).statusCode, 201)
+    t.match(await get(app, '/orders/1'), { status: 'billed', invoice: 1, revision: 2 })
+    t.match(await get(app, '/invoices/1'), { number: 1001, total: 50, paid: false, revision: 1 })
+    t.match(await get(app, '/entries/1'), { text: 'a', by: 'ann' }, 'completed by its own initial')
+    t.match(await get(app, '/invoices/1/commands'), {
+      items: [{ action: 'Bill', revision: 1, outcome: 'done', about: { family: 'orders', id: 1 } }]
+    })
+    t.strictSame(committed, ['orders 1 Bill changed', 'invoices 1 Bill new', 'entries 1 Bill new'])
+    const again = await app.inject(put)
+    t.match(again, { statusCode: 200, headers: { 'idempotent-replayed': 'true' } })
+    t.match(await send(app, 'PUT', '/orders/1/bill'), { statusCode: 409, detail: 'It is billed already' })
+    t.equal((await get(app, '/invoices')).items.length, 1, 'created once')
+    t.match(await app.inject({ method: 'DELETE', url: '/invoices/1' }), { statusCode: 409 }, 'it is referred to')
+
+    const service = orders.service({ storage })
+    const { item: { id } } = await service.create({ machine: 2, total: 7 })
+    await invoices.service({ storage }).create({ number: 1000 + id, total: 1 })
+    await t.rejects(service.run('bill', id), { code: 'taken' }, 'a rule that the new item breaks')
+    t.match(await service.get(id), { status: 'new', revision: 1 }, 'nothing was done')
+  })
+
+  t.test(`${name}: operations that create at the same time number without a gap`, async t => {
+    const { storage, another, dispose } = await make()
+    t.teardown(dispose)
+    const others = another === undefined ? [] : [another(), another()]
+    t.teardown(() => Promise.all(others.map(other => other.close())))
+    const services = [storage, ...others].map(storage => orders.service({ storage }))
+    const stock = machines.service({ storage })
+    for (let n = 0; n < 12; n++) {
+      await stock.create({ branch: 'a' })
+      await services[0]?.create({ machine: n + 1, total: n })
+    }
+    // Each is sent by all of them, under one id.
+    await Promise.all(Array.from({ length: 12 }, (_, n) => services.map(service =>
+      service.run('bill', n + 1, {}, { command: `bill-${n}` }))).flat())
+    const { items } = await invoices.service({ storage }).find('', { limit: 100 })
+    t.strictSame(items.map(({ id }) => id), Array.from({ length: 12 }, (_, n) => n + 1))
+    const billed = (await services[0]?.find('', { limit: 100 }))?.items ?? []
+    t.strictSame(billed.map(({ invoice }) => invoice).sort((a = 0, b = 0) => a - b), items.map(({ id }) => id))
   })
 }
 

@@ -18,7 +18,7 @@ const changed: Stored = { ...deal, price: 2, revision: 4 }
 const hold: Command = { action: 'HoldDeal', target: 'd-1', params: { reason: 'a' }, id: 'c-1' }
 const decided = (part: Partial<Decided>): Decided => ({
   command: hold,
-  context: { now, command: 'c-1', principal: undefined, claims: {}, items: {} },
+  context: { now, command: 'c-1', principal: undefined, claims: {}, items: {}, newIds: {} },
   current: deal,
   others: [],
   decision: { outcome: 'unchanged' },
@@ -87,7 +87,7 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
   [
     'a change by a principal',
     decided({
-      context: { now, command: 'c-1', principal: 'ann', claims: {}, items: {} },
+      context: { now, command: 'c-1', principal: 'ann', claims: {}, items: {}, newIds: {} },
       decision: { outcome: 'done', after: changed }
     }),
     { ...entry, outcome: 'done', changes: { price: { from: 1, to: 2 } }, revision: 4, principal: 'ann' },
@@ -122,7 +122,7 @@ t.test('given others that a command needed, of which one is changed', async t =>
   const others = [{ name: 'fee', family, current: fee }, { name: 'to', family, current: to }]
   const what = decided({ others, decision: { outcome: 'done', after: changed, others: new Map([['to', after]]) } })
   const record = makeRecord(family, what)
-  const changedOthers = listChangedOthers(family, what, record)
+  const changedOthers = listChangedOthers(family, what.decision, others, record)
   const [{ record: other } = { record }] = changedOthers
   const { id } = other
   t.match(id, /^[0-9a-f-]{36}$/, 'it has a row of its own')
@@ -135,7 +135,7 @@ t.test('given others that a command needed, of which one is changed', async t =>
     changes: { price: { from: 1, to: 5 } },
     revision: 4
   })
-  t.equal(listChangedOthers(family, what, record)[0]?.record.id, id, 'always the same')
+  t.equal(listChangedOthers(family, what.decision, others, record)[0]?.record.id, id, 'always the same')
   t.strictSame(makeChanges(family, what, record, changedOthers), [
     { type: 'replace', family: 'deals', item: changed, expected: 3, current: deal },
     { type: 'replace', family: 'deals', item: after, expected: 3, current: to },

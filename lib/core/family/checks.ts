@@ -6,7 +6,9 @@ import { findJsonFlaw } from '../values/json.js'
 import { findFlaw } from '../values/rules.js'
 import { findFlawInSchema, makeValidator } from '../values/validate.js'
 import { didYouMean } from '../values/words.js'
-import { type FamilyDefinition, listOperations, nameAction, readEdit } from './definition.js'
+import {
+  type FamilyDefinition, listOperations, nameAction, type Operation, readCreate, readEdit
+} from './definition.js'
 import { definitionRule, findFlawInObject } from './definition-rules.js'
 import { findFamily } from './family.js'
 import { CommandMembers, declaresNull, listFields, ServiceFields } from './fields.js'
@@ -80,13 +82,14 @@ function * checkClientFields (definition: FamilyDefinition): Generator<MaybeFlaw
     yield findUnknown(`the operation "${name}" changes`, new Set(changes), names)
   }
   const sent = names.filter(name => name !== 'id')
-  yield findUnknown('create has', new Set(create), sent, 'not a field that a client can send')
+  const { fields: created } = readCreate(definition)
+  yield findUnknown('create has', new Set(created), sent, 'not a field that a client can send')
   yield findUnknown('attributes has', new Set(attributes?.fields), sent, 'not a field that a client can send')
   yield create === undefined && initial !== undefined && 'initial needs create: nothing can be created'
   // Fields that `initial` sets are only known at the first creation.
   if (create === undefined || initial !== undefined) return
   for (const { name, optional, default: value } of listFields(fields)) {
-    yield name !== 'id' && !optional && !create.includes(name) && value === undefined &&
+    yield name !== 'id' && !optional && !created.includes(name) && value === undefined &&
       `the field "${name}" needs a default, or must be optional, nullable, in create or set by initial`
   }
 }
@@ -130,20 +133,34 @@ function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
   }
 }
 
-function * checkOthers ({ name, fields, operations = {}, references = {} }: FamilyDefinition): Generator<MaybeFlaw> {
-  for (const [key, { with: others }] of Object.entries(operations)) {
-    yield others !== undefined && Object.hasOwn(fields.properties, 'others') &&
-      `the operation "${key}" has with: apply may return "others" then, which cannot be a field`
+function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
+  const { name, fields, operations = {}, references = {} } = definition
+  const creation = { with: readCreate(definition).with, creates: undefined }
+  const all: [string, Pick<Operation, 'creates'> & { with?: Operation['with'] | undefined }][] = [
+    ['create', creation as Pick<Operation, 'with'>],
+    ...Object.entries(operations).map(([key, operation]) =>
+      [`the operation "${key}"`, operation] as [string, Operation])
+  ]
+  for (const [what, { with: others, creates }] of all) {
+    const member = others !== undefined ? 'others' : creates !== undefined ? 'created' : undefined
+    yield member !== undefined && Object.hasOwn(fields.properties, member) &&
+      `${what} may return "${member}", which cannot be a field then`
     for (const [other, its] of Object.entries(others ?? {})) {
-      const what = `the operation "${key}": with "${other}"`
-      yield !memberName.test(other) && `${what}: its name ${memberRule}`
+      const which = `${what}: with "${other}"`
+      yield !memberName.test(other) && `${which}: its name ${memberRule}`
       if (typeof its === 'string') {
-        yield !Object.hasOwn(references, its) && `${what}: "${its}" is not in references.` +
+        yield !Object.hasOwn(references, its) && `${which}: "${its}" is not in references.` +
           didYouMean(its, Object.keys(references))
       } else {
         yield typeof its.family === 'string' && its.family !== name &&
-          `${what}: the family "${its.family}" is not this one; give another as defineFamily made it`
+          `${which}: the family "${its.family}" is not this one; give another as defineFamily made it`
       }
+    }
+    for (const [other, family] of Object.entries(creates ?? {})) {
+      const which = `${what}: creates "${other}"`
+      yield !memberName.test(other) && `${which}: its name ${memberRule}`
+      yield findFamily(family)?.lifecycle === undefined &&
+        `${which}: must be a family with create, as defineFamily made it`
     }
   }
 }

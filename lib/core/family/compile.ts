@@ -9,7 +9,7 @@ import { makeValidator } from '../values/validate.js'
 import { addArticle } from '../values/words.js'
 import { findFlawInDefinition } from './checks.js'
 import {
-  type AnyFamily, type AttributeForm, type FamilyDefinition, listOperations, nameAction
+  type AnyFamily, type AttributeForm, type FamilyDefinition, listOperations, nameAction, type Operation, readCreate
 } from './definition.js'
 import {
   type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition
@@ -88,22 +88,33 @@ function tagShape (fields: readonly Field[]): string {
 }
 
 function compileOperations (definition: FamilyDefinition): Map<string, CompiledOperation> {
-  const { name: own, edit, references = {} } = definition
+  const { edit } = definition
   return new Map(Object.values(listOperations(definition)).map(operation => {
     const isEdit = edit !== undefined && operation.name === 'edit'
-    const others = Object.entries(operation.with ?? {}).map(([name, other]): OtherDefinition => {
-      const field = typeof other === 'string' ? other : undefined
-      const { family, id } = typeof other === 'string'
-        ? { family: references[other], id: (_params: unknown, item: Members) => (item[other] ?? undefined) as Id }
-        : other
-      const isOwn = family === own || (family as AnyFamily).definition?.name === own
-      return { name, family: isOwn ? undefined : getFamily(family as AnyFamily), field, id }
-    })
-    return [operation.action, { operation, params: compileParams(operation.params, isEdit), others }]
+    const others = compileOthers(definition, operation.with)
+    const creates = Object.entries(operation.creates ?? {})
+      .map(([name, family]) => ({ name, family: getFamily(family) }))
+    return [operation.action, { operation, params: compileParams(operation.params, isEdit), others, creates }]
   }))
 }
 
-function compileLifecycle ({ singular, fields: { properties }, initial, create = [] }: FamilyDefinition): Lifecycle {
+function compileOthers (
+  { name: own, references = {} }: FamilyDefinition,
+  others: Operation['with'] = {}
+): OtherDefinition[] {
+  return Object.entries(others).map(([name, other]) => {
+    const field = typeof other === 'string' ? other : undefined
+    const { family, id } = typeof other === 'string'
+      ? { family: references[other], id: (_params: unknown, item: Members) => (item[other] ?? undefined) as Id }
+      : other
+    const isOwn = family === own || (family as AnyFamily).definition?.name === own
+    return { name, family: isOwn ? undefined : getFamily(family as AnyFamily), field, id }
+  })
+}
+
+function compileLifecycle (definition: FamilyDefinition): Lifecycle {
+  const { singular, fields: { properties }, initial } = definition
+  const { fields: create, with: others } = readCreate(definition)
   const sent: TProperties = {}
   for (const [name, property] of Object.entries(properties)) {
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
@@ -123,7 +134,8 @@ function compileLifecycle ({ singular, fields: { properties }, initial, create =
     },
     params: compileParams(Type.Object(sent)),
     defaults: listDefaults(properties),
-    initial: initial as Lifecycle['initial']
+    initial: initial as Lifecycle['initial'],
+    others: compileOthers(definition, others as Operation['with'])
   }
 }
 

@@ -4,7 +4,7 @@ import { isObject, type Members } from '../values/json.js'
 import { membersOf, namedOf, rules, suchAs } from '../values/rules.js'
 import { didYouMean } from '../values/words.js'
 import type {
-  AttributeForm, EditDefinition, FamilyDefinition, Operation, OtherItem, QueryDefinition
+  AttributeForm, CreateDefinition, EditDefinition, FamilyDefinition, Operation, OtherItem, QueryDefinition
 } from './definition.js'
 
 const jsonTypes: readonly unknown[] = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
@@ -90,9 +90,15 @@ const operation = membersOf({
   final: flag,
   changes: words,
   with: namedOf(otherItem, 'with', 'a field in references, or an object with family and id'),
+  creates: object,
   allowed: callback,
   apply: suchAs(callback, 'invoice => ({ ...invoice, paid: true })')
 } satisfies RulesOf<Operation>, ['name', 'verb', 'participle', 'noun', 'action', 'apply'])
+
+const create = membersOf({
+  fields: words,
+  with: namedOf(otherItem, 'with', 'a field in references, or an object with family and id')
+} satisfies RulesOf<CreateDefinition<unknown>>, ['fields'])
 
 const edit = membersOf({
   fields: suchAs(words, "['note']"),
@@ -112,7 +118,7 @@ const query = membersOf({ field: suchAs(word, 'customer') } satisfies RulesOf<Qu
 
 const parts = {
   fields: any,
-  create: words,
+  create: Type.Union([words, create], { description: 'a list of names, or an object' }),
   initial: callback,
   operations: namedOf(operation, 'the operation'),
   edit: Type.Union([words, edit], { description: 'a list of names, or an object' }),

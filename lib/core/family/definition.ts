@@ -27,7 +27,7 @@ type UnknownKeys<A, I> =
   A extends unknown ? string extends keyof A ? never : Exclude<keyof A, keyof I | AbsentKeys<A>> : never
 
 // TypeScript gives each of two literals the members of the other, as optional and undefined.
-type AbsentKeys<A> = A extends { item?: undefined, others?: undefined } ? keyof ItemAndOthers<unknown> : never
+type AbsentKeys<A> = A extends { item?: undefined } ? 'item' | keyof OthersMade : never
 
 /** A family with any fields and operations. */
 export interface AnyFamily {
@@ -48,6 +48,9 @@ export interface Context {
   readonly claims: any
   /** The other items that `with` names; undefined where there is none. Where it is only offered: those of fields. */
   readonly items: Readonly<Record<string, Members | undefined>>
+  /** The ids of the items that `creates` names, if they are created. Of any type, like `claims`. */
+
+  readonly newIds: any
 }
 
 /** Another item that an operation on an item `I` with parameters `Q` needs. */
@@ -58,11 +61,24 @@ export interface OtherItem<Q = unknown, I = unknown> {
   id (params: Q, item: I): Id | undefined
 }
 
-/** What `apply` returns where it changes other items too. */
-export interface ItemAndOthers<I> {
-  readonly item: I
+/** What `apply` and `initial` return where they change or create other items too. */
+export type ItemAndOthers<I> = { readonly item: I } & (
+  | Pick<OthersMade, 'others'> & Partial<Pick<OthersMade, 'created'>>
+  | Pick<OthersMade, 'created'> & Partial<Pick<OthersMade, 'others'>>
+)
+
+interface OthersMade {
   /** By their names in `with`; omitted or undefined ones stay unchanged. */
   readonly others: Readonly<Record<string, object | undefined>>
+  /** The fields of new items, by their names in `creates`; omitted or undefined ones are not created. */
+  readonly created: Readonly<Record<string, object | undefined>>
+}
+
+/** What a client sends at creation, and other items that `initial` needs. */
+export interface CreateDefinition<I, F extends string = string> {
+  readonly fields: readonly F[]
+  /** As in an operation; a field names the item that it refers to. `id` gets the fields that were sent. */
+  readonly with?: Readonly<Record<string, string | OtherItem<Partial<I>, Partial<I>>>>
 }
 
 /**
@@ -98,14 +114,16 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
    * with: { machine: 'machine', to: { family: 'accounts', id: params => params.to } }
    */
   readonly with?: Readonly<Record<string, string | OtherItem<Static<T>, I>>>
+  /** Families of which it may create an item each, in the same commit, by the names in `created` of `apply`. */
+  readonly creates?: Readonly<Record<string, AnyFamily>>
   /**
    * Whether the state of the item allows it, or why not. Default: always. It may throw a problem.
    * It is called without params where the operation is only offered.
    */
   allowed? (item: I, params: Static<T> | undefined, context: Context): boolean | string
   /**
-   * Returns the item after it or, if others change too, `{ item, others }`. Pure: no I/O, no clock, and no item is
-   * changed in place. It may throw a problem.
+   * Returns the item after it or, if others change or are created, `{ item, others, created }`. Pure: no I/O, no
+   * clock, and no item is changed in place. It may throw a problem.
    */
   apply (item: I, params: Static<T>, context: Context): I | ItemAndOthers<I>
 }
@@ -200,9 +218,12 @@ export interface FamilyDefinition<
   /** All fields, including `id`: `Type.Integer()` or `Type.String()`. */
   readonly fields: TObject<P>
   /** The fields that a client sends at creation. Without it, nothing can be created or deleted. */
-  readonly create?: readonly FieldName<P>[]
-  /** Adds the fields that no client sends to a new item. Pure. If it throws a problem, nothing is created. */
-  initial? (item: Static<TObject<P>>, context: Context): Static<TObject<P>>
+  readonly create?: readonly FieldName<P>[] | CreateDefinition<Static<TObject<P>>, FieldName<P>>
+  /**
+   * Adds the fields that no client sends to a new item; returns it or, if others change too, `{ item, others }`. Pure.
+   * If it throws a problem, nothing is created.
+   */
+  initial? (item: Static<TObject<P>>, context: Context): Static<TObject<P>> | ItemAndOthers<Static<TObject<P>>>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }
   /** The fields that a client may change directly, by an operation called `edit`. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P>, F>
@@ -243,6 +264,10 @@ export function listOperations (definition: FamilyDefinition): Readonly<Record<s
   const { edit, operations = {} } = definition
   const declared = operations as Record<string, Operation<Members>>
   return edit === undefined ? declared : { ...declared, edit: makeEdit(definition, readEdit(edit)) }
+}
+
+export function readCreate ({ create = [] }: Pick<FamilyDefinition, 'create'>): CreateDefinition<unknown> {
+  return 'fields' in create ? create as CreateDefinition<unknown> : { fields: create }
 }
 
 export function readEdit (edit: NonNullable<FamilyDefinition['edit']>): EditDefinition<unknown> {

@@ -3,7 +3,7 @@ import { errorCodes } from '../errors.js'
 import { findFlaw } from '../values/rules.js'
 import {
   type AnyFamily, type Context, type EditDefinition, type FamilyDefinition, type FieldName, type ItemOf, type Operation,
-  type OperationParams, readEdit
+  type OperationParams, readCreate, readEdit
 } from './definition.js'
 import { extensionRule, findFlawInObject } from './definition-rules.js'
 
@@ -35,7 +35,7 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
   const flaw = findFlaw(extensionRule, extension) ??
     (fields === undefined ? undefined : findFlawInObject('fields', fields)) ??
     findRepeated('field', base.fields.properties, fields?.properties) ??
-    findRepeated('field of create', base.create, create) ??
+    findRepeated('field of create', readCreate(base).fields, create) ??
     findRepeated('operation', base.operations, operations) ??
     findRepeated('field of edit', baseEdit.fields, edit && readEdit(edit).fields) ??
     findRepeated('reference', base.references, references) ??
@@ -46,8 +46,8 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...base,
     ...others,
     fields: Type.Object({ ...base.fields.properties, ...fields?.properties }),
-    ...(create && { create: [...base.create ?? [], ...create] }),
-    ...(initial && { initial: complete ? (item, context) => initial(complete(item, context), context) : initial }),
+    ...(create && { create: { ...readCreate(base), fields: [...readCreate(base).fields, ...create] } }),
+    ...(initial && { initial: complete ? chain(complete, initial) : initial }),
     operations: { ...base.operations, ...operations },
     ...(added && { edit: { ...baseEdit, ...added, fields: [...baseEdit.fields, ...added.fields] } }),
     ...(indexes && { indexes: [...base.indexes ?? [], ...indexes] }),
@@ -56,6 +56,16 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     // Fields that a host adds are shown, unless it names the columns.
     ...(base.list && fields && !others.list && { list: [...base.list, ...Object.keys(fields.properties)] }),
     queries: { ...base.queries, ...queries }
+  }
+}
+
+type Initial = NonNullable<FamilyDefinition['initial']>
+
+function chain (first: Initial, second: Initial): Initial {
+  return (item, context) => {
+    const made = first(item, context) as Record<string, unknown>
+    const isBoth = made.others !== undefined && made.item !== undefined
+    return isBoth ? { ...made, item: second(made.item as typeof item, context) } as never : second(made, context)
   }
 }
 

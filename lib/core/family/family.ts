@@ -11,6 +11,7 @@ export interface CompiledOperation {
   readonly operation: Operation<Members>
   readonly params: Params
   readonly others: readonly OtherDefinition[]
+  readonly creates: readonly { readonly name: string, readonly family: Family }[]
 }
 
 export interface OtherDefinition {
@@ -28,7 +29,8 @@ export interface Lifecycle {
   readonly params: Params
   /** The members of a new item before the client's are added. */
   readonly defaults: Members
-  readonly initial: ((item: Members, context: Context) => Members) | undefined
+  readonly initial: ((item: Members, context: Context) => unknown) | undefined
+  readonly others: readonly OtherDefinition[]
 }
 
 /** A definition, checked and compiled once for all its mounts. */

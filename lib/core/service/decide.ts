@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../errors.js'
-import type { Context, ItemAndOthers, Operation } from '../family/definition.js'
+import type { Context } from '../family/definition.js'
 import type { CompiledOperation, Family, Lifecycle } from '../family/family.js'
 import { ServiceFields, toStored } from '../family/fields.js'
 import { canonicalizeItem, haveSameContent } from '../family/params.js'
@@ -12,7 +12,13 @@ import { copyRefusal, explainForbidden, type Reach, refuseInState } from './refu
 
 /** `after` is undefined for a deletion; `others` are the other items that it changed, by their names. */
 export type Decision =
-  | { readonly outcome: 'done', readonly after: Stored | undefined, readonly others?: ReadonlyMap<string, Stored> }
+  | {
+    readonly outcome: 'done'
+    readonly after: Stored | undefined
+    readonly others?: ReadonlyMap<string, Stored>
+    /** The items that it creates, by their names. */
+    readonly created?: ReadonlyMap<string, Stored>
+  }
   | { readonly outcome: 'unchanged' }
   | { readonly outcome: 'refused', readonly problem: Problem }
 
@@ -22,14 +28,60 @@ export interface NeededItem {
   readonly current: Stored
 }
 
+interface Created {
+  readonly outcome: 'done'
+  readonly after: Stored
+  readonly others?: ReadonlyMap<string, Stored>
+}
+
 /** Pure. */
-export function decideCreation (family: Family, id: Id, params: Members, context: Context): Stored {
+export function decideCreation (
+  family: Family,
+  id: Id,
+  params: Members,
+  context: Context,
+  others: readonly NeededItem[] = []
+): Created {
   const { defaults, initial } = family.lifecycle as Lifecycle
   const { now } = context
   const given = freeze({ id, ...defaults, ...params })
-  const made = readFields(family, 'create', initial === undefined ? given : initial(given, context), given)
-  refuseFlaw(family, 'create', family.validate(made))
-  return { ...canonicalizeItem(family.ownFields, made), id, revision: 1, createdAt: now, updatedAt: now }
+  const opened = openOthers(others)
+  const result = initial === undefined ? given : initial(given, inform(context, opened))
+  const isWhole = (family.lifecycle as Lifecycle).others.length === 0
+  const made = isWhole ? { item: result, others: {} } : readMade(family, 'create', result, [...opened.keys()])
+  const item = readFields(family, 'create', made.item, given)
+  refuseFlaw(family, 'create', family.validate(item))
+  const after = { ...canonicalizeItem(family.ownFields, item), id, revision: 1, createdAt: now, updatedAt: now }
+  const changed = compareOthers(opened, 'create', made.others)
+  return { outcome: 'done', after, ...(changed.size > 0 ? { others: completeAll(changed, 'create', now) } : {}) }
+}
+
+function openOthers (others: readonly NeededItem[]): ReadonlyMap<string, OpenItem> {
+  return new Map(others.map(other => [other.name, openItem(other.family, other.current)]))
+}
+
+function inform (context: Context, opened: ReadonlyMap<string, OpenItem>): Context {
+  if (opened.size === 0) return context
+  return freeze({ ...context, items: Object.fromEntries([...opened].map(([name, { known }]) => [name, known])) })
+}
+
+function compareOthers (opened: ReadonlyMap<string, OpenItem>, operation: string, made: Members) {
+  const changed = new Map<string, ItemAfter>()
+  for (const [name, open] of opened) {
+    const its = made[name] === undefined ? undefined : compareItem(open, operation, made[name])
+    if (its?.isChanged === true) changed.set(name, its)
+  }
+  return changed
+}
+
+function completeAll (items: ReadonlyMap<string, ItemAfter>, operation: string, now: string): Map<string, Stored> {
+  return new Map([...items].map(([name, item]) => [name, completeItem(item, operation, now)]))
+}
+
+export interface NewId {
+  readonly name: string
+  readonly family: Family
+  readonly id: Id
 }
 
 /** Every form has this rule: no-ops succeed, and changes that the state does not allow are refused. Pure. */
@@ -39,7 +91,8 @@ export function decide (
   command: Command,
   context: Context,
   others: readonly NeededItem[] = [],
-  reach: Reach = new Map()
+  reach: Reach = new Map(),
+  newIds: readonly NewId[] = []
 ): Decision {
   const { action, params } = command
   if (action === undefined) return { outcome: 'unchanged' }
@@ -47,27 +100,30 @@ export function decide (
   const { operation } = family.operations.get(action) as CompiledOperation
   const { name } = operation
   const own = openItem(family, current)
-  const opened = new Map(others.map(other => [other.name, openItem(other.family, other.current)]))
+  const opened = openOthers(others)
   try {
-    const listItems = () => Object.fromEntries([...opened].map(([name, { known }]) => [name, known]))
-    const informed = opened.size === 0 ? context : freeze({ ...context, items: listItems() })
-    const made = readMade(family, operation, operation.apply(own.known, params, informed), [...opened.keys()])
+    const informed = inform(context, opened)
+    const result = operation.apply(own.known, params, informed)
+    const made = operation.with === undefined && operation.creates === undefined
+      ? { item: result, others: {}, created: {} as Members }
+      : readMade(family, name, result, [...opened.keys()], newIds.map(({ name }) => name))
     const after = compareItem(own, name, made.item)
-    const changed = new Map<string, ItemAfter>()
-    for (const [other, open] of opened) {
-      const its = made.others[other] === undefined ? undefined : compareItem(open, name, made.others[other])
-      if (its?.isChanged === true) changed.set(other, its)
-    }
-    if (!after.isChanged && changed.size === 0) return { outcome: 'unchanged' }
+    const changed = compareOthers(opened, name, made.others)
+    const created = newIds.filter(({ name }) => made.created[name] !== undefined)
+    if (!after.isChanged && changed.size === 0 && created.length === 0) return { outcome: 'unchanged' }
     const reason = explainForbidden(operation, own.known, params, informed)
     if (reason !== undefined) {
       return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason, context, reach) }
     }
-    const complete = (item: ItemAfter): Stored => completeItem(item, name, context.now)
     // The command is in the log of its item, which gets a new revision even if only others changed.
-    const done = { outcome: 'done', after: complete(after) } as const
-    if (changed.size === 0) return done
-    return { ...done, others: new Map([...changed].map(([other, item]) => [other, complete(item)])) }
+    const done = { outcome: 'done', after: completeItem(after, name, context.now) } as const
+    if (changed.size === 0 && created.length === 0) return done
+    return {
+      ...done,
+      others: completeAll(changed, name, context.now),
+      created: new Map(created.map(({ name, family, id }) =>
+        [name, decideCreation(family, id, made.created[name] as Members, context).after]))
+    }
   } catch (error) {
     // A refusal by the state is an outcome, also if the host throws it; anything else is an error.
     if (!(error instanceof Problem) || error.statusCode !== problemCodes['wrong-state'].status) throw error
@@ -75,19 +131,24 @@ export function decide (
   }
 }
 
+/** @param names of the other items that it was given; @param creates names of the items that it may create */
 function readMade (
   { name: family }: Family,
-  { name, with: needed }: Operation<Members>,
+  operation: string,
   made: unknown,
-  names: readonly string[]
-): { readonly item: unknown, readonly others: Members } {
-  const isBoth = needed !== undefined && typeof made === 'object' && made !== null && Object.hasOwn(made, 'others')
-  if (!isBoth) return { item: made, others: {} }
-  const { item, others } = made as ItemAndOthers<unknown>
-  const unknown = Object.entries(others ?? {}).find(([other, its]) => its !== undefined && !names.includes(other))
-  if (unknown === undefined) return { item, others: others ?? {} }
-  const flaw = names.length === 0 ? 'is unknown' : `is unknown; there is ${names.join(', ')}`
-  throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, name, `others.${unknown[0]}`, flaw)
+  names: readonly string[],
+  creates: readonly string[] = []
+): { readonly item: unknown, readonly others: Members, readonly created: Members } {
+  const has = (member: string): boolean => typeof made === 'object' && made !== null && Object.hasOwn(made, member)
+  if (!has('others') && !has('created')) return { item: made, others: {}, created: {} }
+  const { item, others = {}, created = {} } = made as { item: unknown, others?: Members, created?: Members }
+  for (const [member, given, known] of [['others', others, names], ['created', created, creates]] as const) {
+    const unknown = Object.keys(given).find(name => given[name] !== undefined && !known.includes(name))
+    if (unknown === undefined) continue
+    const flaw = known.length === 0 ? 'is unknown' : `is unknown; there is ${known.join(', ')}`
+    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, operation, `${member}.${unknown}`, flaw)
+  }
+  return { item, others, created }
 }
 
 interface OpenItem {

@@ -8,9 +8,10 @@ import { ConflictError, DuplicateError, type Id, type Stored } from '../storage/
 import { freeze } from '../values/json.js'
 import type { Caller, Grant, Intent, Makers } from './caller.js'
 import { type Command, type CommandId, type CommandRecord, identifyCommand } from './command.js'
-import { decide, decideCreation, type Decision } from './decide.js'
+import { decide, decideCreation, type Decision, type NewId } from './decide.js'
 import {
-  authorizeOthers, hasReach, loadOthers, loadReach, needsOthers, type OtherTarget, refuseUnreadable
+  authorizeNew, authorizeOthers, hasReach, type LoadedOther, loadOthers, loadReach, needsOthers, type NewItem,
+  refuseUnreadable
 } from './others.js'
 import { Reader } from './reader.js'
 import {
@@ -72,9 +73,9 @@ export async function execute (family: Family, caller: Caller, command: Command)
   try {
     // Without `authorize`, no promise is returned.
     const isGuarded = granted instanceof Promise && (command.interpret !== undefined || grant.where !== undefined)
-    const others = isGuarded || needsOthers(family, command) ? await findOrRefuse(execution) : noOthers
-    if ('record' in others) return others
-    const keys = listKeys(execution, others)
+    const ready = isGuarded || needsOthers(family, command) ? await findOrRefuse(execution) : noReach
+    if ('record' in ready) return ready
+    const keys = listKeys(execution, ready)
     const turn = writers.enter(keys, caller.waiting, caller.signal)
     if (turn !== undefined) await turn
     try {
@@ -91,7 +92,7 @@ export async function execute (family: Family, caller: Caller, command: Command)
 }
 
 /** Before it waits: a caller must not hold up the writers of items that it may not see or change. */
-async function findOrRefuse (execution: Execution): Promise<Outcome | readonly OtherTarget[]> {
+async function findOrRefuse (execution: Execution): Promise<Outcome | typeof noReach> {
   const { command: { target }, identity } = execution
   const findEarlier = async (): Promise<Outcome | undefined> => {
     const earlier = identity && await findReplay(execution, identity)
@@ -100,7 +101,7 @@ async function findOrRefuse (execution: Execution): Promise<Outcome | readonly O
   const earlier = await findEarlier()
   if (earlier !== undefined) return earlier
   try {
-    return target === undefined ? noOthers : (await load(execution, target)).others
+    return target === undefined ? await loadForCreation(execution) : await load(execution, target)
   } catch (error) {
     // The same command may have been done meanwhile.
     const meanwhile = await findEarlier()
@@ -112,14 +113,15 @@ async function findOrRefuse (execution: Execution): Promise<Outcome | readonly O
 // Writers of one item wait for each other, as do creations whose ids are counted, or that have the same id.
 function listKeys (
   { family, caller, command: { target }, identity }: Execution,
-  others: readonly OtherTarget[]
+  { others, creating }: typeof noReach
 ): string[] {
-  if (target === undefined) {
-    const key = isCounted(family, caller.makers) ? family.name : identity?.row
-    return key === undefined ? [] : [key]
-  }
-  const own = `${family.name}/${target}`
-  return others.length === 0 ? [own] : [own, ...others.map(({ family, id }) => `${family.name}/${id}`)].sort()
+  const created = isCounted(family, caller.makers) ? family.name : identity?.row
+  const own = target === undefined ? created : `${family.name}/${target}`
+  const keys = own === undefined ? [] : [own]
+  if (others.length === 0 && creating.length === 0) return keys
+  const counted = creating.filter(({ family, caller: { makers } }) => isCounted(family, makers))
+  keys.push(...others.map(({ family, id }) => `${family.name}/${id}`), ...counted.map(({ family }) => family.name))
+  return [...new Set(keys)].sort()
 }
 
 // Each failed attempt means that another process succeeded; of sixteen that compete, each wins in time.
@@ -146,14 +148,14 @@ async function attempt (execution: Execution): Promise<Outcome> {
     const earlier = await findReplay(execution, identity)
     if (earlier !== undefined) return replay(execution, earlier)
   }
-  const loaded = target === undefined ? undefined : await load(execution, target)
-  const newId = loaded === undefined ? await makeNewId(family, caller.makers, storage, caller.signal) : undefined
-  const { command, grant } = loaded ?? execution
-  const { current, others } = loaded ?? { current: undefined, others: noOthers }
-  const context = makeContext(caller.makers, grant, identity?.id ?? caller.makers.makeCommandId())
+  const loaded = target === undefined ? await loadForCreation(execution) : await load(execution, target)
+  const { command, grant, current, others, creating } = loaded
+  const newId = current === undefined ? await makeNewId(family, caller.makers, storage, caller.signal) : undefined
+  const created = creating.length === 0 ? noOthers : await identifyNew(creating, storage)
+  const context = makeContext(caller.makers, grant, identity?.id ?? caller.makers.makeCommandId(), created)
   const settle = (): Decision => current === undefined
-    ? { outcome: 'done', after: decideCreation(family, newId as Id, command.params, context) }
-    : decide(family, current, command, context, others, reach)
+    ? decideCreation(family, newId as Id, command.params, context, others)
+    : decide(family, current, command, context, others, reach, created)
   let reach: Reach | undefined
   let decision = caller.trace === undefined ? settle() : await caller.trace('decide', async () => settle())
   // A refusal says what is allowed, which may depend on the items that this one refers to.
@@ -164,7 +166,7 @@ async function attempt (execution: Execution): Promise<Outcome> {
   const item = decision.outcome === 'done' ? decision.after : current
   const decided = { command, context, current, others, decision }
   const record = makeRecord(family, decided, identity?.row)
-  const changedOthers = listChangedOthers(family, decided, record)
+  const changedOthers = listChangedOthers(family, decision, [...others, ...created], record)
   refuseUngranted(grant, item)
   for (const { other, after } of changedOthers) refuseUngranted(other.grant, after)
   if (family.references.size > 0 && decision.outcome === 'done' && item !== undefined) {
@@ -227,6 +229,25 @@ function replay ({ family, caller, storage, grant }: Execution, record: CommandR
 }
 
 const noOthers: readonly never[] = []
+const noReach: { readonly others: readonly LoadedOther[], readonly creating: readonly NewItem[] } =
+  { others: noOthers, creating: noOthers }
+
+async function loadForCreation (asked: Asked) {
+  const { family, caller, command, grant, storage } = asked
+  if (!needsOthers(family, command)) return { current: undefined, command, grant, others: noOthers, creating: noOthers }
+  const authorize = (caller: Caller, intent: Intent): Promise<Grant> => authorizeOnce(asked, caller, intent)
+  const needed = await authorizeOthers({ family, caller, authorize }, command, command.params)
+  return { current: undefined, command, grant, others: await loadOthers(needed, storage), creating: noOthers }
+}
+
+async function identifyNew (items: readonly NewItem[], storage: GuardedStorage) {
+  const identified: (NewItem & { readonly id: Id })[] = []
+  for (const item of items) {
+    const { family, caller: { makers, signal } } = item
+    identified.push({ ...item, id: await makeNewId(family, makers, storage, signal) })
+  }
+  return identified
+}
 const none = Object.freeze({})
 
 async function load (asked: Asked, target: Id) {
@@ -240,14 +261,16 @@ async function load (asked: Asked, target: Id) {
   const { action, params } = command.interpret?.(current) ?? command
   const { id, key } = command
   const meant: Command = command.interpret === undefined ? command : { action, target, params: freeze(params), id, key }
-  if (action === undefined) return { current, command: meant, grant: asked.grant, others: noOthers }
+  if (action === undefined) return { current, command: meant, grant: asked.grant, others: noOthers, creating: noOthers }
   const authorize = (caller: Caller, intent: Intent): Promise<Grant> => authorizeOnce(asked, caller, intent)
   // So far, only reading was authorized; changing may be granted under different conditions.
   const grant = command.interpret === undefined ? asked.grant : await authorize(caller, intendCommand(family, meant))
   refuseHidden(grant, current)
-  if (!needsOthers(family, meant)) return { current, command: meant, grant, others: noOthers }
-  const needed = await authorizeOthers({ family, caller, authorize }, meant, current)
-  return { current, command: meant, grant, others: await loadOthers(needed, storage) }
+  if (!needsOthers(family, meant)) return { current, command: meant, grant, others: noOthers, creating: noOthers }
+  const own = { family, caller, authorize }
+  const needed = await authorizeOthers(own, meant, current)
+  const creating = await authorizeNew(own, meant)
+  return { current, command: meant, grant, others: await loadOthers(needed, storage), creating }
 }
 
 async function authorizeOnce ({ grants }: Asked, caller: Caller, intent: Intent): Promise<Grant> {
@@ -262,10 +285,12 @@ async function authorizeOnce ({ grants }: Asked, caller: Caller, intent: Intent)
 export function makeContext (
   { clock }: Makers,
   { principal, claims }: Pick<Reader, 'principal' | 'claims'> | Grant,
-  command: string
+  command: string,
+  created: readonly NewId[] = []
 ): Context {
   const own = claims === undefined ? none : freeze(JSON.parse(JSON.stringify(claims)) as object)
-  return Object.freeze({ now: clock().toISOString(), command, principal, claims: own, items: none })
+  const newIds = created.length === 0 ? none : freeze(Object.fromEntries(created.map(({ name, id }) => [name, id])))
+  return Object.freeze({ now: clock().toISOString(), command, principal, claims: own, items: none, newIds })
 }
 
 function refuseUngranted ({ where = [] }: Grant, item: Stored | undefined): void {
@@ -284,7 +309,8 @@ export async function preview (family: Family, caller: Caller, command: Command)
   const grant = await caller.authorize(intendCommand(family, command))
   const storage = await caller.storage()
   const asked = { family, caller, command, grant, storage, grants: [] }
-  const { current, others } = await load(asked, command.target as Id)
-  const context = makeContext(caller.makers, grant, '')
-  return { others, decision: decide(family, current, command, context, others) }
+  const { current, others, creating } = await load(asked, command.target as Id)
+  const created = await identifyNew(creating, storage)
+  const context = makeContext(caller.makers, grant, '', created)
+  return { others, decision: decide(family, current, command, context, others, undefined, created) }
 }

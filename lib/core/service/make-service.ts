@@ -145,7 +145,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
 }
 
 function listFamilies (family: Family): Family[] {
-  const others = [...family.operations.values()].flatMap(({ others }) => others.flatMap(({ family }) => family ?? []))
+  const all = [...family.operations.values()].flatMap(({ others, creates }) => [...others, ...creates])
+  const others = [...all, ...family.lifecycle?.others ?? []].flatMap(({ family }) => family ?? [])
   return [...new Set([family, ...others])]
 }
 

@@ -1,5 +1,5 @@
 import { errorCodes } from '../errors.js'
-import type { Family } from '../family/family.js'
+import type { Family, OtherDefinition } from '../family/family.js'
 import { invalidBody } from '../problems.js'
 import { isAbsent, matcher } from '../storage/conditions.js'
 import { ConstraintError, type Id, type Storage, type Stored } from '../storage/storage.js'
@@ -22,8 +22,40 @@ export interface OtherTarget {
 
 export interface LoadedOther extends OtherTarget, NeededItem {}
 
-export function needsOthers ({ operations }: Family, { action }: Command): boolean {
-  return (operations.get(action ?? '')?.others.length ?? 0) > 0
+export function needsOthers (family: Family, { action = '' }: Command): boolean {
+  return listOthers(family, action).length > 0 || (family.operations.get(action)?.creates.length ?? 0) > 0
+}
+
+function listOthers ({ operations, lifecycle }: Family, action: string): readonly OtherDefinition[] {
+  const creation = action === lifecycle?.createAction ? lifecycle : undefined
+  return (operations.get(action) ?? creation)?.others ?? []
+}
+
+/** An item that an operation creates. */
+export interface NewItem {
+  readonly current?: undefined
+  readonly name: string
+  readonly family: Family
+  readonly caller: Caller
+  readonly grant: Grant
+}
+
+interface Own {
+  readonly family: Family
+  readonly caller: Caller
+  authorize (caller: Caller, intent: Intent): Promise<Grant>
+}
+
+export async function authorizeNew (own: Own, { action = '', params }: Command): Promise<NewItem[]> {
+  const items: NewItem[] = []
+  for (const { name, family: its } of own.family.operations.get(action)?.creates ?? []) {
+    const { family, caller } = its.name === own.family.name ? own : findOther(own, its)
+    const grant = await own.authorize(caller, { family: family.name, action, id: undefined, params })
+    items.push({ name, family, caller, grant })
+    // The same storage, prepared for this family too.
+    await caller.storage()
+  }
+  return items
 }
 
 /** Whether operations need items that fields name. */
@@ -33,13 +65,13 @@ export function hasReach ({ operations }: Family): boolean {
 
 /** Each is authorized separately, before it is read. */
 export async function authorizeOthers (
-  own: { readonly family: Family, readonly caller: Caller, authorize (caller: Caller, intent: Intent): Promise<Grant> },
-  { action, params }: Command,
-  item: Stored
+  own: Own,
+  { action = '', params }: Command,
+  item: Members
 ): Promise<OtherTarget[]> {
   const targets: OtherTarget[] = []
   const taken = new Set([`${own.family.name}/${item.id}`])
-  for (const { name, family: its, field, id: nameId } of own.family.operations.get(action ?? '')?.others ?? []) {
+  for (const { name, family: its, field, id: nameId } of listOthers(own.family, action)) {
     const id = nameId(params, freeze({ ...item }))
     if (id === undefined) continue
     const { family, caller } = findOther(own, its)
@@ -52,7 +84,7 @@ export async function authorizeOthers (
       throw invalidBody([{ pointer, detail: `must be another ${family.singular}: each item has one part in it` }])
     }
     taken.add(key)
-    const grant = await own.authorize(caller, { family: family.name, action: action as string, id, params })
+    const grant = await own.authorize(caller, { family: family.name, action, id, params })
     targets.push({ name, family, caller, id, grant, pointer })
   }
   return targets

@@ -45,26 +45,30 @@ export function makeRecord (family: Family, decided: Decided, row?: string): Com
   }
 }
 
-export interface ChangedOther<O extends NeededItem = NeededItem> {
+/** `current` is undefined where it is created. */
+type Other = Omit<NeededItem, 'current'> & { readonly current?: Stored | undefined }
+
+export interface ChangedOther<O extends Other = Other> {
   readonly other: O
   readonly after: Stored
   readonly record: CommandRecord
 }
 
-export function listChangedOthers<O extends NeededItem> (
+export function listChangedOthers<O extends Other> (
   family: Family,
-  { others, decision }: Decided<O>,
+  decision: Decision,
+  others: readonly O[],
   own: CommandRecord
 ): ChangedOther<O>[] {
-  const changed = decision.outcome === 'done' ? decision.others : undefined
+  if (decision.outcome !== 'done') return []
   return others.flatMap(other => {
-    const after = changed?.get(other.name)
+    const after = (other.current === undefined ? decision.created : decision.others)?.get(other.name)
     return after === undefined ? [] : { other, after, record: makeOtherRecord(family, other, after, own) }
   })
 }
 
-function makeOtherRecord (family: Family, other: NeededItem, after: Stored, own: CommandRecord): CommandRecord {
-  const { result, id: row, ...entry } = own
+function makeOtherRecord (family: Family, other: Other, after: Stored, own: CommandRecord): CommandRecord {
+  const { result, id: row, changes, ...entry } = own
   const target = String(after.id)
   return {
     chosenId: row,
@@ -73,7 +77,7 @@ function makeOtherRecord (family: Family, other: NeededItem, after: Stored, own:
     family: other.family.name,
     target,
     about: { family: family.name, id: readTarget(family, own) },
-    changes: listChanges(other.family.ownFields, other.current, after),
+    ...(other.current && { changes: listChanges(other.family.ownFields, other.current, after) }),
     revision: after.revision
   }
 }
@@ -87,19 +91,25 @@ export function makeChanges (
   const entry: Change = { type: 'insert', family: 'commands', item: record }
   if (decision.outcome !== 'done') return [entry]
   const { after } = decision
-  if (current === undefined) return [{ type: 'insert', family, item: after as Stored }, entry]
-  if (after === undefined) return [{ type: 'delete', family, id: current.id, expected: current.revision }, entry]
-  const change: Change = { type: 'replace', family, item: after, expected: current.revision, current }
-  if (others.length === 0) return [change, entry]
-  const changed = changedOthers.flatMap(({ other: { family: { name: family }, current }, after, record }): Change[] => [
-    { type: 'replace', family, item: after, expected: current.revision, current },
-    { type: 'insert', family: 'commands', item: record }
-  ])
+  const change = makeChange(family, current, after)
+  if (others.length === 0 && changedOthers.length === 0) return [change, entry]
+  const changed = changedOthers.flatMap(({ other: { family, current }, after, record }): Change[] =>
+    [makeChange(family.name, current, after), { type: 'insert', family: 'commands', item: record }])
   // Items that were only read must not have changed since the decision.
   const read = others.filter(other => !changedOthers.some(each => each.other === other))
     .map(({ family: { name: family }, current: { id, revision: expected } }): Change =>
       ({ type: 'require', family, id, expected }))
-  return [change, ...changed, ...read, entry]
+  // An item may refer to those that are created with it.
+  const isNew = ({ type, family }: Change): boolean => type === 'insert' && family !== 'commands'
+  return [...changed.filter(isNew), change, ...changed.filter(each => !isNew(each)), ...read, entry]
+}
+
+function makeChange (family: string, current: Stored | undefined, after: Stored | undefined): Change {
+  if (current === undefined) return { type: 'insert', family, item: after as Stored }
+  const { id, revision: expected } = current
+  return after === undefined
+    ? { type: 'delete', family, id, expected }
+    : { type: 'replace', family, item: after, expected, current }
 }
 
 function keepProblem ({ code, message, statusCode, errors, members, headers }: Problem): KeptProblem {

@@ -229,13 +229,16 @@ async function makeMount (
 /** Throws where an operation needs a family that is not mounted beside this one, or is in a different storage. */
 function checkNeighbours (mount: Mount): void {
   const { family, neighbours, storage } = mount
-  for (const { operation, others } of family.operations.values()) {
+  const creation = family.lifecycle && { name: 'create', needed: family.lifecycle.others }
+  const all = [...family.operations.values()].map(({ operation: { name }, others, creates }) =>
+    ({ name, needed: [...others, ...creates] }))
+  for (const { name, needed: others } of creation === undefined ? all : [...all, creation]) {
     for (const { family: needed } of others) {
-      if (needed === undefined) continue
+      if (needed === undefined || needed.name === family.name) continue
       const found = neighbours.find(needed.name, mount)
       if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(family.name, needed.name)
       if (found.storage === storage) continue
-      throw new errorCodes.FST_DEALBOOK_OTHER_STORAGE(family.name, operation.name, needed.name)
+      throw new errorCodes.FST_DEALBOOK_OTHER_STORAGE(family.name, name, needed.name)
     }
   }
   for (const [field, { name }] of family.references) {
