@@ -27,7 +27,7 @@ type UnknownKeys<A, I> =
   A extends unknown ? string extends keyof A ? never : Exclude<keyof A, keyof I | AbsentKeys<A>> : never
 
 // TypeScript gives each of two literals the members of the other, as optional and undefined.
-type AbsentKeys<A> = A extends { item?: undefined } ? 'item' | keyof OthersMade : never
+type AbsentKeys<A> = A extends { item?: undefined } ? 'item' | 'others' | 'created' : never
 
 /** A family with any fields and operations. */
 export interface AnyFamily {
@@ -61,18 +61,13 @@ export interface OtherItem<Q = unknown, I = unknown> {
   id (params: Q, item: I): Id | undefined
 }
 
-/** What `apply` and `initial` return where they change or create other items too. */
-export type ItemAndOthers<I> = { readonly item: I } & (
-  | Pick<OthersMade, 'others'> & Partial<Pick<OthersMade, 'created'>>
-  | Pick<OthersMade, 'created'> & Partial<Pick<OthersMade, 'others'>>
-)
+/** Items by their names in `with` or `creates`; undefined ones stay unchanged, or are not created. */
+export type MadeItems = Readonly<Record<string, object | undefined>>
 
-interface OthersMade {
-  /** By their names in `with`; omitted or undefined ones stay unchanged. */
-  readonly others: Readonly<Record<string, object | undefined>>
-  /** The fields of new items, by their names in `creates`; omitted or undefined ones are not created. */
-  readonly created: Readonly<Record<string, object | undefined>>
-}
+/** What `apply` and `initial` return where they change others (by names in `with`) or create some (`creates`). */
+export type ItemAndOthers<I> =
+  | { readonly item: I, readonly others: MadeItems, readonly created?: MadeItems }
+  | { readonly item: I, readonly created: MadeItems, readonly others?: MadeItems }
 
 /** What a client sends at creation, and other items that `initial` needs. */
 export interface CreateDefinition<I, F extends string = string> {
