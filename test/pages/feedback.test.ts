@@ -225,8 +225,8 @@ t.test('what was refused for another item is done once that allows it, without a
         action: 'MoveBox',
         params: Type.Object({ to: Type.Integer() }),
         with: { to: { family: 'boxes', id: ({ to }) => to } },
-        allowed: (_box, _params, context) =>
-          context === undefined || (context.items['to'] as { open: boolean }).open || 'That one is closed',
+        allowed: (_box, params, { items }) =>
+          params === undefined || (items['to'] as { open: boolean }).open || 'That one is closed',
         apply: box => ({ ...box, size: box.size + 1 })
       }
     }

@@ -257,7 +257,9 @@ async function load (asked: Asked, target: Id) {
     return item
   }
   const current = refuseHidden(asked.grant, await storage.get(family.name, target, caller.signal))
-  command.precondition?.(current)
+  // Which other items are meant is part of the request, and checked before what it was decided on.
+  const isLater = command.interpret === undefined && needsOthers(family, command)
+  if (!isLater) command.precondition?.(current)
   const { action, params } = command.interpret?.(current) ?? command
   const { id, key } = command
   const meant: Command = command.interpret === undefined ? command : { action, target, params: freeze(params), id, key }
@@ -269,6 +271,7 @@ async function load (asked: Asked, target: Id) {
   if (!needsOthers(family, meant)) return { current, command: meant, grant, others: noOthers, creating: noOthers }
   const own = { family, caller, authorize }
   const needed = await authorizeOthers(own, meant, current)
+  if (isLater) command.precondition?.(current)
   const creating = await authorizeNew(own, meant)
   return { current, command: meant, grant, others: await loadOthers(needed, storage), creating }
 }
