@@ -7,9 +7,9 @@ export { deals, defineOperation } from './deals/deals.js'
 export type { Deal } from './deals/deals.js'
 export { errorCodes } from './core/errors.js'
 export type {
-  AnyFamily, AttributeForm, AttributeReading, Context, CreateDefinition, DefinedOperation, EditDefinition, EditOf,
-  FamilyDefinition, FieldName, ItemAndOthers, ItemOf, MadeItems, OpenOperation, Operation, OperationParams,
-  OtherItem, QueryDefinition, ServiceMembers
+  AnyFamily, AttributeForm, AttributeReading, ConstraintText, Context, CreateDefinition, DefinedOperation,
+  EditDefinition, EditOf, FamilyDefinition, FieldName, ItemAndOthers, ItemOf, MadeItems, OpenOperation, Operation,
+  OperationParams, OtherItem, QueryDefinition, ServiceMembers
 } from './core/family/definition.js'
 export type { FamilyExtension } from './core/family/extension.js'
 export type { FormName } from './http/forms/forms.js'

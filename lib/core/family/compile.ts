@@ -73,7 +73,8 @@ export function compileFamily (definition: FamilyDefinition): Family {
     makeId: definition.makeId,
     validate: makeValidator(Type.Object(properties, { additionalProperties: false })),
     readId: text => readId(idKind, text),
-    state: state as ((item: Members) => string) | undefined
+    state: state as ((item: Members) => string) | undefined,
+    constraints: definition.constraints ?? {}
   }
   for (const [field, other] of referred) references.set(field, other ?? family)
   return family

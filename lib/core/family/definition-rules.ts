@@ -4,7 +4,8 @@ import { isObject, type Members } from '../values/json.js'
 import { membersOf, namedOf, rules, suchAs } from '../values/rules.js'
 import { didYouMean } from '../values/words.js'
 import type {
-  AttributeForm, CreateDefinition, EditDefinition, FamilyDefinition, Operation, OtherItem, QueryDefinition
+  AttributeForm, ConstraintText, CreateDefinition, EditDefinition, FamilyDefinition, Operation, OtherItem,
+  QueryDefinition
 } from './definition.js'
 
 const jsonTypes: readonly unknown[] = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
@@ -100,6 +101,11 @@ const create = membersOf({
   with: namedOf(otherItem, 'with', 'a field in references, or an object with family and id')
 } satisfies RulesOf<CreateDefinition<unknown>>, ['fields'])
 
+const constraint = membersOf({
+  detail: suchAs(word, '"It is booked already"'),
+  pointers: suchAs(words, "['/from']")
+} satisfies RulesOf<ConstraintText>, ['detail', 'pointers'])
+
 const edit = membersOf({
   fields: suchAs(words, "['note']"),
   verb: word,
@@ -133,6 +139,7 @@ const parts = {
   }),
   unique: Type.Array(words, { description: 'a list of rows of fields, such as [["number"]]' }),
   references: object,
+  constraints: namedOf(constraint, 'the constraint', 'a text, or an object with detail and pointers'),
   queries: namedOf(query, 'the query')
 }
 

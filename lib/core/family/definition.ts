@@ -183,6 +183,12 @@ export interface EditDefinition<I, F extends string = string>
   readonly fields: readonly F[]
 }
 
+/** A text for a constraint of the database, with pointers such as `/from` to the members that it is about. */
+export interface ConstraintText {
+  readonly detail: string
+  readonly pointers: readonly string[]
+}
+
 /** The fields that a client may send. */
 export type FieldName<P> = Exclude<keyof P, 'id'> & string
 
@@ -245,6 +251,14 @@ export interface FamilyDefinition<
    * must exist, in the same storage, and cannot be deleted while it is referred to.
    */
   readonly references?: { readonly [K in FieldName<P>]?: AnyFamily | string }
+  /**
+   * What to say where a constraint of the database refuses a change, by its name: a text, or a text and the members
+   * that it is about. On SQLite, a trigger is named by its message.
+   *
+   * @example
+   * constraints: { bookings_no_overlap: 'The machine is booked in these days already' }
+   */
+  readonly constraints?: Readonly<Record<string, string | ConstraintText>>
   /** The field that identifies an item in pages. Default: `name`, `title` or `label`, or the id. */
   readonly title?: MemberName<P>
   /** The columns of a list in pages, in this order. Default: the most telling few. */

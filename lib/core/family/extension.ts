@@ -10,9 +10,10 @@ import { extensionRule, findFlawInObject } from './definition-rules.js'
 /** What a host adds to a family: fields, operations, and more of each list of its definition. */
 export interface FamilyExtension<
   P extends TProperties, X extends TProperties, O extends OperationParams, F extends string = string
-> extends Partial<
-    Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries'>
-  > {
+> extends Partial<Pick<
+    FamilyDefinition<P & X>,
+    'attributes' | 'constraints' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries'
+  >> {
   readonly fields?: TObject<X>
   readonly create?: readonly FieldName<P & NoInfer<X>>[]
   /** Completes a new item after the family's `initial` did. */
@@ -29,7 +30,10 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 
 /** Repeated names are refused here, other clashes when the definition is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
-  const { fields, create, initial, operations, edit, indexes, unique, references, queries, ...others } = extension ?? {}
+  const {
+    fields, create, initial, operations, edit, indexes, unique, references, queries, constraints,
+    ...others
+  } = extension ?? {}
   const { initial: complete } = base
   const baseEdit = readEdit(base.edit ?? [])
   const flaw = findFlaw(extensionRule, extension) ??
@@ -55,6 +59,7 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...(references && { references: { ...base.references, ...references } }),
     // Fields that a host adds are shown, unless it names the columns.
     ...(base.list && fields && !others.list && { list: [...base.list, ...Object.keys(fields.properties)] }),
+    constraints: { ...base.constraints, ...constraints },
     queries: { ...base.queries, ...queries }
   }
 }

@@ -3,7 +3,9 @@ import { errorCodes } from '../errors.js'
 import type { FamilyShape, Field, Id, Order } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Validator } from '../values/validate.js'
-import type { AnyFamily, AttributeForm, Context, NounOperation, Operation, QueryDefinition } from './definition.js'
+import type {
+  AnyFamily, AttributeForm, Context, FamilyDefinition, NounOperation, Operation, QueryDefinition
+} from './definition.js'
 import { commandsShape } from './fields.js'
 import type { Params } from './params.js'
 
@@ -69,6 +71,7 @@ export interface Family {
   /** Undefined where no item can have the id. */
   readId (text: string): Id | undefined
   readonly state: ((item: Members) => string) | undefined
+  readonly constraints: NonNullable<FamilyDefinition['constraints']>
 }
 
 export type { AnyFamily } from './definition.js'

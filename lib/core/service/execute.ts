@@ -19,7 +19,7 @@ import {
 } from './record.js'
 import type { Reach } from './refusal.js'
 import { findConcurrentReplay, findReplay } from './replay.js'
-import type { GuardedStorage } from './storage-access.js'
+import { explainConstraint, type GuardedStorage } from './storage-access.js'
 
 export interface Outcome {
   readonly record: CommandRecord
@@ -197,7 +197,8 @@ async function attempt (execution: Execution): Promise<Outcome> {
   try {
     await (caller.trace === undefined ? commit() : caller.trace('commit', commit))
   } catch (error) {
-    return replay(execution, await findConcurrentReplay(error, execution, identity))
+    const families = [family, ...others.map(other => other.family), ...created.map(each => each.family)]
+    return replay(execution, await findConcurrentReplay(explainConstraint(families, error), execution, identity))
   }
   return { record, id: context.command, item, replayed: false, problem }
 }

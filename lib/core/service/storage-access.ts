@@ -1,4 +1,5 @@
 import { errorCodes } from '../errors.js'
+import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { isDeadlineAware, raceSignal, RequestDeadline } from '../storage/deadline.js'
 import {
@@ -173,6 +174,19 @@ function refuseByDatabase (error: ConstraintError): Problem {
   const reason = first === undefined ? reasons[rule].whole : `${first.pointer} ${first.detail}`
   const detail = `The database does not allow this: ${reason}. Nothing was done`
   return new Problem('constraint', detail, { cause: error, ...(first === undefined ? {} : { errors }) })
+}
+
+/** In the words of the family that names the constraint. */
+export function explainConstraint (families: readonly Family[], error: unknown): unknown {
+  if (!(error instanceof Problem && error.cause instanceof ConstraintError)) return error
+  const { cause } = error
+  const { constraints = {} } = families.find(({ name }) => name === cause.family) ?? {}
+  const name = cause.constraint ?? ''
+  const said = Object.hasOwn(constraints, name) ? constraints[name] : undefined
+  if (said === undefined) return error
+  const { detail, pointers } = typeof said === 'string' ? { detail: said, pointers: [] } : said
+  const errors = pointers.map(pointer => ({ pointer, detail }))
+  return new Problem('constraint', detail, { cause, ...(errors.length === 0 ? {} : { errors }) })
 }
 
 function listErrors ({ rule, fields }: ConstraintError, reason: string = reasons[rule].field): MemberFlaw[] {

@@ -213,6 +213,8 @@ export interface ConstraintOptions {
   readonly other?: string
   /** What a value must be, for the client, such as `must have at most 20 characters`. */
   readonly allowed?: string
+  /** Its name in the database, or the message of a trigger. */
+  readonly constraint?: string | undefined
   readonly cause?: unknown
 }
 
@@ -226,12 +228,13 @@ export class ConstraintError extends Error {
   readonly allowed: string | undefined
   readonly declared: boolean
   readonly other: string | undefined
+  readonly constraint: string | undefined
 
   constructor (
     readonly family: string,
     readonly id: Id,
     readonly rule: ConstraintRule,
-    { fields = [], declared = false, other, allowed, cause }: ConstraintOptions = {}
+    { fields = [], declared = false, other, allowed, constraint, cause }: ConstraintOptions = {}
   ) {
     const reason = allowed ?? (cause instanceof Error ? cause.message : [rule, other].join(' ').trim())
     super(`${family} ${id}: the database refuses it: ${[...fields, reason].join(' ')}`, { cause })
@@ -239,6 +242,7 @@ export class ConstraintError extends Error {
     this.allowed = allowed
     this.declared = declared
     this.other = other
+    this.constraint = constraint
   }
 }
 

@@ -29,7 +29,7 @@ const rules = new Map<string, ConstraintRule>([
 /** Returns other errors as they are. */
 export async function explainRefusal (error: unknown, writes: readonly Write[], run: Run): Promise<unknown> {
   if (!isAboutData(error)) return error
-  const { table } = error as RefusedData
+  const { table, constraint } = error as RefusedData
   const changes = writes.filter(({ type }) => type !== 'require')
   const write = changes.find(({ layout }) => layout.tableName === table) ?? changes[0] as Write
   const { layout, id, type } = write
@@ -40,7 +40,8 @@ export async function explainRefusal (error: unknown, writes: readonly Write[], 
   const named = isForeign || rule === 'in-use' ? [] : await listColumns(error as RefusedData, write, run).catch(ignore)
   const isNamed = ({ name }: Column): boolean => name !== undefined && named?.includes(name) === true
   const fields = columns.filter(isNamed).map(({ field }) => field.name)
-  return new ConstraintError(family, id, rule, { fields, cause: error, ...describeRule(layout, rule, fields) })
+  const described = describeRule(layout, rule, fields)
+  return new ConstraintError(family, id, rule, { fields, constraint, cause: error, ...described })
 }
 
 function judge (code: string, type: Write['type'], isForeign: boolean): ConstraintRule {

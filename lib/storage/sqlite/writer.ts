@@ -172,7 +172,9 @@ export function explainRefusal (database: SqliteDatabase, error: unknown, write:
     try { for (const check of write.checks) check() } catch (declared) { return declared }
   }
   const rule = isReferredTo ? 'in-use' : stored === undefined ? rules[name] ?? 'other' : 'value'
-  return new ConstraintError(layout.family, id, rule, { fields, cause: error, ...describeRule(layout, rule, fields) })
+  const constraint = name === '' ? (error as Error).message : named
+  const described = describeRule(layout, rule, fields)
+  return new ConstraintError(layout.family, id, rule, { fields, constraint, cause: error, ...described })
 }
 
 /** `text` is `table.column, table.column`, or the text of a check that has no name. */
