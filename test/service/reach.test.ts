@@ -1,6 +1,8 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import t from 'tap'
-import { type Committed, defineFamily, type Grant, type Intent, Problem, type Storage, Type } from '../../lib/index.js'
+import {
+  type AnyFamily, type Committed, defineFamily, type Grant, type Intent, Problem, type Storage, Type
+} from '../../lib/index.js'
 import { storages } from '../storages.js'
 
 const machines = defineFamily({
@@ -355,4 +357,19 @@ t.test('mistakes in with are found when the family is defined', async t => {
   t.throws(define({ machine: 7 }), /with "machine": must be a field in references, or an object with family and id/)
   t.throws(define({ machine: { family: machines } }), /"id" is missing/)
   t.doesNotThrow(define({ machine: 'machine' }))
+  const creating = (creates: object, field = 'text') => () => defineFamily({
+    name: 'visits',
+    singular: 'visit',
+    fields: Type.Object({ id: Type.Integer(), [field]: Type.Optional(Type.String()) }),
+    operations: {
+      end: {
+        ...words('end'), params: Type.Object({}), creates: creates as { a: AnyFamily }, apply: visit => visit
+      }
+    }
+  })
+  t.throws(creating({ a: machines, b: machines }), /the operation "end": creates may name a family once/)
+  t.throws(creating({ a: 'machines' }), /creates "a": must be a family with create/)
+  t.throws(creating({ 'a b': machines }), /creates "a b": its name must be letters/)
+  t.throws(creating({ a: machines }, 'created'), /may return "created", which cannot be a field/)
+  t.doesNotThrow(creating({ a: machines }))
 })

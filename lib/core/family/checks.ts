@@ -135,16 +135,14 @@ function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
 
 function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { name, fields, operations = {}, references = {} } = definition
-  const creation = { with: readCreate(definition).with, creates: undefined }
-  const all: [string, Pick<Operation, 'creates'> & { with?: Operation['with'] | undefined }][] = [
-    ['create', creation as Pick<Operation, 'with'>],
-    ...Object.entries(operations).map(([key, operation]) =>
-      [`the operation "${key}"`, operation] as [string, Operation])
-  ]
-  for (const [what, { with: others, creates }] of all) {
-    const member = others !== undefined ? 'others' : creates !== undefined ? 'created' : undefined
-    yield member !== undefined && Object.hasOwn(fields.properties, member) &&
-      `${what} may return "${member}", which cannot be a field then`
+  const all = Object.entries(operations).map(([key, { with: others, creates }]) =>
+    ({ what: `the operation "${key}"`, others, creates }))
+  const creation = { what: 'create', others: readCreate(definition).with as Operation['with'], creates: undefined }
+  for (const { what, others, creates } of [creation, ...all]) {
+    const members = [others === undefined ? '' : 'others', creates === undefined ? '' : 'created']
+    for (const member of members.filter(member => Object.hasOwn(fields.properties, member))) {
+      yield `${what} may return "${member}", which cannot be a field then`
+    }
     for (const [other, its] of Object.entries(others ?? {})) {
       const which = `${what}: with "${other}"`
       yield !memberName.test(other) && `${which}: its name ${memberRule}`
@@ -156,6 +154,8 @@ function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
           `${which}: the family "${its.family}" is not this one; give another as defineFamily made it`
       }
     }
+    const families = Object.values(creates ?? {})
+    yield new Set(families).size < families.length && `${what}: creates may name a family once`
     for (const [other, family] of Object.entries(creates ?? {})) {
       const which = `${what}: creates "${other}"`
       yield !memberName.test(other) && `${which}: its name ${memberRule}`
