@@ -12,7 +12,7 @@ import {
   type AnyFamily, type AttributeForm, type FamilyDefinition, listOperations, nameAction
 } from './definition.js'
 import {
-  type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition
+  type CompiledOperation, type Deletion, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition
 } from './family.js'
 import { listDefaults, listFields, ServiceFields } from './fields.js'
 import { compileParams } from './params.js'
@@ -103,27 +103,27 @@ function compileOperations (definition: FamilyDefinition): Map<string, CompiledO
   }))
 }
 
-function compileLifecycle ({ singular, fields: { properties }, initial, create = [] }: FamilyDefinition): Lifecycle {
+function compileLifecycle (definition: FamilyDefinition): Lifecycle {
+  const { singular, fields: { properties }, initial, create = [], remove } = definition
   const sent: TProperties = {}
   for (const [name, property] of Object.entries(properties)) {
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }
   return {
     createAction: nameAction('Create', singular),
-    deletion: {
-      operation: {
-        name: 'delete',
-        noun: 'deletions',
-        action: nameAction('Delete', singular),
-        summary: `Delete ${addArticle(singular)}`,
-        danger: true,
-        final: true
-      },
-      params: compileParams(Type.Object({}))
-    },
+    deletion: remove === false ? undefined : compileDeletion(singular),
     params: compileParams(Type.Object(sent)),
     defaults: listDefaults(properties),
     initial: initial as Lifecycle['initial']
+  }
+}
+
+function compileDeletion (singular: string): Deletion {
+  const summary = `Delete ${addArticle(singular)}`
+  const action = nameAction('Delete', singular)
+  return {
+    operation: { name: 'delete', noun: 'deletions', action, summary, danger: true, final: true },
+    params: compileParams(Type.Object({}))
   }
 }
 

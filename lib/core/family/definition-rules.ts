@@ -113,6 +113,7 @@ const query = membersOf({ field: suchAs(word, 'customer') } satisfies RulesOf<Qu
 const parts = {
   fields: any,
   create: words,
+  remove: flag,
   initial: callback,
   operations: namedOf(operation, 'the operation'),
   edit: Type.Union([words, edit], { description: 'a list of names, or an object' }),

@@ -201,6 +201,8 @@ export interface FamilyDefinition<
   readonly fields: TObject<P>
   /** The fields that a client sends at creation. Without it, nothing can be created or deleted. */
   readonly create?: readonly FieldName<P>[]
+  /** Whether items can be deleted. Default: where they can be created. */
+  readonly remove?: boolean
   /** Adds the fields that no client sends to a new item. Pure. If it throws a problem, nothing is created. */
   initial? (item: Static<TObject<P>>, context: Context): Static<TObject<P>>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }

@@ -11,7 +11,7 @@ import { extensionRule, findFlawInObject } from './definition-rules.js'
 export interface FamilyExtension<
   P extends TProperties, X extends TProperties, O extends OperationParams, F extends string = string
 > extends Partial<
-    Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries'>
+    Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries' | 'remove'>
   > {
   readonly fields?: TObject<X>
   readonly create?: readonly FieldName<P & NoInfer<X>>[]
@@ -29,7 +29,8 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 
 /** Repeated names are refused here, other clashes when the definition is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
-  const { fields, create, initial, operations, edit, indexes, unique, references, queries, ...others } = extension ?? {}
+  const { fields, create, initial, operations, edit, indexes, unique, references, queries, remove, ...others } =
+    extension ?? {}
   const { initial: complete } = base
   const baseEdit = readEdit(base.edit ?? [])
   const flaw = findFlaw(extensionRule, extension) ??
@@ -47,6 +48,8 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...others,
     fields: Type.Object({ ...base.fields.properties, ...fields?.properties }),
     ...(create && { create: [...base.create ?? [], ...create] }),
+    // An undefined member must not allow deletions again.
+    ...(remove !== undefined && { remove }),
     ...(initial && { initial: complete ? (item, context) => initial(complete(item, context), context) : initial }),
     operations: { ...base.operations, ...operations },
     ...(added && { edit: { ...baseEdit, ...added, fields: [...baseEdit.fields, ...added.fields] } }),

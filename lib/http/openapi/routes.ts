@@ -282,7 +282,7 @@ export function describeWriteProblems (mount: Mount, action: string, ...more: re
   const { family: { lifecycle, shape: { unique } }, preconditions } = mount
   const own = action === lifecycle?.createAction
     ? ofCreations
-    : action === lifecycle?.deletion.operation.action ? ofDeletions : ofOperations
+    : action === lifecycle?.deletion?.operation.action ? ofDeletions : ofOperations
   const possible = own.filter(code => (code !== 'taken' || unique !== undefined) &&
     (code !== 'precondition-required' || preconditions === 'required'))
   return describeProblems(mount, ...ofWrites, ...possible, ...more)
