@@ -80,7 +80,7 @@ function * checkClientFields (definition: FamilyDefinition): Generator<MaybeFlaw
     yield findUnknown(`the operation "${name}" changes`, new Set(changes), names)
   }
   const sent = names.filter(name => name !== 'id')
-  yield findUnknown('create has', new Set(create), sent, 'not a field that a client can send')
+  yield findUnknown('create has', create ?? [], names, 'not a field that a client can send')
   yield findUnknown('attributes has', new Set(attributes?.fields), sent, 'not a field that a client can send')
   yield create === undefined && remove === true && 'remove needs create: nothing can be deleted'
   yield create === undefined && initial !== undefined && 'initial needs create: nothing can be created'

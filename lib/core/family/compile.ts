@@ -3,7 +3,7 @@ import { errorCodes } from '../errors.js'
 import { readOrder, toTotalOrder } from '../query/cursor.js'
 import { mayBeLong } from '../storage/shapes.js'
 import type { Field, Id, Order } from '../storage/storage.js'
-import { hashText, readId } from '../values/ids.js'
+import { chosenIdPattern, hashText, readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import { addArticle } from '../values/words.js'
@@ -109,9 +109,11 @@ function compileLifecycle (definition: FamilyDefinition): Lifecycle {
   for (const [name, property] of Object.entries(properties)) {
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }
+  if (sent.id?.type === 'string') sent.id = { ...sent.id, allOf: [{ pattern: chosenIdPattern }] }
   return {
     createAction: nameAction('Create', singular),
     deletion: remove === false ? undefined : compileDeletion(singular),
+    takesId: sent.id !== undefined,
     params: compileParams(Type.Object(sent)),
     defaults: listDefaults(properties),
     initial: initial as Lifecycle['initial']

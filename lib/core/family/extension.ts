@@ -14,7 +14,7 @@ export interface FamilyExtension<
     Pick<FamilyDefinition<P & X>, 'attributes' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries' | 'remove'>
   > {
   readonly fields?: TObject<X>
-  readonly create?: readonly FieldName<P & NoInfer<X>>[]
+  readonly create?: readonly (FieldName<P & NoInfer<X>> | 'id')[]
   /** Completes a new item after the family's `initial` did. */
   initial? (item: Static<TObject<P & NoInfer<X>>>, context: Context): Static<TObject<P & NoInfer<X>>>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }

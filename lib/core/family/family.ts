@@ -31,6 +31,8 @@ export interface Lifecycle {
   readonly createAction: string
   /** Undefined where items cannot be deleted. */
   readonly deletion: Deletion | undefined
+  /** Whether the client chooses the id. */
+  readonly takesId: boolean
   readonly params: Params
   /** The members of a new item before the client's are added. */
   readonly defaults: Members

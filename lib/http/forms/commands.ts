@@ -219,9 +219,11 @@ function makeEndpoint (mount: Mount, action: string, summary: string, own: Param
     sharedBy: 'versions',
     handler: writeHandler(mount, {
       read (request) {
-        const { id, ...params } = readJsonParams(body, request)
-        const target = isTargeted ? requireId(family, String(id)) : undefined
-        return { action, target, params, key: readIdempotencyKey(request.headers) }
+        const sent = readJsonParams(body, request)
+        const key = readIdempotencyKey(request.headers)
+        if (!isTargeted) return { action, target: undefined, params: sent, key }
+        const { id, ...params } = sent
+        return { action, target: requireId(family, String(id)), params, key }
       },
       answer ({ request, reply }, { record }) {
         // The client cannot know the address of a new item.
