@@ -24,6 +24,7 @@ export function listFields (schema: TObject): Field[] {
       ...(nullable ? { nullable } : {}),
       ...(values === undefined ? {} : { values }),
       ...(kind === 'string' && typeof plain.maxLength === 'number' ? { maxLength: plain.maxLength } : {}),
+      ...(plain.transform === undefined ? {} : { transform: plain.transform }),
       ...(optional || value === undefined ? {} : { default: value })
     }
   })
