@@ -122,5 +122,6 @@ export const commandsShape: FamilyShape = {
     changes: Type.Optional(Type.Object({})),
     updatedAt: Type.String({ format: 'date-time' })
   })),
-  indexes: [['family', 'target', 'revision', 'outcome', 'createdAt', 'id']]
+  // The second is for a host that looks for all commands of a principal.
+  indexes: [['family', 'target', 'revision', 'outcome', 'createdAt', 'id'], ['principal']]
 }
