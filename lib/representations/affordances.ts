@@ -31,7 +31,7 @@ export interface SiteFamily {
   readonly isCurrent: boolean
 }
 
-/** The number of items: exact or, where there are very many, a lower bound; neither where counting takes long. */
+/** The number of items: exact or, where there are very many, a lower bound. */
 export interface Count {
   readonly total?: number | undefined
   readonly atLeast?: number | undefined

@@ -111,7 +111,7 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     { fields: Type.Object({ id: Type.Boolean(), title: Type.String() }) as TObject },
     /must have an id/
   ],
-  ['creation with an id', { create: ['id' as never, 'title'] }, /"id", which is not a field that a client/],
+  ['creation with a field twice', { create: ['title', 'title'] }, /create has "title" twice/],
   ['creation with what is no field', { create: ['titel' as never] }, /create has "titel", which is not a field/],
   ['creation without what is needed', { create: [] }, /"title" needs a default/],
   [

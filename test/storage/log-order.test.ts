@@ -3,7 +3,7 @@ import pg from 'pg'
 import t from 'tap'
 import { commandsShape } from '../../lib/core/family/fields.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
-import type { Change, Storage } from '../../lib/index.js'
+import type { Change, Condition, Storage } from '../../lib/index.js'
 import { deals } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
@@ -93,6 +93,8 @@ t.test('sqlite', async t => {
     t.ok(isChange || rows.every(({ detail, parent }) => !/TEMP B-TREE/.test(detail) || !parents.has(parent)), text)
   }
 
+  t.match(explain('SELECT * FROM commands WHERE principal = ?')[0]?.detail, 'USING INDEX commands_principal_idx')
+
   function explain (text: string): { detail: string, parent: number }[] {
     return database.prepare(`EXPLAIN QUERY PLAN ${text}`).all() as { detail: string, parent: number }[]
   }
@@ -122,5 +124,13 @@ t.test('postgres', { skip: isFast }, async t => {
       t.match(plan, new RegExp(`Index (Only )?Scan.* using ${logIndex} `), plan)
       if (!plan.includes('ANY')) t.notMatch(plan, /Limit.*\n\s*->\s*Sort/, 'what is passed over is not sorted')
     }
+  }
+  asked.clear()
+  const where: Condition[] = [{ field: 'principal', op: 'eq', values: ['ann'] }]
+  const order = [{ field: 'id', descending: false }]
+  await storage.find('commands', { where, order, offset: 0, limit: 10, count: false })
+  for (const [text, values] of [...asked].filter(([text]) => isOfLog(text))) {
+    const { rows } = await pool.query(`EXPLAIN ${text}`, values)
+    t.match(rows.map(row => row['QUERY PLAN'] as string).join('\n'), 'commands_principal_left_200_idx')
   }
 })

@@ -139,8 +139,9 @@ describe('what a host adds to a family', () => {
     deals.extend({ fields, create: ['regoin'] })
     // @ts-expect-error Type '"regoin"' is not assignable to type
     deals.extend({ create: ['regoin'] })
+    expect(customers.extend).type.toBeCallableWith({ create: ['id', 'age', 'children'] as const })
     // @ts-expect-error Type '"id"' is not assignable to type
-    customers.extend({ create: ['id', 'age', 'children'] })
+    customers.extend({ edit: ['id'] })
     // @ts-expect-error 'feilds' does not exist in type
     deals.extend({ feilds: fields })
   })

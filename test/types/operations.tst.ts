@@ -143,7 +143,7 @@ describe('an operation in a family', () => {
     // @ts-expect-error is not assignable
     defineFamily({ name: 'invoices', singular: 'invoice', fields, create: ['totals'] })
     // @ts-expect-error is not assignable
-    defineFamily({ name: 'invoices', singular: 'invoice', fields, create: ['id', 'total'] })
+    defineFamily({ name: 'invoices', singular: 'invoice', fields, create: ['id', 'total'], unique: [['id']] })
   })
 })
 

@@ -57,7 +57,9 @@ describe('the service of deals', () => {
   test('knows the fields', () => {
     expect(book.create).type.not.toBeCallableWith({ name: 'Tea', price: '5' })
     expect(book.create).type.not.toBeCallableWith({ name: 'Tea', price: 5, colour: 'green' })
-    expect(book.create).type.not.toBeCallableWith({ id: 'a', name: 'Tea', price: 5 })
+    expect(book.create).type.not.toBeCallableWith({ id: 5, name: 'Tea', price: 5 })
+    expect(deals.extend({ create: ['id'] }).service({ storage: memoryStorage() }).create)
+      .type.toBeCallableWith({ id: 'a', name: 'Tea', price: 5 })
   })
 
   test('is asked by text or by conditions', () => {

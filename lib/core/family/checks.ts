@@ -76,15 +76,16 @@ function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFl
 }
 
 function * checkClientFields (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  const { fields, create, initial, attributes, operations = {} } = definition
+  const { fields, create, remove, initial, attributes, operations = {} } = definition
   const names = Object.keys(fields.properties)
   for (const { name, changes = [] } of Object.values(operations)) {
     yield findUnknown(`the operation "${name}" changes`, new Set(changes), names)
   }
   const sent = names.filter(name => name !== 'id')
   const { fields: created } = readCreate(definition)
-  yield findUnknown('create has', new Set(created), sent, 'not a field that a client can send')
+  yield findUnknown('create has', new Set(created), names, 'not a field that a client can send')
   yield findUnknown('attributes has', new Set(attributes?.fields), sent, 'not a field that a client can send')
+  yield create === undefined && remove === true && 'remove needs create: nothing can be deleted'
   yield create === undefined && initial !== undefined && 'initial needs create: nothing can be created'
   // Fields that `initial` sets are only known at the first creation.
   if (create === undefined || initial !== undefined) return
@@ -109,12 +110,12 @@ function * checkEdit (definition: FamilyDefinition): Generator<MaybeFlaw> {
 }
 
 function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  const { singular, create } = definition
+  const { singular, create, remove } = definition
   // Every path below an item and every action, and what it belongs to.
   const owners = new Map([['commands', 'the log'], ['operations', 'the list of operations']])
   if (create !== undefined) {
-    const lifecycle = [nameAction('Create', singular), nameAction('Delete', singular), 'deletions']
-    for (const word of lifecycle) owners.set(word, 'creating and deleting')
+    const deletion = remove === false ? [] : [nameAction('Delete', singular), 'deletions']
+    for (const word of [nameAction('Create', singular), ...deletion]) owners.set(word, 'creating and deleting')
   }
   for (const [key, { name, verb, participle, noun, action, params }] of Object.entries(listOperations(definition))) {
     const what = `the operation "${key}"`

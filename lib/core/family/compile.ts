@@ -3,7 +3,7 @@ import { errorCodes } from '../errors.js'
 import { readOrder, toTotalOrder } from '../query/cursor.js'
 import { mayBeLong } from '../storage/shapes.js'
 import type { Field, Id, Order } from '../storage/storage.js'
-import { hashText, readId } from '../values/ids.js'
+import { chosenIdPattern, hashText, readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import { addArticle } from '../values/words.js'
@@ -12,7 +12,7 @@ import {
   type AnyFamily, type AttributeForm, type FamilyDefinition, listOperations, nameAction, type Operation, readCreate
 } from './definition.js'
 import {
-  type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition
+  type CompiledOperation, type Deletion, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition
 } from './family.js'
 import { listDefaults, listFields, ServiceFields } from './fields.js'
 import { compileParams } from './params.js'
@@ -114,29 +114,30 @@ function compileOthers (
 }
 
 function compileLifecycle (definition: FamilyDefinition): Lifecycle {
-  const { singular, fields: { properties }, initial } = definition
+  const { singular, fields: { properties }, initial, remove } = definition
   const { fields: create, with: others } = readCreate(definition)
   const sent: TProperties = {}
   for (const [name, property] of Object.entries(properties)) {
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }
+  if (sent.id?.type === 'string') sent.id = { ...sent.id, allOf: [{ pattern: chosenIdPattern }] }
   return {
     createAction: nameAction('Create', singular),
-    deletion: {
-      operation: {
-        name: 'delete',
-        noun: 'deletions',
-        action: nameAction('Delete', singular),
-        summary: `Delete ${addArticle(singular)}`,
-        danger: true,
-        final: true
-      },
-      params: compileParams(Type.Object({}))
-    },
+    deletion: remove === false ? undefined : compileDeletion(singular),
+    takesId: sent.id !== undefined,
     params: compileParams(Type.Object(sent)),
     defaults: listDefaults(properties),
     initial: initial as Lifecycle['initial'],
     others: compileOthers(definition, others as Operation['with'])
+  }
+}
+
+function compileDeletion (singular: string): Deletion {
+  const summary = `Delete ${addArticle(singular)}`
+  const action = nameAction('Delete', singular)
+  return {
+    operation: { name: 'delete', noun: 'deletions', action, summary, danger: true, final: true },
+    params: compileParams(Type.Object({}))
   }
 }
 

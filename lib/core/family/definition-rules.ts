@@ -2,11 +2,13 @@ import { Kind, TransformKind, type TSchema, Type } from '@sinclair/typebox'
 import { formatNames, getFormat } from '../values/formats.js'
 import { isObject, type Members } from '../values/json.js'
 import { membersOf, namedOf, rules, suchAs } from '../values/rules.js'
+import { transformNames } from '../values/transforms.js'
 import { didYouMean } from '../values/words.js'
 import type {
   AttributeForm, ConstraintText, CreateDefinition, EditDefinition, FamilyDefinition, Operation, OtherItem,
   QueryDefinition
 } from './definition.js'
+import { withoutNull } from './fields.js'
 
 const jsonTypes: readonly unknown[] = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
 
@@ -44,11 +46,11 @@ function findForeignOrigin (what: string, schema: Members): string | undefined {
 const data: readonly string[] = ['default', 'const', 'enum', 'examples']
 const named: readonly string[] = ['properties', 'patternProperties', '$defs']
 
-function findFlawInMember (name: string, schema: Members): string | undefined {
+function findFlawInMember (name: string, schema: Members, isNested = false): string | undefined {
   const foreign = findForeignOrigin(`"${name}"`, schema)
   if (foreign !== undefined) return foreign
   if (TransformKind in schema) return `"${name}" is a Type.Transform, but values are stored as they are sent`
-  const { type, format } = schema
+  const { type, format, transform } = schema
   if (typeof type === 'string' && !jsonTypes.includes(type)) {
     const hint = Object.hasOwn(instead, type) ? `; write ${instead[type]}` : ''
     return `"${name}" is a ${type}, which JSON does not have${hint}`
@@ -58,10 +60,19 @@ function findFlawInMember (name: string, schema: Members): string | undefined {
     return `"${name}": the format "${format}" is not known.${hint} Known are ${formatNames.join(', ')}; for others, ` +
       'use pattern'
   }
+  if (transform !== undefined) {
+    const [unknown] = [transform].flat().filter(word => !transformNames.includes(word as string))
+    if (isNested || type !== 'string') return `"${name}" has transform where it is no text field`
+    if (!Array.isArray(transform) || unknown !== undefined) {
+      return `"${name}": the transform ${JSON.stringify(unknown ?? transform)} is not known. ` +
+        `It is a list of ${transformNames.join(', ')}`
+    }
+  }
   for (const [key, value] of Object.entries(schema)) {
     if (data.includes(key) || typeof value !== 'object' || value === null) continue
     for (const part of named.includes(key) || Array.isArray(value) ? Object.values(value) : [value]) {
-      const flaw = isObject(part) ? findFlawInMember(name, part) : undefined
+      const isHere = key === 'anyOf' && withoutNull(schema as TSchema).anyOf === undefined
+      const flaw = isObject(part) ? findFlawInMember(name, part, isNested || !isHere) : undefined
       if (flaw !== undefined) return flaw
     }
   }
@@ -125,6 +136,7 @@ const query = membersOf({ field: suchAs(word, 'customer') } satisfies RulesOf<Qu
 const parts = {
   fields: any,
   create: Type.Union([words, create], { description: 'a list of names, or an object' }),
+  remove: flag,
   initial: callback,
   operations: namedOf(operation, 'the operation'),
   edit: Type.Union([words, edit], { description: 'a list of names, or an object' }),

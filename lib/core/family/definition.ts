@@ -218,8 +218,13 @@ export interface FamilyDefinition<
   readonly singular: string
   /** All fields, including `id`: `Type.Integer()` or `Type.String()`. */
   readonly fields: TObject<P>
-  /** The fields that a client sends at creation. Without it, nothing can be created or deleted. */
-  readonly create?: readonly FieldName<P>[] | CreateDefinition<Static<TObject<P>>, FieldName<P>>
+  /**
+   * The fields that a client sends at creation; with `id`, the client chooses the id. Without it, nothing can be
+   * created or deleted.
+   */
+  readonly create?: readonly (FieldName<P> | 'id')[] | CreateDefinition<Static<TObject<P>>, FieldName<P> | 'id'>
+  /** Whether items can be deleted. Default: where they can be created. */
+  readonly remove?: boolean
   /**
    * Adds the fields that no client sends to a new item; returns it or, if others change too, `{ item, others }`. Pure.
    * If it throws a problem, nothing is created.

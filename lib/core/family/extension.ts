@@ -12,10 +12,10 @@ export interface FamilyExtension<
   P extends TProperties, X extends TProperties, O extends OperationParams, F extends string = string
 > extends Partial<Pick<
     FamilyDefinition<P & X>,
-    'attributes' | 'constraints' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries'
+    'attributes' | 'constraints' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries' | 'remove'
   >> {
   readonly fields?: TObject<X>
-  readonly create?: readonly FieldName<P & NoInfer<X>>[]
+  readonly create?: readonly (FieldName<P & NoInfer<X>> | 'id')[]
   /** Completes a new item after the family's `initial` did. */
   initial? (item: Static<TObject<P & NoInfer<X>>>, context: Context): Static<TObject<P & NoInfer<X>>>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
@@ -31,8 +31,7 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 /** Repeated names are refused here, other clashes when the definition is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
   const {
-    fields, create, initial, operations, edit, indexes, unique, references, queries, constraints,
-    ...others
+    fields, create, initial, operations, edit, indexes, unique, references, queries, constraints, remove, ...others
   } = extension ?? {}
   const { initial: complete } = base
   const baseEdit = readEdit(base.edit ?? [])
@@ -51,6 +50,8 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...others,
     fields: Type.Object({ ...base.fields.properties, ...fields?.properties }),
     ...(create && { create: { ...readCreate(base), fields: [...readCreate(base).fields, ...create] } }),
+    // An undefined member must not allow deletions again.
+    ...(remove !== undefined && { remove }),
     ...(initial && { initial: complete ? chain(complete, initial) : initial }),
     operations: { ...base.operations, ...operations },
     ...(added && { edit: { ...baseEdit, ...added, fields: [...baseEdit.fields, ...added.fields] } }),

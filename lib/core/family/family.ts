@@ -25,9 +25,17 @@ export interface OtherDefinition {
   id (params: Members, item: Members): Id | undefined
 }
 
+export interface Deletion {
+  readonly operation: NounOperation
+  readonly params: Params
+}
+
 export interface Lifecycle {
   readonly createAction: string
-  readonly deletion: { readonly operation: NounOperation, readonly params: Params }
+  /** Undefined where items cannot be deleted. */
+  readonly deletion: Deletion | undefined
+  /** Whether the client chooses the id. */
+  readonly takesId: boolean
   readonly params: Params
   /** The members of a new item before the client's are added. */
   readonly defaults: Members

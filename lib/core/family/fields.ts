@@ -24,6 +24,7 @@ export function listFields (schema: TObject): Field[] {
       ...(nullable ? { nullable } : {}),
       ...(values === undefined ? {} : { values }),
       ...(kind === 'string' && typeof plain.maxLength === 'number' ? { maxLength: plain.maxLength } : {}),
+      ...(plain.transform === undefined ? {} : { transform: plain.transform }),
       ...(optional || value === undefined ? {} : { default: value })
     }
   })
@@ -121,5 +122,6 @@ export const commandsShape: FamilyShape = {
     changes: Type.Optional(Type.Object({})),
     updatedAt: Type.String({ format: 'date-time' })
   })),
-  indexes: [['family', 'target', 'revision', 'outcome', 'createdAt', 'id']]
+  // The second is for a host that looks for all commands of a principal.
+  indexes: [['family', 'target', 'revision', 'outcome', 'createdAt', 'id'], ['principal']]
 }

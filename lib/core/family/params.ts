@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { type TObject, Type } from '@sinclair/typebox'
 import { invalidBody } from '../problems.js'
 import type { Field } from '../storage/storage.js'
-import type { MemberFlaw, Members } from '../values/json.js'
+import { isObject, type MemberFlaw, type Members } from '../values/json.js'
+import { transformText } from '../values/transforms.js'
 import { makeValidator } from '../values/validate.js'
 import { listFields, toStored } from './fields.js'
 
@@ -18,15 +19,26 @@ export function compileParams (declared: TObject, isPartial = false): Params {
   const schema = Type.Object(declared.properties, { additionalProperties: false })
   const fields = listFields(schema)
   const validate = makeValidator(schema)
+  const transformed = fields.filter(({ transform }) => transform !== undefined)
   return {
     schema,
     fields,
     isPartial,
     read (value) {
-      const flaws = validate(value)
-      return flaws.length > 0 ? { flaws } : { params: canonicalize(fields, value as Members) }
+      const sent = transformed.length > 0 && isObject(value) ? transformMembers(transformed, value) : value
+      const flaws = validate(sent)
+      return flaws.length > 0 ? { flaws } : { params: canonicalize(fields, sent as Members) }
     }
   }
+}
+
+function transformMembers (fields: readonly Field[], members: Members): Members {
+  const changed: Record<string, unknown> = { ...members }
+  for (const { name, transform = [] } of fields) {
+    const value = changed[name]
+    if (typeof value === 'string') changed[name] = transformText(transform, value)
+  }
+  return changed
 }
 
 /** Members in the order of the fields, times in UTC and no negative zero: equal content is deeply equal. */

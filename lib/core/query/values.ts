@@ -2,6 +2,7 @@ import { compilePattern, PatternSizeError } from '../storage/patterns.js'
 import type { Field, FieldCondition, Scalar } from '../storage/storage.js'
 import { dateRule, dateTimeRule, type Day, isDate, readDateTime, toDay } from '../values/formats.js'
 import { findTextFlaw } from '../values/json.js'
+import { transformText } from '../values/transforms.js'
 
 /** A value, or what was expected instead. */
 export type ReadResult<Value = Scalar> = { readonly value: Value } | { readonly expected: string }
@@ -17,7 +18,8 @@ export function readValue ({ kind, values }: Field, text: string): ReadResult {
 export type Operand = Scalar | Day
 
 /** A bare date means the whole day where the field is a date-time. */
-export function readOperand (field: Field, text: string): ReadResult<Operand> {
+export function readOperand (field: Field, given: string): ReadResult<Operand> {
+  const text = field.transform === undefined ? given : transformText(field.transform, given)
   return field.kind === 'date-time' && isDate(text) ? { value: toDay(text) } : readValue(field, text)
 }
 

@@ -96,7 +96,7 @@ export function decide (
 ): Decision {
   const { action, params } = command
   if (action === undefined) return { outcome: 'unchanged' }
-  if (action === family.lifecycle?.deletion.operation.action) return { outcome: 'done', after: undefined }
+  if (action === family.lifecycle?.deletion?.operation.action) return { outcome: 'done', after: undefined }
   const { operation } = family.operations.get(action) as CompiledOperation
   const { name } = operation
   const own = openItem(family, current)

@@ -4,7 +4,7 @@ import type { Context } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/conditions.js'
-import { ConflictError, DuplicateError, type Id, type Stored } from '../storage/storage.js'
+import { ConflictError, ConstraintError, DuplicateError, type Id, type Stored } from '../storage/storage.js'
 import { freeze } from '../values/json.js'
 import type { Caller, Grant, Intent, Makers } from './caller.js'
 import { type Command, type CommandId, type CommandRecord, identifyCommand } from './command.js'
@@ -15,11 +15,11 @@ import {
 } from './others.js'
 import { Reader } from './reader.js'
 import {
-  isCounted, listChangedOthers, makeChanges, makeNewId, makeRecord, nameRecord, readTarget, restoreProblem
+  isCounted, isUsed, listChangedOthers, makeChanges, makeNewId, makeRecord, nameRecord, readTarget, restoreProblem
 } from './record.js'
 import type { Reach } from './refusal.js'
 import { findConcurrentReplay, findReplay } from './replay.js'
-import { explainConstraint, type GuardedStorage } from './storage-access.js'
+import { explainConstraint, type GuardedStorage, refuseByConstraint } from './storage-access.js'
 
 export interface Outcome {
   readonly record: CommandRecord
@@ -112,11 +112,12 @@ async function findOrRefuse (execution: Execution): Promise<Outcome | typeof noR
 
 // Writers of one item wait for each other, as do creations whose ids are counted, or that have the same id.
 function listKeys (
-  { family, caller, command: { target }, identity }: Execution,
+  { family, caller, command: { target, params }, identity }: Execution,
   { others, creating }: typeof noReach
 ): string[] {
-  const created = isCounted(family, caller.makers) ? family.name : identity?.row
-  const own = target === undefined ? created : `${family.name}/${target}`
+  const chosen = target ?? params.id
+  const made = isCounted(family, caller.makers) ? family.name : identity?.row
+  const own = chosen === undefined ? made : `${family.name}/${String(chosen)}`
   const keys = own === undefined ? [] : [own]
   if (others.length === 0 && creating.length === 0) return keys
   const counted = creating.filter(({ family, caller: { makers } }) => isCounted(family, makers))
@@ -142,15 +143,20 @@ async function attemptUntilDone (execution: Execution): Promise<Outcome> {
 }
 
 async function attempt (execution: Execution): Promise<Outcome> {
-  const { family, caller, storage, identity, command: { target } } = execution
+  const { family, caller, storage, identity, command: { target, params } } = execution
   const { counters } = storage
+  const chosenId = target === undefined ? params.id as Id | undefined : undefined
+  // Before the replay: if the same creation was committed meanwhile, the replay is found.
+  const isTaken = chosenId !== undefined && await isUsed(storage, family, chosenId, caller.signal)
   if (identity !== undefined) {
     const earlier = await findReplay(execution, identity)
     if (earlier !== undefined) return replay(execution, earlier)
   }
   const loaded = target === undefined ? await loadForCreation(execution) : await load(execution, target)
   const { command, grant, current, others, creating } = loaded
-  const newId = current === undefined ? await makeNewId(family, caller.makers, storage, caller.signal) : undefined
+  const newId = current === undefined
+    ? chosenId ?? await makeNewId(family, caller.makers, storage, caller.signal)
+    : undefined
   const created = creating.length === 0 ? noOthers : await identifyNew(creating, storage)
   const context = makeContext(caller.makers, grant, identity?.id ?? caller.makers.makeCommandId(), created)
   const settle = (): Decision => current === undefined
@@ -171,6 +177,9 @@ async function attempt (execution: Execution): Promise<Outcome> {
   for (const { other, after } of changedOthers) refuseUngranted(other.grant, after)
   if (family.references.size > 0 && decision.outcome === 'done' && item !== undefined) {
     await refuseUnreadable(execution, command.params, current, item)
+  }
+  if (isTaken) {
+    throw refuseByConstraint(new ConstraintError(family.name, chosenId, 'unique', { fields: ['id'], declared: true }))
   }
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
   // Without an id from the client there is nothing to replay, so only changes are recorded.

@@ -57,7 +57,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     },
 
     async remove (id, options = {}) {
-      const { deletion: { operation: { action } } } = family.lifecycle ?? refuseOperation('remove')
+      const { operation: { action } } = family.lifecycle?.deletion ?? refuseOperation('remove')
       const { item, ...done } = await run({ action, target: checkId(id), params: {} }, options)
       return done
     },

@@ -184,6 +184,16 @@ export async function hasLog (
   return (await storage.find('commands', query, signal)).items.length > 0
 }
 
+/** Whether an item has the id, or had it: a log is kept when its item is deleted. */
+export async function isUsed (
+  storage: Pick<Storage, 'find' | 'get'>,
+  family: Family,
+  id: Id,
+  signal: AbortSignal | undefined
+): Promise<boolean> {
+  return await storage.get(family.name, id, signal) !== undefined || await hasLog(storage, family, id, signal)
+}
+
 /** Of one revision, the change comes first, so that it is found quickly among commands that changed nothing. */
 const logOrder = ['revision', 'outcome', 'createdAt'].map(field => ({ field, descending: false }))
 

@@ -99,7 +99,7 @@ export interface Service<
   E = object
 > {
   /** Creates an item from the fields in `create` of the definition. */
-  create (fields: Partial<Omit<Static<TObject<P>>, 'id'>>, options?: CreateOptions): Promise<Done<ItemOf<P>>>
+  create (fields: Partial<Static<TObject<P>>>, options?: CreateOptions): Promise<Done<ItemOf<P>>>
   run<K extends keyof O & string> (
     operation: K,
     id: Id,

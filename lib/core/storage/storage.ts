@@ -1,4 +1,5 @@
 import { errorCodes } from '../errors.js'
+import type { TextTransform } from '../values/transforms.js'
 
 /** A value that can be filtered and ordered. */
 export type Scalar = string | number | boolean
@@ -52,6 +53,8 @@ export interface Field {
   readonly values?: readonly string[]
   /** In characters, for new texts; existing ones may be longer. */
   readonly maxLength?: number
+  /** What is done with the texts of clients before they get here; a storage ignores it. */
+  readonly transform?: readonly TextTransform[]
   /**
    * The value of items that were stored without the field, such as before it was added, in reads, filters and orders.
    * Never of an optional field. Null of a nullable one, unless it has a different one.

@@ -3,6 +3,8 @@ import { createHash, randomUUID } from 'node:crypto'
 /** Text ids of items and commands: not encoded in a URL, and no longer than Fastify's `maxParamLength`. */
 export const textIdPattern = '^[A-Za-z0-9._~-]{1,100}$'
 export const textIdRule = 'has 1 to 100 of the characters A-Z a-z 0-9 . _ ~ -'
+/** Text ids that a client gives to items: a URL that ends in . or .. leads elsewhere. */
+export const chosenIdPattern = `^(?!\\.\\.?$)${textIdPattern.slice(1)}`
 export const idempotencyKeyRule = 'must be 1 to 255 printable ASCII characters'
 
 const textId = new RegExp(textIdPattern)

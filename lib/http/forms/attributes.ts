@@ -67,9 +67,11 @@ function compileReader (mount: Mount): (request: FastifyRequest) => Command {
       params: {},
       interpret (current) {
         refuseOtherLinks(links, linkItem(mount, request, current))
-        if ('params' in read) return interpret(family, current, read.params, removed)
-        const changed = keepMembers(members, name => !isDeepStrictEqual(members[name], current[name]))
-        return interpret(family, current, readParams(schema, changed), removed)
+        const isChanged = (name: string): boolean => !isDeepStrictEqual(members[name], current[name])
+        const wanted = 'params' in read
+          ? keepMembers(read.params, isChanged)
+          : readParams(schema, keepMembers(members, isChanged))
+        return interpret(family, current, wanted, removed)
       }
     }
   }

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import type { Family } from '../../core/family/family.js'
+import type { Deletion, Family } from '../../core/family/family.js'
 import { compileParams, type Params, readParams } from '../../core/family/params.js'
 import { invalidBody } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
@@ -198,15 +198,14 @@ function commandRead (mount: Mount): Read<OneQuery> {
 /** `POST /command/{action}/` for every operation, creation and deletion; answered by 200 without a body. */
 export function actionEndpoints (mount: Mount): Endpoint[] {
   const { singular, operations, lifecycle } = mount.family
-  const endpoints = Array.from(operations.values(), ({ operation: { action, summary, name }, params }) =>
-    makeEndpoint(mount, action, summary ?? name, params, true))
+  const makeOperationEndpoint = ({ operation, params }: Deletion) =>
+    makeEndpoint(mount, operation.action, operation.summary ?? operation.name, params, true)
+  const endpoints = Array.from(operations.values(), makeOperationEndpoint)
   if (lifecycle === undefined) return endpoints
   const { createAction, deletion, params } = lifecycle
-  return [
-    ...endpoints,
-    makeEndpoint(mount, createAction, `Create ${addArticle(singular)}`, params, false),
-    makeEndpoint(mount, deletion.operation.action, `Delete ${addArticle(singular)}`, deletion.params, true)
-  ]
+  endpoints.push(makeEndpoint(mount, createAction, `Create ${addArticle(singular)}`, params, false))
+  if (deletion !== undefined) endpoints.push(makeOperationEndpoint(deletion))
+  return endpoints
 }
 
 function makeEndpoint (mount: Mount, action: string, summary: string, own: Params, isTargeted: boolean): Endpoint {
@@ -220,9 +219,11 @@ function makeEndpoint (mount: Mount, action: string, summary: string, own: Param
     sharedBy: 'versions',
     handler: writeHandler(mount, {
       read (request) {
-        const { id, ...params } = readJsonParams(body, request)
-        const target = isTargeted ? requireId(family, String(id)) : undefined
-        return { action, target, params, key: readIdempotencyKey(request.headers) }
+        const sent = readJsonParams(body, request)
+        const key = readIdempotencyKey(request.headers)
+        if (!isTargeted) return { action, target: undefined, params: sent, key }
+        const { id, ...params } = sent
+        return { action, target: requireId(family, String(id)), params, key }
       },
       answer ({ request, reply }, { record }) {
         // The client cannot know the address of a new item.

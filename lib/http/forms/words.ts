@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import type { Deletion } from '../../core/family/family.js'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
 import { addArticle } from '../../core/values/words.js'
@@ -53,9 +54,10 @@ export const noun: Form<'noun'> = {
   name: 'noun',
   endpoints (mount) {
     const { family } = mount
-    const deletion = family.lifecycle === undefined ? [] : [family.lifecycle.deletion]
+    const targeted: Deletion[] = [...family.operations.values()]
+    if (family.lifecycle?.deletion !== undefined) targeted.push(family.lifecycle.deletion)
     const both = ['preference-applied', 'idempotent-replayed'] as const
-    return [...family.operations.values(), ...deletion].flatMap(({ operation, params }) => [
+    return targeted.flatMap(({ operation, params }) => [
       makeWriteEndpoint(mount, {
         method: 'POST',
         path: `/:id/${operation.noun}`,
@@ -120,6 +122,7 @@ export function lifecycleEndpoints (mount: Mount): Endpoint[] {
       }
     })
   })
+  if (deletion === undefined) return [create]
   const remove = makeWriteEndpoint(mount, {
     method: 'DELETE',
     path: '/:id',

@@ -184,7 +184,7 @@ async function mayRead (
 async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): Promise<FastifyReply> {
   const { mount: { family, urls }, request, reply } = exchange
   const { record } = outcome
-  const isDeleted = record.action === family.lifecycle?.deletion.operation.action
+  const isDeleted = record.action === family.lifecycle?.deletion?.operation.action
   const location = isDeleted || !await mayRead(exchange, outcome)
     ? urls.collection(request)
     : urls.item(request, readTarget(family, record))

@@ -282,8 +282,9 @@ export function describeWriteProblems (mount: Mount, action: string, ...more: re
   const { family: { lifecycle, shape: { unique } }, preconditions } = mount
   const own = action === lifecycle?.createAction
     ? ofCreations
-    : action === lifecycle?.deletion.operation.action ? ofDeletions : ofOperations
-  const possible = own.filter(code => (code !== 'taken' || unique !== undefined) &&
+    : action === lifecycle?.deletion?.operation.action ? ofDeletions : ofOperations
+  const mayBeTaken = unique !== undefined || (own === ofCreations && lifecycle?.takesId === true)
+  const possible = own.filter(code => (code !== 'taken' || mayBeTaken) &&
     (code !== 'precondition-required' || preconditions === 'required'))
   return describeProblems(mount, ...ofWrites, ...possible, ...more)
 }

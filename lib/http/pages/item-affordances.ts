@@ -1,4 +1,4 @@
-import type { Lifecycle } from '../../core/family/family.js'
+import type { NounOperation } from '../../core/family/definition.js'
 import { logFields, ServiceFields } from '../../core/family/fields.js'
 import { listChanges } from '../../core/family/params.js'
 import { intendToRead } from '../../core/service/caller.js'
@@ -129,7 +129,7 @@ export async function affordConfirmation (
   const self = urls.item(request, item.id)
   const action = command.action as string
   const { name, noun, summary: title, final } =
-    family.operations.get(action)?.operation ?? (family.lifecycle as Lifecycle).deletion.operation
+    family.operations.get(action)?.operation ?? family.lifecycle?.deletion?.operation as NounOperation
   const [page, ...shown] = await Promise.all([
     startPage(exchange, self),
     ...others.map(other => showOther(exchange, other, changed.get(other.name)))

@@ -60,7 +60,7 @@ export function makeFeedback (
 ): Feedback {
   const name = action === lifecycle?.createAction
     ? 'create'
-    : action === lifecycle?.deletion.operation.action ? 'delete' : operations.get(action)?.operation.name ?? action
+    : action === lifecycle?.deletion?.operation.action ? 'delete' : operations.get(action)?.operation.name ?? action
   return { name, singular, outcome, revision }
 }
 

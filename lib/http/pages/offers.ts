@@ -29,7 +29,7 @@ export async function findOffers (exchange: Exchange, item: Stored, reader: Read
   const { mount, request } = exchange
   const { family, makers } = mount
   const all: Omit<Offer, 'reason'>[] = [...family.operations.values()]
-  if (family.lifecycle !== undefined) all.push(family.lifecycle.deletion)
+  if (family.lifecycle?.deletion !== undefined) all.push(family.lifecycle.deletion)
   const granted = await Promise.all(all.map(({ operation: { action } }) =>
     reader.offers?.includes(action) ?? mayOffer(exchange, action, item)))
   const context = makeContext(makers, reader, '')

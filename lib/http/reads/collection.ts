@@ -89,7 +89,8 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
 
 /** People see the newest first, where ids grow with time; the links of the page keep this order. */
 function orderForPeople ({ family: { lifecycle, order }, makers }: Mount, search: string): string {
-  if (lifecycle === undefined || order.length > 0 || makers.makeId !== undefined) return search
+  const growing = lifecycle !== undefined && !lifecycle.takesId && makers.makeId === undefined
+  if (!growing || order.length > 0) return search
   // A cursor belongs to one order.
   const isOrdered = splitQuery(search).some(({ name }) => name === 'sort' || name === 'after' || name === 'before')
   return isOrdered ? search : [search, 'sort=-id'].filter(part => part !== '').join('&')

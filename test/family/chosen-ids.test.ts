@@ -1,0 +1,123 @@
+import swagger from '@fastify/swagger'
+import { Type } from '@sinclair/typebox'
+import Fastify from 'fastify'
+import t from 'tap'
+import type { Storage } from '../../lib/index.js'
+import { deals, defineFamily, memoryStorage } from '../../lib/index.js'
+import { storages } from '../storages.js'
+
+const rooms = defineFamily({
+  name: 'rooms',
+  singular: 'room',
+  fields: Type.Object({ id: Type.String({ maxLength: 20 }), beds: Type.Integer({ default: 1 }) }),
+  create: ['id', 'beds'],
+  edit: ['beds']
+})
+const machines = defineFamily({
+  name: 'machines',
+  singular: 'machine',
+  fields: Type.Object({ id: Type.Integer({ minimum: 100 }), kind: Type.String() }),
+  create: ['kind', 'id']
+})
+
+interface Test {
+  teardown (fn: () => unknown): void
+}
+
+async function houseApp (t: Test, storage: Storage) {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'a', version: '1' } } })
+  app.register(rooms, { storage })
+  app.register(machines, { storage })
+  await app.ready()
+  const create = (payload: object, headers = {}, url = '/rooms') =>
+    app.inject({ method: 'POST', url, payload, headers })
+  return { app, create }
+}
+
+for (const { name, make } of storages) {
+  t.test(`${name}: a client chooses the id`, async t => {
+    const { storage, another = () => storage, dispose } = await make()
+    t.teardown(dispose)
+    const { app, create } = await houseApp(t, storage)
+
+    const made = await create({ id: 'B.1', beds: 2 })
+    t.equal(made.statusCode, 201)
+    t.equal(made.headers.location, '/rooms/B.1')
+    t.match((await app.inject('/rooms/B.1')).json(), { id: 'B.1', beds: 2, revision: 1 })
+    t.equal((await create({ id: 117, kind: 'Crane' }, {}, '/machines')).headers.location, '/machines/117')
+    t.equal((await create({ id: 'B.2' }, {}, '/command/CreateRoom/')).headers.location, '/rooms/B.2')
+
+    const taken = await create({ id: 'B.1', beds: 3 })
+    t.equal(taken.statusCode, 409)
+    t.match(taken.json(), {
+      type: 'urn:dealbook:problem:taken',
+      detail: '/id is taken already. Nothing was done',
+      errors: [{ pointer: '/id', detail: 'is taken already' }]
+    })
+    t.equal((await create({ id: 117, kind: 'Crane' }, {}, '/machines')).json().type, 'urn:dealbook:problem:taken')
+    t.match((await app.inject('/rooms/B.1')).json(), { beds: 2, revision: 1 })
+    t.equal((await app.inject('/rooms/B.1/commands')).json().items.length, 1)
+
+    const key = { 'idempotency-key': 'k-1' }
+    t.equal((await create({ id: 'C.1' }, key)).statusCode, 201)
+    const again = await create({ id: 'C.1' }, key)
+    t.equal(again.statusCode, 201)
+    t.equal(again.headers['idempotent-replayed'], 'true')
+    t.equal((await create({ id: 'C.2' }, key)).statusCode, 422)
+    t.equal((await create({ id: 'C.1' }, { 'idempotency-key': 'k-2' })).statusCode, 409)
+
+    t.equal((await app.inject({ method: 'DELETE', url: '/rooms/C.1' })).statusCode, 204)
+    t.equal((await create({ id: 'C.1' })).json().type, 'urn:dealbook:problem:taken', 'its log is kept')
+    t.equal((await app.inject('/rooms/C.1/commands')).json().items.length, 2)
+    t.equal((await app.inject({ method: 'PUT', url: '/rooms/D.1', payload: { beds: 1 } })).statusCode, 404)
+
+    const books = [storage, storage, another(), another()].map(storage => rooms.service({ storage }))
+    const raced = await Promise.allSettled(books.map((book, index) => book.create({ id: 'R', beds: index + 1 })))
+    t.same(raced.map(one => one.status === 'fulfilled' ? 'created' : one.reason.code).sort(),
+      ['created', 'taken', 'taken', 'taken'])
+    const same = await Promise.all(books.map(book => book.create({ id: 'S' }, { key: 'k-3' })))
+    t.equal(same.filter(({ replayed }) => !replayed).length, 1)
+  })
+}
+
+t.test('the id must be one that the family can have', async t => {
+  const { app, create } = await houseApp(t, memoryStorage())
+  for (const id of ['a b', 'a/b', 'ä', '', '.', '..', 'x'.repeat(21), 7, null]) {
+    const refused = await create({ id })
+    t.equal(refused.statusCode, 400, JSON.stringify(id))
+    t.equal(refused.json().errors[0].pointer, '/id')
+  }
+  const rule = 'has 1 to 100 of the characters A-Z a-z 0-9 . _ ~ -, and is not . or ..'
+  t.equal((await create({ id: 'a b' })).json().errors[0].detail, rule)
+  t.match((await create({})).json().errors, [{ pointer: '/id', detail: 'is required' }])
+  for (const id of ['117', 1.5, 99, 2 ** 53]) {
+    t.equal((await create({ id, kind: 'a' }, {}, '/machines')).statusCode, 400, JSON.stringify(id))
+  }
+  await t.rejects(rooms.service({ storage: memoryStorage() }).create({ id: 'a b' }), { code: 'invalid-body' })
+  t.same((await app.inject('/rooms')).json().items, [])
+})
+
+t.test('pages and documents have the id of a creation', async t => {
+  const { app } = await houseApp(t, memoryStorage())
+  const headers = { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' }
+  t.match((await app.inject({ url: '/rooms', headers: { accept: 'text/html' } })).body, /<input[^>]* name="id"/)
+  const sent = await app.inject({ method: 'POST', url: '/rooms', headers, payload: 'id=F.1&beds=2&_key=a' })
+  t.equal(sent.statusCode, 303)
+  t.equal((await app.inject('/rooms/F.1')).json().beds, 2)
+  const paths = app.swagger().paths as Record<string, { post: { responses: Record<string, { description: string }> } }>
+  t.match(paths['/rooms']?.post.responses['409']?.description, /taken/)
+})
+
+t.test('only create may have the id', t => {
+  const fields = Type.Object({ id: Type.String(), text: Type.String({ default: '' }) })
+  const message = /"id"/
+  t.throws(() => defineFamily({ name: 'a', singular: 'b', fields, create: [], edit: ['id'] } as never), { message })
+  t.throws(() => defineFamily({ name: 'a', singular: 'b', fields, create: ['id', 'id'] }), { message })
+  const ours = deals.extend({ create: ['id'] })
+  return t.resolveMatch(
+    ours.service({ storage: memoryStorage() }).create({ id: 'D-1', name: 'Tea', price: 1 }),
+    { item: { id: 'D-1', status: 'open' } }
+  )
+})
