@@ -83,7 +83,7 @@ function * checkClientFields (definition: FamilyDefinition): Generator<MaybeFlaw
   }
   const sent = names.filter(name => name !== 'id')
   const { fields: created } = readCreate(definition)
-  yield findUnknown('create has', new Set(created), names, 'not a field that a client can send')
+  yield findUnknown('create has', created, names, 'not a field that a client can send')
   yield findUnknown('attributes has', new Set(attributes?.fields), sent, 'not a field that a client can send')
   yield create === undefined && remove === true && 'remove needs create: nothing can be deleted'
   yield create === undefined && initial !== undefined && 'initial needs create: nothing can be created'

@@ -11,7 +11,7 @@ import { type Command, type CommandId, type CommandRecord, identifyCommand } fro
 import { decide, decideCreation, type Decision, type NewId } from './decide.js'
 import {
   authorizeNew, authorizeOthers, hasReach, type LoadedOther, loadOthers, loadReach, needsOthers, type NewItem,
-  refuseUnreadable
+  type Own, refuseUnreadable
 } from './others.js'
 import { Reader } from './reader.js'
 import {
@@ -56,6 +56,8 @@ export async function execute (family: Family, caller: Caller, command: Command)
   // Only promises are awaited, so that a single command takes as few turns as possible.
   const granted = caller.authorize(intendCommand(family, command))
   const grant = granted instanceof Promise ? await granted : granted
+  const grants: Asked['grants'] = []
+  if (needsOthers(family, command)) await authorizeOthers(makeOwn({ family, caller, grants }), command)
   const opened = caller.storage()
   const storage = opened instanceof Promise ? await opened : opened
   const { writers, counters } = storage
@@ -66,7 +68,7 @@ export async function execute (family: Family, caller: Caller, command: Command)
     identity: identifyCommand(command, grant.principal),
     grant,
     storage,
-    grants: [],
+    grants,
     isCommitting: false,
     isAbandoned: false
   }
@@ -243,10 +245,9 @@ const noReach: { readonly others: readonly LoadedOther[], readonly creating: rea
   { others: noOthers, creating: noOthers }
 
 async function loadForCreation (asked: Asked) {
-  const { family, caller, command, grant, storage } = asked
+  const { family, command, grant, storage } = asked
   if (!needsOthers(family, command)) return { current: undefined, command, grant, others: noOthers, creating: noOthers }
-  const authorize = (caller: Caller, intent: Intent): Promise<Grant> => authorizeOnce(asked, caller, intent)
-  const needed = await authorizeOthers({ family, caller, authorize }, command, command.params)
+  const needed = await authorizeOthers(makeOwn(asked), command, command.params)
   return { current: undefined, command, grant, others: await loadOthers(needed, storage), creating: noOthers }
 }
 
@@ -267,31 +268,35 @@ async function load (asked: Asked, target: Id) {
     return item
   }
   const current = refuseHidden(asked.grant, await storage.get(family.name, target, caller.signal))
-  // Which other items are meant is part of the request, and checked before what it was decided on.
-  const isLater = command.interpret === undefined && needsOthers(family, command)
-  if (!isLater) command.precondition?.(current)
+  command.precondition?.(current)
   const { action, params } = command.interpret?.(current) ?? command
   const { id, key } = command
   const meant: Command = command.interpret === undefined ? command : { action, target, params: freeze(params), id, key }
   if (action === undefined) return { current, command: meant, grant: asked.grant, others: noOthers, creating: noOthers }
-  const authorize = (caller: Caller, intent: Intent): Promise<Grant> => authorizeOnce(asked, caller, intent)
+  const own = makeOwn(asked)
   // So far, only reading was authorized; changing may be granted under different conditions.
-  const grant = command.interpret === undefined ? asked.grant : await authorize(caller, intendCommand(family, meant))
+  const grant = command.interpret === undefined
+    ? asked.grant
+    : await own.authorize(caller, intendCommand(family, meant))
   refuseHidden(grant, current)
   if (!needsOthers(family, meant)) return { current, command: meant, grant, others: noOthers, creating: noOthers }
-  const own = { family, caller, authorize }
   const needed = await authorizeOthers(own, meant, current)
-  if (isLater) command.precondition?.(current)
   const creating = await authorizeNew(own, meant)
   return { current, command: meant, grant, others: await loadOthers(needed, storage), creating }
 }
 
-async function authorizeOnce ({ grants }: Asked, caller: Caller, intent: Intent): Promise<Grant> {
-  const before = grants.find(each => isDeepStrictEqual(each.intent, intent))
-  if (before !== undefined) return before.grant
-  const grant = await caller.authorize(intent)
-  grants.push({ intent, grant })
-  return grant
+function makeOwn ({ family, caller, grants }: Pick<Asked, 'family' | 'caller' | 'grants'>): Own {
+  return {
+    family,
+    caller,
+    async authorize (caller, intent) {
+      const before = grants.find(each => isDeepStrictEqual(each.intent, intent))
+      if (before !== undefined) return before.grant
+      const grant = await caller.authorize(intent)
+      grants.push({ intent, grant })
+      return grant
+    }
+  }
 }
 
 /** @param command empty where an operation is only offered */

@@ -40,7 +40,7 @@ export interface NewItem {
   readonly grant: Grant
 }
 
-interface Own {
+export interface Own {
   readonly family: Family
   readonly caller: Caller
   authorize (caller: Caller, intent: Intent): Promise<Grant>
@@ -63,15 +63,16 @@ export function hasReach ({ operations }: Family): boolean {
   return [...operations.values()].some(({ others }) => others.some(({ field }) => field !== undefined))
 }
 
-/** Each is authorized separately, before it is read. */
+/** Each is authorized separately, before it is read. Without `item`, only those that do not depend on it. */
 export async function authorizeOthers (
   own: Own,
-  { action = '', params }: Command,
-  item: Members
+  { action = '', target, params }: Command,
+  item?: Members
 ): Promise<OtherTarget[]> {
   const targets: OtherTarget[] = []
-  const taken = new Set([`${own.family.name}/${item.id}`])
+  const taken = new Set([`${own.family.name}/${target}`])
   for (const { name, family: its, field, id: nameId } of listOthers(own.family, action)) {
+    if (item === undefined && (field !== undefined || nameId.length > 1)) continue
     const id = nameId(params, freeze({ ...item }))
     if (id === undefined) continue
     const { family, caller } = findOther(own, its)
