@@ -3,14 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import type { TSchema } from '@sinclair/typebox'
-import Fastify, { type LightMyRequestResponse } from 'fastify'
+import Fastify, { type FastifyInstance, type LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import t from 'tap'
-import { defineFamily, type Storage, Type } from '../../lib/index.js'
+import { defineFamily, loadItems, type Storage, Type } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
+import { storages } from '../storages.js'
 
 const date = Type.String({ format: 'date' })
 const moment = Type.String({ format: 'date-time' })
@@ -77,6 +78,30 @@ function nameTable (index: number): string {
   return `walk_${index}`
 }
 
+// What the text of a database could be, and what looks like it.
+const forged: readonly unknown[] = [
+  '9223372036854775807', '9223372036854775808', '-9223372036854775809', '9'.repeat(18), '9'.repeat(19), '9'.repeat(400),
+  '00009007199254740993', '9007199254740993.0', '9e18', 9e18, 1e308, '1e400', 'NaN', 'nan', 'Infinity', '-Infinity',
+  'infinity', '-infinity', 'now', 'today', 'epoch', '0044-03-15 BC', '4714-01-01 BC', '0000-01-01', '0001-02-30 BC',
+  '5874897-12-31', '5874898-01-01', '294277-01-01T00:00:00.000Z', '294276-12-31T23:59:59.999Z',
+  '0044-03-15T05:07:41.123Z BC', '4713-01-01T00:00:00.000Z BC', '2026-13-01', '2026-11-15T25:00:00.000Z', '', ' ',
+  'a\u0001', 'a\u0000b', '\ud800', '\uffff', '\'; DROP TABLE walk_0; --', true, false, null, [], {}, [[1]]
+]
+
+/** Made-up cursors are 400, or lead somewhere: they never reach a database that fails because of them. */
+async function checkForged (t: Test, app: FastifyInstance, families: readonly string[]): Promise<void> {
+  for (const name of families) {
+    for (const value of forged) {
+      for (const [order, sort] of [['value,id', 'value'], ['-value,id', '-value']] as const) {
+        const content = Buffer.from(JSON.stringify([`${name} ${order}`, true, value, 1])).toString('base64url')
+        const { statusCode, body } = await app.inject(`/${name}?sort=${sort}&after=${content}`)
+        if (statusCode !== 200 && statusCode !== 400) t.fail(`${name} by ${sort}: ${JSON.stringify(value)}: ${body}`)
+      }
+    }
+  }
+  t.pass('made-up cursors')
+}
+
 interface Page {
   readonly items: readonly { readonly id: number }[]
   readonly links: { readonly next?: string, readonly prev?: string }
@@ -89,6 +114,7 @@ async function checkWalks (t: Test, cases: readonly Case[], storage: Storage): P
     const fields = Type.Object({ id: Type.Integer(), value: Type.Optional(schema) })
     app.register(defineFamily({ name: `walks${index}`, singular: `walk${index}`, fields }), { storage })
   }
+  await checkForged(t, app, cases.map((_, index) => `walks${index}`))
   for (const [index, { type }] of cases.entries()) {
     for (const sort of ['value', '-value']) {
       const name = `${type} by ${sort}`
@@ -115,6 +141,27 @@ async function checkWalks (t: Test, cases: readonly Case[], storage: Storage): P
     }
     return { ids, last }
   }
+}
+
+for (const { name, make } of storages) {
+  t.test(`${name}: made-up cursors do no harm to our own tables`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app = Fastify()
+    t.teardown(() => app.close())
+    const schemas = [Type.Integer(), Type.Number(), date, moment, Type.String(), Type.Boolean()]
+    for (const [index, schema] of schemas.entries()) {
+      const fields = Type.Object({ id: Type.Integer(), value: Type.Optional(schema) })
+      const family = defineFamily({ name: `owns${index}`, singular: `own${index}`, fields })
+      app.register(family, { storage })
+      await loadItems(storage, family, [{ id: 1 }, { id: 2 }])
+    }
+    for (const index of schemas.keys()) {
+      const { next } = (await app.inject(`/owns${index}?sort=value&maxpagesize=1`)).json().links
+      t.match((await app.inject(next)).json(), { items: [{ id: 2 }] }, 'a walk over absent values')
+    }
+    await checkForged(t, app, schemas.map((_, index) => `owns${index}`))
+  })
 }
 
 t.test('postgres: every row of a table of others comes once, whatever the type of the order', async t => {
