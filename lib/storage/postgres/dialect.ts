@@ -37,11 +37,7 @@ export const postgresDialect: Dialect = {
     const filled = `COALESCE(${writePlain(column, kind, present)}, ${writeTyped(value, kind)})`
     return this.writeColumn(filled, kind, { ...present, type: plainTypes[kind], labels: undefined })
   },
-  encode: {
-    json: value => JSON.stringify(value),
-    // JavaScript writes the least bigint with rounded digits.
-    integer: value => value === -(2 ** 63) ? '-9223372036854775808' : value
-  },
+  encode: { json: value => JSON.stringify(value) },
   decode: {
     integer: readInteger,
     number: readNumber,

@@ -82,12 +82,17 @@ export function encodeParameters (layout: Layout, dialect: Dialect, conditions: 
   return conditions.flatMap((condition): readonly unknown[] => {
     if (condition.op === 'any') return condition.of.flatMap(all => encodeParameters(layout, dialect, all))
     const { kind } = getColumn(layout, condition.field)
-    const encode = dialect.encode[kind]
+    const encode = kind === 'integer' ? encodeInteger : dialect.encode[kind]
     if ('value' in condition) return [encode === undefined ? condition.value : encode(condition.value)]
     if (condition.op !== 'eq' && condition.op !== 'ne') return []
     const list = encode === undefined ? condition.values : condition.values.map(encode)
     return dialect.listsAreOneParameter && list.length > 1 ? [list] : list
   })
+}
+
+// Mapped tables have integers that a number cannot have: these are text.
+function encodeInteger (value: unknown): unknown {
+  return Number.isSafeInteger(value) ? value : BigInt(value as string)
 }
 
 /** A key for the text of a statement: all that makes it differ from another's, without the values. */

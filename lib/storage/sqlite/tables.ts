@@ -13,8 +13,6 @@ import type { Index } from './paths.js'
 const tiny = 1e-15
 
 const encoders: Dialect['encode'] = {
-  // As they are shown where a number cannot have them.
-  integer: value => typeof value === 'string' ? BigInt(value) : value,
   boolean: value => value === true ? 1 : 0,
   number: value => (value as number) > 0 && (value as number) < tiny ? String(value) : value,
   json: value => JSON.stringify(value)
