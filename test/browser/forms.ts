@@ -31,3 +31,13 @@ export const focused = async (tab: Page): Promise<string> => await tab.evaluate(
   }
   return `${element.tagName} ${element.id || element.className || element.textContent.trim().slice(0, 20)}`
 })
+
+/** The browser gives the focus of a new page some time after it was loaded. */
+export async function focusedFirst (tab: Page): Promise<string> {
+  let place = await focused(tab)
+  for (let tries = 0; place.startsWith('BODY') && tries < 200; tries++) {
+    await tab.waitForTimeout(25)
+    place = await focused(tab)
+  }
+  return place
+}

@@ -5,7 +5,7 @@ import type { Browser, Locator, Page } from 'playwright-core'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
 import { customers, deals, memoryStorage, Type } from '../../lib/index.js'
-import { buttonsOf, confirm, focused, formOf, message, submit, unfold } from '../browser/forms.js'
+import { buttonsOf, confirm, focused, focusedFirst, formOf, message, submit, unfold } from '../browser/forms.js'
 import { follow, needsBrowser, openBrowser, openTab } from '../browser/open.js'
 import { people, storageOf } from '../customers-app.js'
 import type { Item } from '../deals/app.js'
@@ -141,7 +141,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
 
   const [{ id }] = (await app.inject(home)).json<{ items: [Item] }>().items
   t.equal(tab.url().replace(/\?_command=.*/, ''), `${address}${home}/${id}`, 'success leads to the deal')
-  t.strictSame([await message(tab), await focused(tab)], ['Created.', 'DIV message'])
+  t.strictSame([await message(tab), await focusedFirst(tab)], ['Created.', 'DIV message'])
   t.equal(await tab.title(), 'Created. Deal Ten tons of "tea" & <more> - API')
   t.equal(await tab.locator('h1').innerText(), 'Deal Ten tons of "tea" & <more> open')
   t.equal(await shownValue(tab, 'Price'), '12,500.5')
@@ -158,7 +158,7 @@ t.test('a person takes a deal through its life', needsBrowser, async t => {
   const hold = await unfold(tab, 'hold')
   await hold.getByLabel('Reason').fill('The lawyer\nis away')
   await submit(hold)
-  t.strictSame([await message(tab), await focused(tab)], ['Done: hold the deal. Revision 2.', 'DIV message'])
+  t.strictSame([await message(tab), await focusedFirst(tab)], ['Done: hold the deal. Revision 2.', 'DIV message'])
   t.match(await tab.title(), /^Done: hold the deal\. Revision 2\. Deal Ten/)
   t.equal(await shownValue(tab, 'Held'), 'yes')
   t.equal(await shownValue(tab, 'Hold reason'), 'The lawyer\nis away')

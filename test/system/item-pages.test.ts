@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import t from 'tap'
 import { deals, memoryStorage } from '../../lib/index.js'
-import { confirm, focused, formOf, message, submit, unfold } from '../browser/forms.js'
+import { confirm, focused, focusedFirst, formOf, message, submit, unfold } from '../browser/forms.js'
 import { follow, needsBrowser, openBrowser, openTab } from '../browser/open.js'
 import type { Item } from '../deals/app.js'
 import { createDeal, home, readDeal, readLog } from '../deals/app.js'
@@ -44,7 +44,7 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
     await reach(tab, /create-price/)
     await tab.keyboard.type('1')
     await press('Enter')
-    t.strictSame([await message(tab), await focused(tab)], ['Created.', 'DIV message'])
+    t.strictSame([await message(tab), await focusedFirst(tab)], ['Created.', 'DIV message'])
     const [{ id }] = (await app.inject(home)).json<{ items: [Item] }>().items
     t.equal(tab.url().includes('_command'), !isScripted, 'a script takes it from the address')
 
@@ -54,7 +54,7 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
     await tab.keyboard.type('By hand')
     await tab.keyboard.press('Tab')
     await press('Enter')
-    t.strictSame([await message(tab), await focused(tab)], ['Done: hold the deal. Revision 2.', 'DIV message'])
+    t.strictSame([await message(tab), await focusedFirst(tab)], ['Done: hold the deal. Revision 2.', 'DIV message'])
     t.match(await readDeal(app, id), { held: true, holdReason: 'By hand' })
 
     // What this page offers is no longer allowed when it is sent.
@@ -67,7 +67,7 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
     await tab.keyboard.type('Too late')
     await tab.keyboard.press('Tab')
     await press('Enter')
-    t.match([await focused(tab), await tab.title()], ['DIV refused', /^Not done\. /])
+    t.match([await focusedFirst(tab), await tab.title()], ['DIV refused', /^Not done\. /])
     t.match(await tab.getByRole('alert').innerText(), /Not possible while the deal is completed\.[^]*Too late/)
 
     await reach(tab, /delete\.title/)
@@ -78,7 +78,7 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
     t.equal((await app.inject(`${home}/${id}`)).statusCode, 200, 'it asks first')
     await reach(tab, /BUTTON danger/)
     await press('Enter')
-    t.match([await message(tab), await focused(tab)], [/^Deleted\./, 'DIV message'])
+    t.match([await message(tab), await focusedFirst(tab)], [/^Deleted\./, 'DIV message'])
     t.equal((await app.inject(`${home}/${id}`)).statusCode, 404)
     t.strictSame(failures, [], 'the policy lets in what there is')
   })
