@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import t from 'tap'
 import {
-  type AnyFamily, type Committed, defineFamily, type Grant, type Intent, Problem, type Storage, Type
+  type AnyFamily, type Committed, defineFamily, type Grant, type Intent, memoryStorage, Problem, type Storage, Type
 } from '../../lib/index.js'
 import { storages } from '../storages.js'
 
@@ -342,6 +342,29 @@ for (const { name, make } of storages) {
     t.strictSame(billed.map(({ invoice }) => invoice).sort((a = 0, b = 0) => a - b), items.map(({ id }) => id))
   })
 }
+
+t.test('a page that asks shows what the command with its id would do', async t => {
+  const stamps = defineFamily({
+    name: 'stamps',
+    singular: 'stamp',
+    fields: Type.Object({ id: Type.Integer(), by: Type.Optional(Type.String({ minLength: 1 })) }),
+    create: [],
+    operations: {
+      press: {
+        ...words('press'), params: Type.Object({}), apply: (stamp, _params, { command }) => ({ ...stamp, by: command })
+      }
+    }
+  })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(stamps, { storage: memoryStorage() })
+  await send(app, 'POST', '/stamps')
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' }
+  const payload = '_confirm=1&_key=k-1'
+  const asked = await app.inject({ method: 'POST', url: '/stamps/1/presss', headers, payload })
+  t.equal(asked.statusCode, 200, asked.body)
+  t.match((await app.inject('/stamps/1')).json(), { revision: 1 }, 'nothing was done')
+})
 
 t.test('mistakes in with are found when the family is defined', async t => {
   const define = (others: unknown) => () => defineFamily({

@@ -1,8 +1,7 @@
 import { Kind, TransformKind, type TSchema, Type } from '@sinclair/typebox'
-import { formatNames, getFormat } from '../values/formats.js'
+import { formatNames, getFormat, transformNames } from '../values/formats.js'
 import { isObject, type Members } from '../values/json.js'
 import { membersOf, namedOf, rules, suchAs } from '../values/rules.js'
-import { transformNames } from '../values/transforms.js'
 import { didYouMean } from '../values/words.js'
 import type {
   AttributeForm, ConstraintText, CreateDefinition, EditDefinition, FamilyDefinition, Operation, OtherItem,
@@ -90,6 +89,8 @@ const otherItem = membersOf({
   id: suchAs(callback, 'params => params.to')
 } satisfies RulesOf<OtherItem>, ['family', 'id'])
 
+const others = namedOf(otherItem, 'with', 'a field in references, or an object with family and id')
+
 const operation = membersOf({
   name: suchAs(word, 'pay'),
   verb: suchAs(word, 'pay'),
@@ -101,7 +102,7 @@ const operation = membersOf({
   danger: flag,
   final: flag,
   changes: words,
-  with: namedOf(otherItem, 'with', 'a field in references, or an object with family and id'),
+  with: others,
   creates: object,
   allowed: callback,
   apply: suchAs(callback, 'invoice => ({ ...invoice, paid: true })')
@@ -109,7 +110,7 @@ const operation = membersOf({
 
 const create = membersOf({
   fields: words,
-  with: namedOf(otherItem, 'with', 'a field in references, or an object with family and id')
+  with: others
 } satisfies RulesOf<CreateDefinition<unknown>>, ['fields'])
 
 const constraint = membersOf({

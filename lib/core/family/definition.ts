@@ -44,12 +44,10 @@ export interface Context {
   readonly principal: string | undefined
   /** What `authorize` returned as `claims`, else an empty object. */
   // Of any type, so that a host can use its own names under every compiler option.
-
   readonly claims: any
   /** The other items that `with` names; undefined where there is none. Where it is only offered: those of fields. */
   readonly items: Readonly<Record<string, Members | undefined>>
   /** The ids of the items that `creates` names, if they are created. Of any type, like `claims`. */
-
   readonly newIds: any
 }
 

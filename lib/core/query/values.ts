@@ -1,8 +1,7 @@
 import { compilePattern, PatternSizeError } from '../storage/patterns.js'
 import type { Field, FieldCondition, Scalar } from '../storage/storage.js'
-import { dateRule, dateTimeRule, type Day, isDate, readDateTime, toDay } from '../values/formats.js'
+import { dateRule, dateTimeRule, type Day, isDate, readDateTime, toDay, transformText } from '../values/formats.js'
 import { findTextFlaw } from '../values/json.js'
-import { transformText } from '../values/transforms.js'
 
 /** A value, or what was expected instead. */
 export type ReadResult<Value = Scalar> = { readonly value: Value } | { readonly expected: string }

@@ -259,6 +259,7 @@ async function identifyNew (items: readonly NewItem[], storage: GuardedStorage) 
   }
   return identified
 }
+
 const none = Object.freeze({})
 
 async function load (asked: Asked, target: Id) {
@@ -329,6 +330,7 @@ export async function preview (family: Family, caller: Caller, command: Command)
   const asked = { family, caller, command, grant, storage, grants: [] }
   const { current, others, creating } = await load(asked, command.target as Id)
   const created = await identifyNew(creating, storage)
-  const context = makeContext(caller.makers, grant, '', created)
+  const id = identifyCommand(command, grant.principal)?.id ?? caller.makers.makeCommandId()
+  const context = makeContext(caller.makers, grant, id, created)
   return { others, decision: decide(family, current, command, context, others, undefined, created) }
 }

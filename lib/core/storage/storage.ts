@@ -1,5 +1,5 @@
 import { errorCodes } from '../errors.js'
-import type { TextTransform } from '../values/transforms.js'
+import type { TextTransform } from '../values/formats.js'
 
 /** A value that can be filtered and ordered. */
 export type Scalar = string | number | boolean
