@@ -8,8 +8,8 @@ export type { Deal } from './deals/deals.js'
 export { errorCodes } from './core/errors.js'
 export type {
   AnyFamily, AttributeForm, AttributeReading, ConstraintText, Context, CreateDefinition, DefinedOperation,
-  EditDefinition, EditOf, FamilyDefinition, FieldName, ItemAndOthers, ItemOf, MadeItems, OpenOperation, Operation,
-  OperationParams, OtherItem, QueryDefinition, ServiceMembers
+  EditDefinition, EditOf, Facts, FamilyDefinition, FieldName, ItemAndOthers, ItemOf, LookedUp, Lookups, MadeItems,
+  OpenOperation, Operation, OperationParams, OtherItem, Preparation, QueryDefinition, ServiceMembers
 } from './core/family/definition.js'
 export type { FamilyExtension } from './core/family/extension.js'
 export type { FormName } from './http/forms/forms.js'
@@ -37,7 +37,7 @@ export type { Texts } from './html/texts.js'
 export type { OneView, PageView, ProblemView, Representation, Rows, View } from './representations/representation.js'
 export type { Committed, Grant, Granted, Intent } from './core/service/caller.js'
 export type {
-  CallOptions, CreateOptions, Done, FindOptions, ItemPage, LoggedCommand, RunOptions, Service, ServiceOptions
+  CallOptions, CreateOptions, Done, FindOptions, LoggedCommand, RunOptions, Service, ServiceOptions
 } from './core/service/service.js'
 export { checkHealth, readMetrics } from './core/service/watch.js'
 export type { Health } from './core/service/watch.js'
@@ -55,5 +55,6 @@ export { memoryStorage } from './storage/memory/memory-storage.js'
 export type { MemoryOptions } from './storage/memory/memory-storage.js'
 export { pageOf } from './core/storage/pages.js'
 export { completer } from './core/storage/shapes.js'
+export type { ItemPage, PageOptions } from './core/query/grammar.js'
 export type { Members } from './core/values/json.js'
 export type { TextTransform } from './core/values/formats.js'

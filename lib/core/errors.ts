@@ -32,6 +32,7 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_UNKNOWN_OPERATION: ['fastify-dealbook, %s: there is no operation "%s".%s', TypeError],
   FST_DEALBOOK_INVALID_VERDICT: ['fastify-dealbook, %s: allowed returned %s; it must return true, false or the ' +
     'reason why not', TypeError],
+  FST_DEALBOOK_INVALID_LOOKUP: ['fastify-dealbook, %s: prepare looked up something that is not valid: %s', TypeError],
   FST_DEALBOOK_INVALID_ITEM: ['fastify-dealbook, %s, %s: the item after it is not valid: %s %s', TypeError],
   // loading items
   FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is not a family; defineFamily makes one', TypeError],

@@ -9,7 +9,8 @@ import { deals } from '../../lib/deals/deals.js'
 import type { FamilyDefinition } from '../../lib/index.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
-const context = { now: '2026-02-02T00:00:00.000Z', command: 'c-1', principal: 'ann', claims: {}, items: {}, newIds: {} }
+const now = '2026-02-02T00:00:00.000Z'
+const context = { now, command: 'c-1', principal: 'ann', claims: {}, items: {}, newIds: {}, facts: {} }
 const open: Stored = {
   id: 'd-1',
   name: 'tea',

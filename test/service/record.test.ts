@@ -18,7 +18,7 @@ const changed: Stored = { ...deal, price: 2, revision: 4 }
 const hold: Command = { action: 'HoldDeal', target: 'd-1', params: { reason: 'a' }, id: 'c-1' }
 const decided = (part: Partial<Decided>): Decided => ({
   command: hold,
-  context: { now, command: 'c-1', principal: undefined, claims: {}, items: {}, newIds: {} },
+  context: { now, command: 'c-1', principal: undefined, claims: {}, items: {}, newIds: {}, facts: {} },
   current: deal,
   others: [],
   decision: { outcome: 'unchanged' },
@@ -87,7 +87,7 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
   [
     'a change by a principal',
     decided({
-      context: { now, command: 'c-1', principal: 'ann', claims: {}, items: {}, newIds: {} },
+      context: { now, command: 'c-1', principal: 'ann', claims: {}, items: {}, newIds: {}, facts: {} },
       decision: { outcome: 'done', after: changed }
     }),
     { ...entry, outcome: 'done', changes: { price: { from: 1, to: 2 } }, revision: 4, principal: 'ann' },

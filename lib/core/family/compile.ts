@@ -61,6 +61,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
     order,
     tag: tagShape(fields),
     references,
+    prepare: definition.prepare,
     writable,
     versioned: definition.versioned ?? false,
     lifecycle: create === undefined ? undefined : compileLifecycle(definition),

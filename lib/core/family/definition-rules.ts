@@ -139,6 +139,7 @@ const parts = {
   create: Type.Union([words, create], { description: 'a list of names, or an object' }),
   remove: flag,
   initial: callback,
+  prepare: callback,
   operations: namedOf(operation, 'the operation'),
   edit: Type.Union([words, edit], { description: 'a list of names, or an object' }),
   attributes,

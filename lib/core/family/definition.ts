@@ -1,5 +1,6 @@
 import { type Static, type TObject, type TOptional, type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import type { Id } from '../storage/storage.js'
+import type { ItemPage, PageOptions } from '../query/grammar.js'
+import type { Condition, Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 
 /** Makes TypeScript refuse unknown fields from `apply` and unknown members; the name of the type says what is wrong. */
@@ -49,6 +50,37 @@ export interface Context {
   readonly items: Readonly<Record<string, Members | undefined>>
   /** The ids of the items that `creates` names, if they are created. Of any type, like `claims`. */
   readonly newIds: any
+  /** The result of `prepare`, else an empty object, as where the operation is only offered. Of any type, too. */
+  readonly facts: any
+}
+
+/** What `prepare` gets. */
+export interface Preparation<I> {
+  /** The action of the command, such as `CreateBooking`. */
+  readonly action: string
+  /** As it is before the command, which may have changed by the decision. Undefined for a creation. */
+  readonly item: I | undefined
+  readonly params: Readonly<Record<string, any>>
+  readonly context: Context
+}
+
+/** An item of this family, as `prepare` reads it. */
+export type LookedUp<F> = F extends { readonly definition: { readonly fields: TObject<infer P extends TProperties> } }
+  ? ItemOf<P>
+  : Members
+
+/** What `prepare` returns: an object, or nothing. */
+export type Facts = object | undefined | void
+
+/** Reads for `prepare`, of any family by its plugin, or of its own by name. What the caller may not read is absent. */
+export interface Lookups {
+  get<F extends AnyFamily | string> (family: F, id: Id): Promise<LookedUp<F> | undefined>
+  /** By a query string, or by conditions that all must hold. */
+  find<F extends AnyFamily | string> (
+    family: F,
+    query?: string | readonly Condition[],
+    options?: PageOptions
+  ): Promise<ItemPage<LookedUp<F>>>
 }
 
 /** Another item that an operation on an item `I` with parameters `Q` needs. */
@@ -228,6 +260,15 @@ export interface FamilyDefinition<
    * If it throws a problem, nothing is created.
    */
   initial? (item: Static<TObject<P>>, context: Context): Static<TObject<P>> | ItemAndOthers<Static<TObject<P>>>
+  /**
+   * Called before the decision on every creation and operation; rules get its result as `context.facts`. Unlike rules
+   * it may be asynchronous, so it is not repeated if the item changes meanwhile. If it throws a problem, nothing is
+   * done.
+   *
+   * @example
+   * prepare: async ({ params }, { get }) => ({ rate: await get(rates, params.currency) })
+   */
+  prepare? (asked: Preparation<ItemOf<P>>, lookups: Lookups): Facts | Promise<Facts>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }
   /** The fields that a client may change directly, by an operation called `edit`. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P>, F>

@@ -2,8 +2,8 @@ import { type Static, type TObject, type TProperties, Type } from '@sinclair/typ
 import { errorCodes } from '../errors.js'
 import { findFlaw } from '../values/rules.js'
 import {
-  type AnyFamily, type Context, type EditDefinition, type FamilyDefinition, type FieldName, type ItemOf, type Operation,
-  type OperationParams, readCreate, readEdit
+  type AnyFamily, type Context, type EditDefinition, type Facts, type FamilyDefinition, type FieldName, type ItemOf,
+  type Lookups, type Operation, type OperationParams, type Preparation, readCreate, readEdit
 } from './definition.js'
 import { extensionRule, findFlawInObject } from './definition-rules.js'
 
@@ -18,6 +18,8 @@ export interface FamilyExtension<
   readonly create?: readonly (FieldName<P & NoInfer<X>> | 'id')[]
   /** Completes a new item after the family's `initial` did. */
   initial? (item: Static<TObject<P & NoInfer<X>>>, context: Context): Static<TObject<P & NoInfer<X>>>
+  /** Called after that of the family; rules get the facts of both. */
+  prepare? (asked: Preparation<ItemOf<P & NoInfer<X>>>, lookups: Lookups): Facts | Promise<Facts>
   readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
   /** More fields that can be edited; its words and `allowed` replace those of the family. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
@@ -31,9 +33,10 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 /** Repeated names are refused here, other clashes when the definition is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
   const {
-    fields, create, initial, operations, edit, indexes, unique, references, queries, constraints, remove, ...others
+    fields, create, initial, prepare, operations, edit, indexes, unique, references, queries, constraints, remove,
+    ...others
   } = extension ?? {}
-  const { initial: complete } = base
+  const { initial: complete, prepare: first } = base
   const baseEdit = readEdit(base.edit ?? [])
   const flaw = findFlaw(extensionRule, extension) ??
     (fields === undefined ? undefined : findFlawInObject('fields', fields)) ??
@@ -53,6 +56,7 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     // An undefined member must not allow deletions again.
     ...(remove !== undefined && { remove }),
     ...(initial && { initial: complete ? chain(complete, initial) : initial }),
+    ...(prepare && { prepare: first ? prepareBoth(first, prepare) : prepare }),
     operations: { ...base.operations, ...operations },
     ...(added && { edit: { ...baseEdit, ...added, fields: [...baseEdit.fields, ...added.fields] } }),
     ...(indexes && { indexes: [...base.indexes ?? [], ...indexes] }),
@@ -66,6 +70,7 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
 }
 
 type Initial = NonNullable<FamilyDefinition['initial']>
+type Prepare = NonNullable<FamilyDefinition['prepare']>
 
 function chain (first: Initial, second: Initial): Initial {
   return (item, context) => {
@@ -73,6 +78,10 @@ function chain (first: Initial, second: Initial): Initial {
     const isBoth = made.others !== undefined && made.item !== undefined
     return isBoth ? { ...made, item: second(made.item as typeof item, context) } as never : second(made, context)
   }
+}
+
+function prepareBoth (first: Prepare, second: Prepare): Prepare {
+  return async (asked, lookups) => ({ ...await first(asked, lookups), ...await second(asked, lookups) })
 }
 
 type Names = readonly string[] | Readonly<Record<string, unknown>>

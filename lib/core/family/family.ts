@@ -63,6 +63,7 @@ export interface Family {
   /** The default order; by id where it is empty. */
   readonly order: readonly Order[]
   readonly references: ReadonlyMap<string, Family>
+  readonly prepare: FamilyDefinition['prepare']
   readonly writable: boolean
   readonly versioned: boolean
   readonly lifecycle: Lifecycle | undefined

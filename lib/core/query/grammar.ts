@@ -36,6 +36,33 @@ type ListShape = Omit<OrderedList, 'order'> & Partial<Pick<OrderedList, 'order'>
   readonly references?: readonly string[]
 }
 
+/** Which page of a list a program asks for. */
+export interface PageOptions {
+  /** Default 50. */
+  readonly limit?: number
+  /** Counted from 1. */
+  readonly page?: number
+  /** As in a query string: `-age,id`. */
+  readonly sort?: string
+  /** Whether `total` is wanted. */
+  readonly count?: boolean
+  /** Starts here: the `next` of another page in the same order. Instead of `page`. */
+  readonly after?: string
+  /** Ends here: the `prev` of another page in the same order. Instead of `page`. */
+  readonly before?: string
+}
+
+/** A page of a list. */
+export interface ItemPage<T> {
+  readonly items: readonly T[]
+  readonly hasNext: boolean
+  readonly total?: number
+  /** The start of the next page, for `after`: it costs the same at any position. */
+  readonly next?: string
+  /** The end of the previous page, for `before`. */
+  readonly prev?: string
+}
+
 export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar {
   const { name, fields, order: ownOrder = [], references = [] } = shape
   const filters = listFilters(fields)

@@ -4,7 +4,7 @@ import type { Family } from '../family/family.js'
 import { type Params, readParams } from '../family/params.js'
 import { invalidBody, invalidQuery, Problem } from '../problems.js'
 import { findFlawInConditions } from '../query/filters.js'
-import type { Grammar, ParsedQuery } from '../query/grammar.js'
+import type { Grammar, PageOptions, ParsedQuery } from '../query/grammar.js'
 import { listFieldConditions } from '../storage/conditions.js'
 import type { Condition } from '../storage/storage.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
@@ -50,7 +50,7 @@ export const optionRules = {
 }
 
 /** Strict: a misspelt `key` or `command` would make retries unsafe. */
-export function checkOptions ({ name }: Family, options: ServiceOptions | CallOptions, rule: TObject): void {
+export function checkOptions ({ name }: Family, options: object, rule: TObject): void {
   const flaw = findFlaw(rule, options, 'option')
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
 }
@@ -83,7 +83,7 @@ export function readIds ({ command: id, key }: RunOptions): Pick<Command, 'id' |
 const limitParameter = 'maxpagesize'
 
 /** Parses both together, so that the problem names all flaws. */
-export function parseQuery (grammar: Grammar, search: string, options: FindOptions): ParsedQuery {
+export function parseQuery (grammar: Grammar, search: string, options: PageOptions): ParsedQuery {
   const { limit, page, sort, count, after, before } = options
   const exact = count === true ? 'exact' : undefined
   const settings = Object.entries({ [limitParameter]: limit, page, sort, count: exact, after, before })

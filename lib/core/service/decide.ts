@@ -56,11 +56,11 @@ export function decideCreation (
   return { outcome: 'done', after, ...(changed.size > 0 ? { others: completeAll(changed, 'create', now) } : {}) }
 }
 
-function openOthers (others: readonly NeededItem[]): ReadonlyMap<string, OpenItem> {
+export function openOthers (others: readonly NeededItem[]): ReadonlyMap<string, OpenItem> {
   return new Map(others.map(other => [other.name, openItem(other.family, other.current)]))
 }
 
-function inform (context: Context, opened: ReadonlyMap<string, OpenItem>): Context {
+export function inform (context: Context, opened: ReadonlyMap<string, OpenItem>): Context {
   if (opened.size === 0) return context
   return freeze({ ...context, items: Object.fromEntries([...opened].map(([name, { known }]) => [name, known])) })
 }

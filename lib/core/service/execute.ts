@@ -8,7 +8,8 @@ import { ConflictError, ConstraintError, DuplicateError, type Id, type Stored } 
 import { freeze } from '../values/json.js'
 import type { Caller, Grant, Intent, Makers } from './caller.js'
 import { type Command, type CommandId, type CommandRecord, identifyCommand } from './command.js'
-import { decide, decideCreation, type Decision, type NewId } from './decide.js'
+import { decide, decideCreation, type Decision, inform, type NewId, openOthers } from './decide.js'
+import { prepareFacts } from './lookups.js'
 import {
   authorizeNew, authorizeOthers, hasReach, type LoadedOther, loadOthers, loadReach, needsOthers, type NewItem,
   type Own, refuseUnreadable
@@ -46,6 +47,8 @@ interface Asked {
 interface Execution extends Asked {
   /** Undefined where the client gave neither id nor key: a retry is then done again. */
   readonly identity: CommandId | undefined
+  /** The result of `prepare`. */
+  facts: unknown
   isCommitting: boolean
   isAbandoned: boolean
 }
@@ -69,13 +72,16 @@ export async function execute (family: Family, caller: Caller, command: Command)
     grant,
     storage,
     grants,
+    facts: undefined,
     isCommitting: false,
     isAbandoned: false
   }
   try {
     // Without `authorize`, no promise is returned.
     const isGuarded = granted instanceof Promise && (command.interpret !== undefined || grant.where !== undefined)
-    const ready = isGuarded || needsOthers(family, command) ? await findOrRefuse(execution) : noReach
+    const ready = isGuarded || needsOthers(family, command) || family.prepare !== undefined
+      ? await findOrRefuse(execution)
+      : noReach
     if ('record' in ready) return ready
     const keys = listKeys(execution, ready)
     const turn = writers.enter(keys, caller.waiting, caller.signal)
@@ -103,13 +109,25 @@ async function findOrRefuse (execution: Execution): Promise<Outcome | typeof noR
   const earlier = await findEarlier()
   if (earlier !== undefined) return earlier
   try {
-    return target === undefined ? await loadForCreation(execution) : await load(execution, target)
+    const loaded = target === undefined ? await loadForCreation(execution) : await load(execution, target)
+    execution.facts = await prepare(execution, loaded, identity)
+    return loaded
   } catch (error) {
     // The same command may have been done meanwhile.
     const meanwhile = await findEarlier()
     if (meanwhile === undefined) throw error
     return meanwhile
   }
+}
+
+type Loaded = Awaited<ReturnType<typeof load | typeof loadForCreation>>
+
+async function prepare ({ family, caller }: Asked, loaded: Loaded, identity: CommandId | undefined): Promise<unknown> {
+  const { command: { action, params }, current: item, grant, others } = loaded
+  if (family.prepare === undefined || action === undefined) return undefined
+  if (action === family.lifecycle?.deletion?.operation.action) return undefined
+  const context = inform(makeContext(caller.makers, grant, identity?.id ?? ''), openOthers(others))
+  return await prepareFacts({ family, caller, action, params, item, context })
 }
 
 // Writers of one item wait for each other, as do creations whose ids are counted, or that have the same id.
@@ -160,7 +178,8 @@ async function attempt (execution: Execution): Promise<Outcome> {
     ? chosenId ?? await makeNewId(family, caller.makers, storage, caller.signal)
     : undefined
   const created = creating.length === 0 ? noOthers : await identifyNew(creating, storage)
-  const context = makeContext(caller.makers, grant, identity?.id ?? caller.makers.makeCommandId(), created)
+  const id = identity?.id ?? caller.makers.makeCommandId()
+  const context = makeContext(caller.makers, grant, id, created, execution.facts)
   const settle = (): Decision => current === undefined
     ? decideCreation(family, newId as Id, command.params, context, others)
     : decide(family, current, command, context, others, reach, created)
@@ -305,11 +324,13 @@ export function makeContext (
   { clock }: Makers,
   { principal, claims }: Pick<Reader, 'principal' | 'claims'> | Grant,
   command: string,
-  created: readonly NewId[] = []
+  created: readonly NewId[] = [],
+  facts?: unknown
 ): Context {
   const own = claims === undefined ? none : freeze(JSON.parse(JSON.stringify(claims)) as object)
   const newIds = created.length === 0 ? none : freeze(Object.fromEntries(created.map(({ name, id }) => [name, id])))
-  return Object.freeze({ now: clock().toISOString(), command, principal, claims: own, items: none, newIds })
+  const now = clock().toISOString()
+  return Object.freeze({ now, command, principal, claims: own, items: none, newIds, facts: facts ?? none })
 }
 
 function refuseUngranted ({ where = [] }: Grant, item: Stored | undefined): void {
@@ -328,9 +349,11 @@ export async function preview (family: Family, caller: Caller, command: Command)
   const grant = await caller.authorize(intendCommand(family, command))
   const storage = await caller.storage()
   const asked = { family, caller, command, grant, storage, grants: [] }
-  const { current, others, creating } = await load(asked, command.target as Id)
+  const loaded = await load(asked, command.target as Id)
+  const { current, others, creating } = loaded
   const created = await identifyNew(creating, storage)
-  const id = identifyCommand(command, grant.principal)?.id ?? caller.makers.makeCommandId()
-  const context = makeContext(caller.makers, grant, id, created)
+  const identity = identifyCommand(command, grant.principal)
+  const facts = await prepare(asked, loaded, identity)
+  const context = makeContext(caller.makers, grant, identity?.id ?? caller.makers.makeCommandId(), created, facts)
   return { others, decision: decide(family, current, command, context, others, undefined, created) }
 }

@@ -2,46 +2,30 @@ import type { TObject } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { type Family, listShapes } from '../family/family.js'
 import { notFound, preconditionFailed } from '../problems.js'
-import { writeCursor } from '../query/cursor.js'
-import { compileGrammar, type ParsedQuery } from '../query/grammar.js'
+import { compileGrammar } from '../query/grammar.js'
 import type { Id, Stored } from '../storage/storage.js'
-import { makePicker, type Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
-import {
-  checkConditions, checkOptions, checkParams, checkPrincipal, optionRules, parseQuery, readIds
-} from './arguments.js'
+import { checkOptions, checkParams, checkPrincipal, optionRules, parseQuery, readIds } from './arguments.js'
 import { type Caller, checkGrant, type Grant, intendToList, intendToRead, readMakers } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 import { execute } from './execute.js'
-import { authorizeReader, type Find, findPage } from './reader.js'
+import { findItems, limits, readPage, showItem } from './lookups.js'
+import { authorizeReader } from './reader.js'
 import { logList, nameRecord, showCommand } from './record.js'
-import type { CallOptions, Done, ItemPage, RunOptions, Service, ServiceOptions } from './service.js'
+import type { CallOptions, Done, RunOptions, Service, ServiceOptions } from './service.js'
 import { guardOpening, makeStorageAccess, noteShapes, type StorageAccess } from './storage-access.js'
 import { readWaitingLimits } from './write-queue.js'
 
-// A program is trusted: its pages are not bounded.
-const limits = {
-  pageSize: 50,
-  maxPageSize: Number.MAX_SAFE_INTEGER,
-  maxSkipped: Number.MAX_SAFE_INTEGER,
-  maxValues: 1000,
-  maxPatterns: 100,
-  maxPatternLength: 1000,
-  maxPatternSize: 5000
-}
+const logGrammar = compileGrammar(logList, limits)
 
 export function makeService (family: Family, options: ServiceOptions): Service {
   checkOptions(family, options ?? {}, optionRules.service)
   const { storage, authorize } = options
   const waiting = readWaitingLimits(options)
   const makers = readMakers(family, options)
-  const { name, order, shape: { fields } } = family
-  const grammar = compileGrammar({ name, fields, order }, limits)
-  const logGrammar = compileGrammar(logList, limits)
-  const accesses = new Map(listFamilies(family).map(each => [each, makeStorageAccess(listShapes(each))]))
+  const accesses = new Map<Family, StorageAccess>()
   // The storage is prepared at the first call; an application may boot before that.
-  for (const each of accesses.keys()) noteShapes(storage, listShapes(each))
-  const pick = makePicker(fields.map(({ name }) => name))
+  for (const each of listFamilies(family)) noteShapes(storage, listShapes(each))
   const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
 
   return {
@@ -67,16 +51,12 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       const reader = await authorizeReader(family, makeCaller(options, optionRules.get), intendToRead(family, target))
       const item = await reader.get(target)
       if (item === undefined) throw notFound(family.singular, id)
-      return pick(item) as never
+      return showItem(family, item) as never
     },
 
     async find (query = '', options = {}) {
       const reader = await authorizeReader(family, makeCaller(options, optionRules.find), intendToList(family))
-      const find: Find = query => reader.find(query)
-      if (typeof query === 'string') return await readPage(find, parseQuery(grammar, query, options), pick)
-      checkConditions(family, grammar, query)
-      const parsed = parseQuery(grammar, '', options)
-      return await readPage(find, { ...parsed, query: { ...parsed.query, where: query } }, pick)
+      return await findItems(family, reader, query, options)
     },
 
     async log (id, options = {}) {
@@ -104,7 +84,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     if (problem !== undefined) throw problem
     const item = outcome.item ?? await outcome.loadItem?.()
     return {
-      item: (item && pick(item)) as never,
+      item: (item && showItem(family, item)) as never,
       command: showCommand(family, record, outcome.id) as Done<never>['command'],
       changed: record.outcome === 'done',
       replayed
@@ -117,7 +97,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   }
 
   function makeCallerOf (family: Family, call: CallOptions, claimed: string | undefined): Caller {
-    const access = accesses.get(family) as StorageAccess
+    const access = accesses.get(family) ?? makeStorageAccess(listShapes(family))
+    accesses.set(family, access)
     const own: Grant = claimed === undefined ? {} : { principal: claimed }
     return {
       authorize: authorize === undefined
@@ -148,15 +129,4 @@ function listFamilies (family: Family): Family[] {
   const all = [...family.operations.values()].flatMap(({ others, creates }) => [...others, ...creates])
   const others = [...all, ...family.lifecycle?.others ?? []].flatMap(({ family }) => family ?? [])
   return [...new Set([family, ...others])]
-}
-
-async function readPage<T> (find: Find, parsed: ParsedQuery, show: (item: Stored) => Members): Promise<ItemPage<T>> {
-  const { items, total, next, prev } = await findPage(find, parsed)
-  return {
-    items: items.map(show) as T[],
-    hasNext: next !== undefined,
-    ...(total === undefined ? {} : { total }),
-    ...(next && { next: writeCursor(parsed.list, next) }),
-    ...(prev && { prev: writeCursor(parsed.list, prev) })
-  }
 }

@@ -91,7 +91,7 @@ export async function authorizeOthers (
   return targets
 }
 
-function findOther (own: { readonly family: Family, readonly caller: Caller }, its: Family | undefined) {
+export function findOther (own: { readonly family: Family, readonly caller: Caller }, its: Family | undefined) {
   const found = its === undefined ? own : own.caller.other(its)
   if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(own.family.name, its?.name)
   return found
@@ -108,15 +108,15 @@ export async function loadReach (
     const { family, caller } = findOther(own, its)
     const id = item[field] as Id | null | undefined
     if (id === undefined || id === null) return [field, undefined] as const
-    const grant = await authorizeRead(family, caller, id)
+    const grant = await authorizeRead(caller, intendToRead(family, id))
     return [field, grant && await new Reader(family, await caller.storage(), grant, caller.signal).get(id)] as const
   })))
 }
 
 /** Undefined where `authorize` refuses it. */
-async function authorizeRead (family: Family, caller: Caller, id: Id): Promise<Grant | undefined> {
+export async function authorizeRead (caller: Caller, intent: Intent): Promise<Grant | undefined> {
   try {
-    return await caller.authorize(intendToRead(family, id))
+    return await caller.authorize(intent)
   } catch (error) {
     if (Number((error as { statusCode?: number }).statusCode) < 500) return undefined
     throw error
@@ -135,7 +135,7 @@ export async function refuseUnreadable (
     if (isAbsent(id) || id === current?.[field] || !includesValue(params, id)) continue
     const other = its === family ? { family, caller } : caller.other(its)
     if (other === undefined) continue
-    const grant = await authorizeRead(its, other.caller, id)
+    const grant = await authorizeRead(other.caller, intendToRead(its, id))
     // Where nothing is hidden, the storage itself refuses what does not exist.
     if (grant !== undefined && grant.where === undefined) continue
     const item = grant && await storage.get(its.name, id, caller.signal)

@@ -1,6 +1,7 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type { ItemOf, OperationParams } from '../family/definition.js'
 import type { CommandMembers } from '../family/fields.js'
+import type { ItemPage, PageOptions } from '../query/grammar.js'
 import type { Condition, Id, Storage } from '../storage/storage.js'
 import type { Granted, Intent } from './caller.js'
 
@@ -44,20 +45,7 @@ export interface RunOptions extends CreateOptions {
 }
 
 /** Options of `find` and `log`. */
-export interface FindOptions extends CallOptions {
-  /** Default 50. */
-  readonly limit?: number
-  /** Counted from 1. */
-  readonly page?: number
-  /** As in a query string: `-age,id`. */
-  readonly sort?: string
-  /** Whether `total` is wanted. */
-  readonly count?: boolean
-  /** Starts here: the `next` of another page in the same order. Instead of `page`. */
-  readonly after?: string
-  /** Ends here: the `prev` of another page in the same order. Instead of `page`. */
-  readonly before?: string
-}
+export interface FindOptions extends CallOptions, PageOptions {}
 
 /** A command in the log; the member named like the family's singular has the id of the item. */
 export type LoggedCommand = CommandEntry & { readonly [member: string]: unknown }
@@ -74,17 +62,6 @@ export interface Done<I> {
   readonly changed: boolean
   /** Whether the command ran before, and nothing was done now. */
   readonly replayed: boolean
-}
-
-/** A page of a list. */
-export interface ItemPage<T> {
-  readonly items: readonly T[]
-  readonly hasNext: boolean
-  readonly total?: number
-  /** The start of the next page, for `after`: it costs the same at any position. */
-  readonly next?: string
-  /** The end of the previous page, for `before`. */
-  readonly prev?: string
 }
 
 /** May be omitted where all parameters are optional. */

@@ -1,0 +1,145 @@
+import Fastify, { type FastifyRequest } from 'fastify'
+import t from 'tap'
+import { defineFamily, memoryStorage, Problem, type Storage, Type } from '../../lib/index.js'
+import { storages } from '../storages.js'
+
+const rates = defineFamily({
+  name: 'rates',
+  singular: 'rate',
+  fields: Type.Object({ id: Type.String(), branch: Type.String(), percent: Type.Integer() }),
+  create: ['id', 'branch', 'percent']
+})
+
+const calls: string[] = []
+
+const loans = defineFamily({
+  name: 'loans',
+  singular: 'loan',
+  fields: Type.Object({
+    id: Type.Integer(),
+    sum: Type.Integer(),
+    rate: Type.String(),
+    percent: Type.Integer(),
+    open: Type.Integer()
+  }),
+  create: ['sum', 'rate'],
+  edit: ['rate'],
+  initial: (loan, { facts }) => ({ ...loan, percent: facts.percent ?? -1, open: facts.open }),
+  async prepare ({ action, item, params, context }, { find, get }) {
+    calls.push(`${action} ${item?.id} ${context.principal}`)
+    if (params['sum'] === 13) throw new Problem('invalid-body', 'No credit for 13', { errors: [] })
+    const rate = await get(rates, params['rate'] ?? item?.rate ?? 'none')
+    const { items } = await find('loans', 'sum>=100', { limit: 10 })
+    const all = await find(rates, [{ field: 'percent', op: 'gte', value: 0 }], { count: true })
+    return { percent: rate?.percent, open: items.length, rates: all.total }
+  },
+  operations: {
+    raise: {
+      name: 'raise',
+      verb: 'raise',
+      participle: 'raised',
+      noun: 'raises',
+      action: 'RaiseLoan',
+      params: Type.Object({ by: Type.Integer() }),
+      final: true,
+      allowed: (_loan, _params, { facts: { percent = 0 } }) => percent < 9 || 'The rate is too high',
+      apply: (loan, { by }, { facts: { percent = -1, rates } }) =>
+        ({ ...loan, sum: loan.sum + by, percent, open: rates })
+    }
+  }
+})
+
+const grant = (branch: unknown) => typeof branch === 'string'
+  ? { principal: branch, where: [{ field: 'branch', op: 'eq' as const, values: [branch] }] }
+  : undefined
+
+async function open (storage: Storage) {
+  const app = Fastify()
+  app.register(rates, { storage, authorize: (request: FastifyRequest) => grant(request.headers['x-branch']) })
+  app.register(loans, {
+    storage,
+    authorize: request => {
+      const branch = request.headers['x-branch']
+      return typeof branch === 'string' ? { principal: branch } : undefined
+    }
+  })
+  await app.ready()
+  const send = async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object, branch?: string) =>
+    await app.inject({ method, url, ...(payload && { payload }), headers: branch ? { 'x-branch': branch } : {} })
+  await send('POST', '/rates', { id: 'low', branch: 'north', percent: 3 })
+  await send('POST', '/rates', { id: 'high', branch: 'south', percent: 9 })
+  return { app, send }
+}
+
+for (const { name, make } of storages) {
+  t.test(`prepare looks up facts for the rules, ${name}`, async t => {
+    const { storage, dispose } = await make()
+    const { app, send } = await open(storage)
+    t.teardown(async () => { await app.close(); await dispose() })
+    calls.length = 0
+
+    t.match((await send('POST', '/loans', { sum: 100, rate: 'low' })).json(), { percent: 3, open: 0 })
+    t.match((await send('POST', '/loans', { sum: 200, rate: 'low' }, 'north')).json(), { percent: 3, open: 1 })
+    t.match((await send('POST', '/loans', { sum: 1, rate: 'low' }, 'south')).json(), { percent: -1, open: 2 },
+      'what the caller may not read does not exist')
+    t.same(calls, ['CreateLoan undefined undefined', 'CreateLoan undefined north', 'CreateLoan undefined south'])
+
+    const refused = await send('POST', '/loans', { sum: 13, rate: 'low' })
+    t.match({ status: refused.statusCode, ...refused.json() }, { status: 400, detail: 'No credit for 13' })
+
+    t.match((await send('PUT', '/loans/1/raise', { by: 5 }, 'north')).json(), { sum: 105, percent: 3, open: 1 })
+    await send('PUT', '/loans/1/edit', { rate: 'high' })
+    const high = await send('PUT', '/loans/1/raise', { by: 5 })
+    t.match({ status: high.statusCode, ...high.json() }, { status: 409, detail: 'The rate is too high' })
+    const offered = (await send('GET', '/loans/1/operations')).json()
+    t.match(JSON.stringify(offered), /raise/, 'where it is only offered, there are no facts')
+
+    calls.length = 0
+    const book = loans.service({ storage })
+    const first = await book.run('raise', 2, { by: 1 }, { principal: 'ann', command: 'c-1' })
+    const again = await book.run('raise', 2, { by: 1 }, { principal: 'ann', command: 'c-1' })
+    t.match(first, { item: { sum: 201, open: 2 }, replayed: false })
+    t.match(again, { item: { sum: 201 }, replayed: true })
+    await book.remove(3)
+    t.same(calls, ['RaiseLoan 2 ann'], 'not for a replay or a deletion')
+  })
+}
+
+t.test('an extension adds facts; a family that is not mounted is a mistake', async t => {
+  const more = loans.extend({
+    fields: Type.Object({ note: Type.Optional(Type.String()) }),
+    prepare: async () => ({ note: 'checked' }),
+    initial: (loan, { facts }) => ({ ...loan, note: `${facts.note} ${facts.open}` })
+  })
+  const book = more.service({ storage: memoryStorage() })
+  t.match(await book.create({ sum: 1, rate: 'none' }), { item: { percent: -1, open: 0, note: 'checked 0' } })
+
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(loans, { storage: memoryStorage() })
+  const alone = await app.inject({ method: 'POST', url: '/loans', payload: { sum: 1, rate: 'none' } })
+  t.equal(alone.statusCode, 500)
+
+  const wrong = more.extend({ prepare: async (_asked, { find }) => ({ found: await find('loans', 'summ=1') }) })
+  await t.rejects(wrong.service({ storage: memoryStorage() }).create({ sum: 1, rate: 'none' }),
+    { code: 'FST_DEALBOOK_INVALID_LOOKUP', message: /summ/ })
+})
+
+t.test('prepare ends with the deadline, without holding up other writers', async t => {
+  let release = (): void => {}
+  const slow = loans.extend({
+    prepare: async ({ params }) => {
+      if (params['by'] === 2) await new Promise<void>(resolve => { release = resolve })
+    }
+  })
+  const storage = memoryStorage()
+  const book = slow.service({ storage })
+  await book.create({ sum: 1, rate: 'none' })
+  const controller = new AbortController()
+  const waiting = book.run('raise', 1, { by: 2 }, { signal: controller.signal })
+  t.match(await book.run('raise', 1, { by: 1 }), { item: { sum: 2 } }, 'the item is not locked meanwhile')
+  controller.abort(new Error('too late'))
+  await t.rejects(waiting, { message: 'too late' })
+  release()
+  t.match(await book.get(1), { sum: 2, revision: 2 })
+})
