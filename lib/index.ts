@@ -9,7 +9,7 @@ export { errorCodes } from './core/errors.js'
 export type {
   AnyFamily, AttributeForm, AttributeReading, ConstraintText, Context, CreateDefinition, DefinedOperation,
   EditDefinition, EditOf, Facts, FamilyDefinition, FieldName, ItemAndOthers, ItemOf, LookedUp, Lookups, MadeItems,
-  OpenOperation, Operation, OperationParams, OtherItem, Preparation, QueryDefinition, ServiceMembers
+  OpenOperation, Operation, OperationParams, OtherItem, Preparation, QueryDefinition, Renamed, ServiceMembers
 } from './core/family/definition.js'
 export type { FamilyExtension } from './core/family/extension.js'
 export type { FormName } from './http/forms/forms.js'

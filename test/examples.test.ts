@@ -387,7 +387,7 @@ for (const { name, make } of anyStorage) {
       headers: { 'idempotency-key': 'k' }
     })
     t.match([again.headers['idempotent-replayed'], again.json()], ['true', { id, title: 'tea' }])
-    t.match((await json('/query/deals-by-title/tea')), [{ title: 'tea' }])
+    t.match((await json('/query/deals-by-name/tea')), [{ title: 'tea' }])
     const { headers } = await app.inject('/rest/v1/deals')
     t.match(headers, {
       deprecation: '@1767225600',

@@ -6,6 +6,7 @@ export const errorCodes = makeErrors({
   // defining a family
   FST_DEALBOOK_INVALID_DEFINITION: ['defineFamily "%s": %s', TypeError],
   FST_DEALBOOK_INVALID_EXTENSION: ['extend "%s": %s', TypeError],
+  FST_DEALBOOK_INVALID_RENAMING: ['rename "%s": %s', TypeError],
   FST_DEALBOOK_INVALID_HTML_OPTION: ['html: %s', TypeError],
   // mounting it
   FST_DEALBOOK_INVALID_OPTION: ['fastify-dealbook, %s: %s', TypeError],

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../core/errors.js'
-import { type AnyFamily, getFamily, listShapes } from '../core/family/family.js'
+import { type AnyFamily, getFamily, getStoredShape, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { checkMappedFamilies, isStorage, noteShapes } from '../core/service/storage-access.js'
 import { selectById } from '../core/storage/pages.js'
@@ -103,7 +103,7 @@ interface Position {
 function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]): Part[] {
   if (!isStorage(from) || !isStorage(to) || from === to) throw refuse('it needs two storages, from one to another')
   if (!Array.isArray(families) || families.length === 0) throw refuse('"families" must be a list of all families')
-  const shapes = [...families.map(family => getFamily(family).shape), commandsShape]
+  const shapes = [...families.map(family => getStoredShape(getFamily(family))), commandsShape]
   return [...new Set(shapes.map(({ name }) => name))].map(name => {
     const own = shapes.filter(shape => shape.name === name)
     return { name, shapes: own, members: new Set(own.flatMap(({ fields }) => fields.map(field => field.name))) }

@@ -75,8 +75,9 @@ export async function loadItems (
   }
 }
 
-function checkOptions ({ name, shape, writable }: Family, { batchSize = 1, log }: LoadOptions): void {
+function checkOptions ({ name, shape, writable, renaming }: Family, { batchSize = 1, log }: LoadOptions): void {
   const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
+  if (renaming !== undefined) throw refuse('load items into the family itself, not into one that rename made')
   if (!Number.isSafeInteger(batchSize) || batchSize < 1) {
     throw refuse('the option "batchSize" must be an integer from 1')
   }

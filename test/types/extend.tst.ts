@@ -186,4 +186,18 @@ describe('what authorize and storage may be', () => {
     expect<FamilyOptions>().type.toBeAssignableFrom({ storage: async () => memoryStorage() })
     expect<FamilyOptions>().type.not.toBeAssignableFrom({ storage: () => undefined })
   })
+
+  test('a renamed family has the same types under other names', () => {
+    const titled = deals.rename({ name: 'title' })
+    type Titled = ItemOf<typeof titled.definition.fields.properties>
+    expect<Titled['title']>().type.toBe<string>()
+    expect<Titled>().type.not.toHaveProperty('name')
+    expect<Titled['status']>().type.toBe<Deal['status']>()
+    const book = titled.service({ storage: memoryStorage() })
+    expect(book.create).type.toBeCallableWith({ title: 'Tea', price: 3 })
+    expect(book.create).type.not.toBeCallableWith({ name: 'Tea', price: 3 })
+    expect(book.run).type.toBeCallableWith('edit', 'd-1', { title: 'Tea' })
+    expect(deals.rename).type.not.toBeCallableWith({ nam: 'title' })
+    expect(deals.rename).type.not.toBeCallableWith({ id: 'number' })
+  })
 })

@@ -151,6 +151,7 @@ function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
         yield !Object.hasOwn(references, its) && `${which}: "${its}" is not in references.` +
           didYouMean(its, Object.keys(references))
       } else {
+        yield isRenamed(its.family) && `${which}: ${renamedFlaw}`
         yield typeof its.family === 'string' && its.family !== name &&
           `${which}: the family "${its.family}" is not this one; give another as defineFamily made it`
       }
@@ -160,6 +161,7 @@ function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
     for (const [other, family] of Object.entries(creates ?? {})) {
       const which = `${what}: creates "${other}"`
       yield !memberName.test(other) && `${which}: its name ${memberRule}`
+      yield isRenamed(family) && `${which}: ${renamedFlaw}`
       yield findFamily(family)?.lifecycle === undefined &&
         `${which}: must be a family with create, as defineFamily made it`
     }
@@ -210,12 +212,19 @@ function * checkReferences ({ name: family, fields, references = {} }: FamilyDef
     const target = other === family ? { name: family, idKind: kinds.get('id') } : findFamily(other)
     yield target === undefined && `references has "${name}" for something that is not a family; give one that ` +
       `defineFamily made, or "${family}" for this one`
+    yield isRenamed(other) && `references has "${name}": ${renamedFlaw}`
     yield target?.name === family && other !== family &&
       `references has "${name}" for a family of the same name; for this one, write "${family}"`
     const kind = kinds.get(name)
     yield kind !== target?.idKind &&
       `references has "${name}", which is of the kind ${kind}; ids of ${target?.name} are ${target?.idKind}`
   }
+}
+
+const renamedFlaw = 'give the family itself, not one that rename made: rules have its names'
+
+function isRenamed (value: unknown): boolean {
+  return findFamily(value)?.renaming !== undefined
 }
 
 function findUnknown (

@@ -12,12 +12,13 @@ import {
   type AnyFamily, type AttributeForm, type FamilyDefinition, listOperations, nameAction, type Operation, readCreate
 } from './definition.js'
 import {
-  type CompiledOperation, type Deletion, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition
+  type CompiledOperation, type Deletion, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition,
+  type Renaming
 } from './family.js'
 import { listDefaults, listFields, ServiceFields } from './fields.js'
 import { compileParams } from './params.js'
 
-export function compileFamily (definition: FamilyDefinition): Family {
+export function compileFamily (definition: FamilyDefinition, renaming?: Renaming): Family {
   const flaw = findFlawInDefinition(definition)
   // A value that is not an object has no name.
   const given = definition as FamilyDefinition | undefined
@@ -75,7 +76,8 @@ export function compileFamily (definition: FamilyDefinition): Family {
     validate: makeValidator(Type.Object(properties, { additionalProperties: false })),
     readId: text => readId(idKind, text),
     state: state as ((item: Members) => string) | undefined,
-    constraints: definition.constraints ?? {}
+    constraints: definition.constraints ?? {},
+    renaming
   }
   for (const [field, other] of referred) references.set(field, other ?? family)
   return family

@@ -222,6 +222,11 @@ export interface ConstraintText {
 /** The fields that a client may send. */
 export type FieldName<P> = Exclude<keyof P, 'id'> & string
 
+/** The members of `P` under the names that `rename` gives them. */
+export type Renamed<P, N> = {
+  [K in keyof P as K extends keyof N ? N[K] extends string ? N[K] : K : K]: P[K]
+}
+
 /** The parameters of each operation of a family. */
 export type OperationParams = Readonly<Record<string, TObject>>
 

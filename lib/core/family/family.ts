@@ -43,6 +43,18 @@ export interface Lifecycle {
   readonly others: readonly OtherDefinition[]
 }
 
+/** Other names of the same items: rules, storage and log have those of the base. */
+export interface Renaming {
+  readonly base: Family
+  /** The names in the base, by those here. */
+  readonly toBase: Names
+  /** The names here, by those in the base. */
+  readonly toOwn: Names
+}
+
+/** Names by names. */
+export type Names = ReadonlyMap<string, string>
+
 /** A definition, checked and compiled once for all its mounts. */
 export interface Family {
   readonly name: string
@@ -81,6 +93,8 @@ export interface Family {
   readId (text: string): Id | undefined
   readonly state: ((item: Members) => string) | undefined
   readonly constraints: NonNullable<FamilyDefinition['constraints']>
+  /** Undefined unless `rename` made it. */
+  readonly renaming: Renaming | undefined
 }
 
 export type { AnyFamily } from './definition.js'
@@ -105,8 +119,13 @@ export function findFamily (value: unknown): Family | undefined {
 
 /** Everything that a storage keeps for a family: the families it refers to, also indirectly, itself, and the log. */
 export function listShapes (family: Family): readonly FamilyShape[] {
-  const shapes = listWithReferred(family).map(({ shape }) => shape)
+  const shapes = listWithReferred(family).map(getStoredShape)
   return family.writable ? [...shapes, commandsShape] : shapes
+}
+
+/** The shape in the names of the storage. */
+export function getStoredShape ({ shape, renaming }: Family): FamilyShape {
+  return renaming?.base.shape ?? shape
 }
 
 function listWithReferred (family: Family): Family[] {

@@ -1,26 +1,25 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
-import type { Context } from '../family/definition.js'
 import type { Family } from '../family/family.js'
-import { notFound, Problem } from '../problems.js'
+import { toOwnItem } from '../family/rename.js'
+import { Problem } from '../problems.js'
 import { matcher } from '../storage/conditions.js'
 import { ConflictError, ConstraintError, DuplicateError, type Id, type Stored } from '../storage/storage.js'
 import { freeze } from '../values/json.js'
-import type { Caller, Grant, Intent, Makers } from './caller.js'
+import type { Caller, Grant } from './caller.js'
 import { type Command, type CommandId, type CommandRecord, identifyCommand } from './command.js'
-import { decide, decideCreation, type Decision, inform, type NewId, openOthers } from './decide.js'
-import { prepareFacts } from './lookups.js'
+import { decide, decideCreation, type Decision } from './decide.js'
 import {
-  authorizeNew, authorizeOthers, hasReach, type LoadedOther, loadOthers, loadReach, needsOthers, type NewItem,
-  type Own, refuseUnreadable
-} from './others.js'
+  type Asked, identifyNew, intendCommand, load, loadForCreation, makeContext, makeOwn, noOthers, noReach, prepare
+} from './load.js'
+import { authorizeOthers, hasReach, type LoadedOther, loadReach, needsOthers, refuseUnreadable } from './others.js'
 import { Reader } from './reader.js'
 import {
   isCounted, isUsed, listChangedOthers, makeChanges, makeNewId, makeRecord, nameRecord, readTarget, restoreProblem
 } from './record.js'
 import type { Reach } from './refusal.js'
+import { callBase, toBaseCommand, toOwnProblem, toOwnRecord } from './renamed.js'
 import { findConcurrentReplay, findReplay } from './replay.js'
-import { explainConstraint, type GuardedStorage, refuseByConstraint } from './storage-access.js'
+import { explainConstraint, refuseByConstraint } from './storage-access.js'
 
 export interface Outcome {
   readonly record: CommandRecord
@@ -34,16 +33,6 @@ export interface Outcome {
   readonly problem: Problem | undefined
 }
 
-interface Asked {
-  readonly family: Family
-  readonly caller: Caller
-  readonly command: Command
-  readonly grant: Grant
-  readonly storage: GuardedStorage
-  /** What was authorized since, so that it is not authorized again when the items are read again. */
-  readonly grants: { readonly intent: Intent, readonly grant: Grant }[]
-}
-
 interface Execution extends Asked {
   /** Undefined where the client gave neither id nor key: a retry is then done again. */
   readonly identity: CommandId | undefined
@@ -53,8 +42,30 @@ interface Execution extends Asked {
   isAbandoned: boolean
 }
 
+/** A renamed family is executed as its base. */
+export function execute (family: Family, caller: Caller, command: Command): Promise<Outcome> {
+  return family.renaming === undefined ? run(family, caller, command) : runAsBase(family, caller, command)
+}
+
+async function runAsBase (family: Family, caller: Caller, command: Command): Promise<Outcome> {
+  try {
+    const base = callBase({ family, caller })
+    const outcome = await run(base.family, base.caller, toBaseCommand(family, command))
+    const { record, item, loadItem, problem } = outcome
+    return {
+      ...outcome,
+      record: toOwnRecord(family, record),
+      item: toOwnItem(family, item),
+      ...(loadItem && { loadItem: async () => toOwnItem(family, await loadItem()) }),
+      problem: toOwnProblem(family, problem)
+    }
+  } catch (error) {
+    throw toOwnProblem(family, error)
+  }
+}
+
 /** Runs a command once: authorize, replay, load, precondition, decide, commit. */
-export async function execute (family: Family, caller: Caller, command: Command): Promise<Outcome> {
+async function run (family: Family, caller: Caller, command: Command): Promise<Outcome> {
   freeze(command.params)
   // Only promises are awaited, so that a single command takes as few turns as possible.
   const granted = caller.authorize(intendCommand(family, command))
@@ -118,16 +129,6 @@ async function findOrRefuse (execution: Execution): Promise<Outcome | typeof noR
     if (meanwhile === undefined) throw error
     return meanwhile
   }
-}
-
-type Loaded = Awaited<ReturnType<typeof load | typeof loadForCreation>>
-
-async function prepare ({ family, caller }: Asked, loaded: Loaded, identity: CommandId | undefined): Promise<unknown> {
-  const { command: { action, params }, current: item, grant, others } = loaded
-  if (family.prepare === undefined || action === undefined) return undefined
-  if (action === family.lifecycle?.deletion?.operation.action) return undefined
-  const context = inform(makeContext(caller.makers, grant, identity?.id ?? ''), openOthers(others))
-  return await prepareFacts({ family, caller, action, params, item, context })
 }
 
 // Writers of one item wait for each other, as do creations whose ids are counted, or that have the same id.
@@ -259,92 +260,31 @@ function replay ({ family, caller, storage, grant }: Execution, record: CommandR
   }
 }
 
-const noOthers: readonly never[] = []
-const noReach: { readonly others: readonly LoadedOther[], readonly creating: readonly NewItem[] } =
-  { others: noOthers, creating: noOthers }
-
-async function loadForCreation (asked: Asked) {
-  const { family, command, grant, storage } = asked
-  if (!needsOthers(family, command)) return { current: undefined, command, grant, others: noOthers, creating: noOthers }
-  const needed = await authorizeOthers(makeOwn(asked), command, command.params)
-  return { current: undefined, command, grant, others: await loadOthers(needed, storage), creating: noOthers }
-}
-
-async function identifyNew (items: readonly NewItem[], storage: GuardedStorage) {
-  const identified: (NewItem & { readonly id: Id })[] = []
-  for (const item of items) {
-    const { family, caller: { makers, signal } } = item
-    identified.push({ ...item, id: await makeNewId(family, makers, storage, signal) })
-  }
-  return identified
-}
-
-const none = Object.freeze({})
-
-async function load (asked: Asked, target: Id) {
-  const { family, caller, command, storage } = asked
-  const refuseHidden = ({ where = [] }: Grant, item: Stored | undefined): Stored => {
-    if (item === undefined || !matcher(where)(item)) throw notFound(family.singular, target)
-    return item
-  }
-  const current = refuseHidden(asked.grant, await storage.get(family.name, target, caller.signal))
-  command.precondition?.(current)
-  const { action, params } = command.interpret?.(current) ?? command
-  const { id, key } = command
-  const meant: Command = command.interpret === undefined ? command : { action, target, params: freeze(params), id, key }
-  if (action === undefined) return { current, command: meant, grant: asked.grant, others: noOthers, creating: noOthers }
-  const own = makeOwn(asked)
-  // So far, only reading was authorized; changing may be granted under different conditions.
-  const grant = command.interpret === undefined
-    ? asked.grant
-    : await own.authorize(caller, intendCommand(family, meant))
-  refuseHidden(grant, current)
-  if (!needsOthers(family, meant)) return { current, command: meant, grant, others: noOthers, creating: noOthers }
-  const needed = await authorizeOthers(own, meant, current)
-  const creating = await authorizeNew(own, meant)
-  return { current, command: meant, grant, others: await loadOthers(needed, storage), creating }
-}
-
-function makeOwn ({ family, caller, grants }: Pick<Asked, 'family' | 'caller' | 'grants'>): Own {
-  return {
-    family,
-    caller,
-    async authorize (caller, intent) {
-      const before = grants.find(each => isDeepStrictEqual(each.intent, intent))
-      if (before !== undefined) return before.grant
-      const grant = await caller.authorize(intent)
-      grants.push({ intent, grant })
-      return grant
-    }
-  }
-}
-
-/** @param command empty where an operation is only offered */
-export function makeContext (
-  { clock }: Makers,
-  { principal, claims }: Pick<Reader, 'principal' | 'claims'> | Grant,
-  command: string,
-  created: readonly NewId[] = [],
-  facts?: unknown
-): Context {
-  const own = claims === undefined ? none : freeze(JSON.parse(JSON.stringify(claims)) as object)
-  const newIds = created.length === 0 ? none : freeze(Object.fromEntries(created.map(({ name, id }) => [name, id])))
-  const now = clock().toISOString()
-  return Object.freeze({ now, command, principal, claims: own, items: none, newIds, facts: facts ?? none })
-}
-
 function refuseUngranted ({ where = [] }: Grant, item: Stored | undefined): void {
   if (item === undefined || matcher(where)(item)) return
   throw new Problem('forbidden', 'This change is not permitted')
 }
 
-// A command that depends on the item reads it first.
-function intendCommand ({ name }: Family, { action = 'read', target, params }: Command): Intent {
-  return { family: name, action, id: target, params }
+/** The other items are those of the base. */
+export interface Preview {
+  readonly others: readonly LoadedOther[]
+  readonly decision: Decision
+}
+
+async function previewAsBase (family: Family, caller: Caller, command: Command): Promise<Preview> {
+  const base = callBase({ family, caller })
+  try {
+    const { others, decision } = await preview(base.family, base.caller, toBaseCommand(family, command))
+    if (decision.outcome !== 'done') return { others, decision }
+    return { others, decision: { ...decision, after: toOwnItem(family, decision.after) } }
+  } catch (error) {
+    throw toOwnProblem(family, error)
+  }
 }
 
 /** The decision that a command would get now. It is authorized like the command itself; nothing is done. */
-export async function preview (family: Family, caller: Caller, command: Command) {
+export async function preview (family: Family, caller: Caller, command: Command): Promise<Preview> {
+  if (family.renaming !== undefined) return await previewAsBase(family, caller, command)
   freeze(command.params)
   const grant = await caller.authorize(intendCommand(family, command))
   const storage = await caller.storage()

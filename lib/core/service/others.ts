@@ -9,6 +9,7 @@ import type { Command } from './command.js'
 import type { NeededItem } from './decide.js'
 import { Reader } from './reader.js'
 import type { Reach } from './refusal.js'
+import { callBase, type Called } from './renamed.js'
 import { refuseByConstraint } from './storage-access.js'
 
 export interface OtherTarget {
@@ -91,10 +92,11 @@ export async function authorizeOthers (
   return targets
 }
 
-export function findOther (own: { readonly family: Family, readonly caller: Caller }, its: Family | undefined) {
+export function findOther (own: Called, its: Family | undefined): Called {
   const found = its === undefined ? own : own.caller.other(its)
   if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(own.family.name, its?.name)
-  return found
+  // Rules have the names of the base, even if a renamed version is mounted beside.
+  return callBase(found)
 }
 
 /** The items that fields name for operations, by their fields, as far as the caller may read them. */
@@ -135,7 +137,7 @@ export async function refuseUnreadable (
     if (isAbsent(id) || id === current?.[field] || !includesValue(params, id)) continue
     const other = its === family ? { family, caller } : caller.other(its)
     if (other === undefined) continue
-    const grant = await authorizeRead(other.caller, intendToRead(its, id))
+    const grant = await authorizeRead(callBase(other).caller, intendToRead(its, id))
     // Where nothing is hidden, the storage itself refuses what does not exist.
     if (grant !== undefined && grant.where === undefined) continue
     const item = grant && await storage.get(its.name, id, caller.signal)

@@ -1,5 +1,6 @@
 import type { NounOperation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
+import { toBaseQuery, toOwnItem } from '../family/rename.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { listParts, type OrderedList, type Place, placeAround, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
@@ -10,6 +11,7 @@ import type { Condition, FieldCondition, Found, FoundText, Id, Query, Storage, S
 import type { Caller, Grant, Intent } from './caller.js'
 import { type CommandRecord, nameOtherRow, nameRow } from './command.js'
 import { hasLog, isInLog, selectLog } from './record.js'
+import { toOwnRecord } from './renamed.js'
 
 type Source = Pick<Storage, 'get' | 'find' | 'findText'>
 
@@ -49,26 +51,38 @@ export class Reader {
 
   get findText (): ((query: Query, members: readonly string[]) => Promise<FoundText>) | undefined {
     const { findText } = this.#storage
-    const { name } = this.#family
+    const { name, renaming } = this.#family
+    // Texts have the names of the storage.
+    if (renaming !== undefined) return undefined
     return findText && ((query, members) =>
       findText.call(this.#storage, name, this.#narrow(query), members, this.#signal))
   }
 
   /** Undefined where the item does not exist for this caller. */
   get (id: Id): Promise<Stored | undefined> {
-    const getting = this.#storage.get(this.#family.name, id, this.#signal)
-    if (this.#where.length === 0) return getting
-    return getting.then(item => item !== undefined && matcher(this.#where)(item) ? item : undefined)
+    const { name, renaming } = this.#family
+    const getting = this.#storage.get(name, id, this.#signal)
+    if (renaming !== undefined) return getting.then(item => this.#filter(toOwnItem(this.#family, item)))
+    return this.#where.length === 0 ? getting : getting.then(item => this.#filter(item))
+  }
+
+  #filter (item: Stored | undefined): Stored | undefined {
+    return item !== undefined && matcher(this.#where)(item) ? item : undefined
   }
 
   async find (query: Query): Promise<Found> {
-    return await this.#storage.find(this.#family.name, this.#narrow(query), this.#signal)
+    const { name, renaming } = this.#family
+    if (renaming === undefined) return await this.#storage.find(name, this.#narrow(query), this.#signal)
+    const found = await this.#storage.find(name, toBaseQuery(renaming, this.#narrow(query)), this.#signal)
+    return { ...found, items: found.items.map(item => toOwnItem(this.#family, item)) }
   }
 
   async findLog (id: Id, query: Query, operation?: NounOperation): Promise<Found> {
     const asked = query.where.map(condition => this.#addRows(condition, id))
     const where = [...selectLog(this.#family, id, operation), ...asked]
-    return await this.#storage.find('commands', { ...query, where }, this.#signal)
+    const found = await this.#storage.find('commands', { ...query, where }, this.#signal)
+    if (this.#family.renaming === undefined) return found
+    return { ...found, items: found.items.map(record => toOwnRecord(this.#family, record as CommandRecord)) }
   }
 
   async getFromLog (id: Id, command: string, operation?: NounOperation): Promise<CommandRecord | undefined> {
@@ -99,7 +113,7 @@ export class Reader {
   ): Promise<CommandRecord | undefined> {
     for (const row of rows) {
       const record = await this.#storage.get('commands', row, this.#signal) as CommandRecord | undefined
-      if (record !== undefined && holds(record)) return record
+      if (record !== undefined && holds(record)) return toOwnRecord(this.#family, record)
     }
     return undefined
   }

@@ -4,6 +4,7 @@ import { invalidBody, notFound, preconditionFailed, Problem } from '../../core/p
 import { intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/command.js'
 import { execute, type Outcome, preview } from '../../core/service/execute.js'
+import { openReader } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import { matcher } from '../../core/storage/conditions.js'
 import type { Stored } from '../../core/storage/storage.js'
@@ -171,7 +172,7 @@ async function mayRead (
     if (item !== undefined && !isVisible(item)) return false
     if (!replayed) return item !== undefined
     // A replay shows an earlier item, but the current one decides who may see it.
-    const now = await (await caller.storage()).get(family.name, id, caller.signal)
+    const now = await (await openReader(family, caller, {})).get(id)
     return now === undefined ? item !== undefined : isVisible(now)
   } catch (error) {
     const { statusCode, cause } = toProblem(error)

@@ -1,6 +1,7 @@
 import type { NounOperation } from '../../core/family/definition.js'
 import { logFields, ServiceFields } from '../../core/family/fields.js'
 import { listChanges } from '../../core/family/params.js'
+import { toOwnItem } from '../../core/family/rename.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Command, CommandRecord } from '../../core/service/command.js'
 import type { Decision } from '../../core/service/decide.js'
@@ -162,10 +163,13 @@ async function showOther (
   if (after === undefined) return []
   if (!await isGranted(request, caller, intendToRead(family, id), [current, after], false)) return []
   const there = family === mount.family ? mount : mount.neighbours.find(family.name, mount)
+  // They are decided on under the names of the base.
+  const shown = there?.family ?? family
+  const [before, now] = [toOwnItem(shown, current), toOwnItem(shown, after)]
   return [{
-    singular: family.singular,
-    title: String(current[family.presentation.title] ?? id),
+    singular: shown.singular,
+    title: String(before[shown.presentation.title] ?? id),
     href: there?.urls.item(request, id),
-    changes: showChanges(family, listChanges(family.ownFields, current, after))
+    changes: showChanges(shown, listChanges(shown.ownFields, before, now))
   }]
 }

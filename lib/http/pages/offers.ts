@@ -1,12 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import type { NounOperation, Operation } from '../../core/family/definition.js'
 import type { Params } from '../../core/family/params.js'
+import { toBaseItem } from '../../core/family/rename.js'
 import type { Problem } from '../../core/problems.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
-import { makeContext } from '../../core/service/execute.js'
+import { makeContext } from '../../core/service/load.js'
 import { loadReach } from '../../core/service/others.js'
 import type { Reader } from '../../core/service/reader.js'
 import { explainNow } from '../../core/service/refusal.js'
+import { callBase } from '../../core/service/renamed.js'
 import { matcher } from '../../core/storage/conditions.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
@@ -33,9 +35,13 @@ export async function findOffers (exchange: Exchange, item: Stored, reader: Read
   const granted = await Promise.all(all.map(({ operation: { action } }) =>
     reader.offers?.includes(action) ?? mayOffer(exchange, action, item)))
   const context = makeContext(makers, reader, '')
-  const reach = await loadReach({ family, caller: mount.caller(request) }, item)
+  // Rules have the names of the base.
+  const base = callBase({ family, caller: mount.caller(request) })
+  const known = toBaseItem(family, item)
+  const reach = await loadReach(base, known)
   return all.filter((_, index) => granted[index]).map(({ operation, params }) => {
-    const reason = explainNow(family, operation, item, context, reach, error => {
+    const rules = base.family.operations.get(operation.action)?.operation ?? operation
+    const reason = explainNow(base.family, rules, known, context, reach, error => {
       request.log.error({ err: error, action: operation.action }, 'allowed failed for what is offered')
     })
     return { operation, params, reason }

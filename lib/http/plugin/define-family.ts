@@ -7,10 +7,11 @@ import fp from 'fastify-plugin'
 import { errorCodes } from '../../core/errors.js'
 import { compileFamily } from '../../core/family/compile.js'
 import type {
-  EditOf, FamilyDefinition, FieldName, ItemOf, KnownFields, OperationParams, QueryDefinition
+  EditOf, FamilyDefinition, FieldName, ItemOf, KnownFields, OperationParams, QueryDefinition, Renamed
 } from '../../core/family/definition.js'
 import { type AnyExtension, extendDefinition, type FamilyExtension } from '../../core/family/extension.js'
-import { type AnyFamily, type Family, keepFamily } from '../../core/family/family.js'
+import { type AnyFamily, type Family, keepFamily, type Renaming } from '../../core/family/family.js'
+import { makeRenaming, renameDefinition } from '../../core/family/rename.js'
 import { compileGrammar } from '../../core/query/grammar.js'
 import { makeCallers, readMakers } from '../../core/service/caller.js'
 import { makeService } from '../../core/service/make-service.js'
@@ -54,6 +55,16 @@ export interface FamilyPlugin<
   > (
     extension: FamilyExtension<P, X, N, G> & { readonly operations?: R & KnownFields<R, ItemOf<P & X>> }
   ): FamilyPlugin<P & X, O & N, E & EditOf<P & X, G>>
+  /**
+   * The same items under other names, for another version: in bodies, queries, pointers, logs, pages and documents.
+   * Rules and the storage have the names of this family. To extend it too, extend it first.
+   *
+   * @example
+   * app.register(deals.rename({ name: 'title' }), { storage, version: 'v2' })
+   */
+  rename<const N extends { readonly [K in FieldName<P>]?: string }> (
+    names: N
+  ): FamilyPlugin<Renamed<P, N>, O, Renamed<E, N>>
   /**
    * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
    *
@@ -112,15 +123,22 @@ export function defineQuery (definition: QueryDefinition): QueryDefinition {
   return definition
 }
 
-function makeFamily (definition: FamilyDefinition): AnyFamily {
-  const family = compileFamily(definition)
+function makeFamily (definition: FamilyDefinition, renaming?: Renaming): AnyFamily {
+  const family = compileFamily(definition, renaming)
   // Called in the host's scope, by which families registered there find each other.
   const mountIn: FastifyPluginAsync<FamilyOptions> = async (scope, options) => {
     await scope.register(async app => { await mountFamily(family, options, scope, app) }, options as RegisterOptions)
   }
   const plugin = Object.assign(fp(mountIn, { fastify: '5.x', name: `fastify-dealbook-${family.name}` }), {
     definition,
-    extend: (extension: AnyExtension) => makeFamily(extendDefinition(definition, extension)),
+    extend (extension: AnyExtension) {
+      if (renaming === undefined) return makeFamily(extendDefinition(definition, extension))
+      throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(family.name, 'extend the family before you rename it')
+    },
+    rename (names: Readonly<Record<string, string>>) {
+      const renaming = makeRenaming(family, names)
+      return makeFamily(renameDefinition(definition, names), renaming)
+    },
     service: (options: ServiceOptions) => makeService(family, options)
   })
   keepFamily(plugin, family)

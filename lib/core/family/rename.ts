@@ -1,0 +1,114 @@
+import { Type } from '@sinclair/typebox'
+import { errorCodes } from '../errors.js'
+import type { Condition, FieldCondition, Query, Stored } from '../storage/storage.js'
+import { isObject, type Members } from '../values/json.js'
+import { didYouMean } from '../values/words.js'
+import { type FamilyDefinition, type Operation, readCreate, readEdit } from './definition.js'
+import type { Family, Names, Renaming } from './family.js'
+import { ServiceFields } from './fields.js'
+
+/** @param earlier where the family is renamed already */
+export function makeRenaming (family: Family, names: unknown, earlier = family.renaming): Renaming {
+  const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_RENAMING(family.name, flaw)
+  if (!isObject(names)) throw refuse('give the new names by the old ones, such as { total: "amount" }')
+  const fields = family.ownFields.map(({ name }) => name)
+  const renamed = fields.map(name => [names[name] ?? name, name] as [string, string])
+  for (const [name, to] of Object.entries(names)) {
+    if (name === 'id') throw refuse('the id cannot be renamed')
+    if (!fields.includes(name)) throw refuse(`"${name}" is not a field.${didYouMean(name, fields)}`)
+    if (typeof to !== 'string') throw refuse(`the new name of "${name}" must be a text`)
+    if (renamed.filter(([own]) => own === to).length > 1) throw refuse(`two fields would be called "${to}"`)
+  }
+  const toBase = new Map(renamed.map(([own, before]) => [own, earlier?.toBase.get(before) ?? before]))
+  const toOwn = new Map(Array.from(toBase, ([own, name]) => [name, own]))
+  return { base: earlier?.base ?? family, toBase, toOwn }
+}
+
+export function renameMembers<T extends Members> (names: Names, members: T): T {
+  const renamed: Record<string, unknown> = {}
+  for (const name in members) renamed[names.get(name) ?? name] = members[name]
+  return renamed as T
+}
+
+const serviceMembers = Object.keys(ServiceFields.properties)
+
+/** Without members that only other versions have, and that might have one of the names. */
+export function toOwnItem<T extends Stored | undefined> ({ renaming }: Family, item: T): T {
+  if (renaming === undefined || item === undefined) return item
+  const own: Record<string, unknown> = {}
+  for (const name in item) {
+    const known = renaming.toOwn.get(name) ?? (serviceMembers.includes(name) ? name : undefined)
+    if (known !== undefined) own[known] = item[name]
+  }
+  return own as T
+}
+
+export function toBaseItem ({ renaming }: Family, item: Stored): Stored {
+  return renaming === undefined ? item : renameMembers(renaming.toBase, item)
+}
+
+export function renameConditions (names: Names, conditions: readonly Condition[]): Condition[] {
+  const rename = (condition: FieldCondition): FieldCondition =>
+    ({ ...condition, field: names.get(condition.field) ?? condition.field })
+  return conditions.map(condition => condition.op === 'any'
+    ? { ...condition, of: condition.of.map(all => all.map(rename)) }
+    : rename(condition))
+}
+
+export function toBaseQuery ({ toBase }: Renaming, query: Query): Query {
+  const order = query.order.map(({ field, descending }) => ({ field: toBase.get(field) ?? field, descending }))
+  return { ...query, where: renameConditions(toBase, query.where), order }
+}
+
+/** Only the parameters of a creation or an edit are fields. */
+export function renameParams ({ lifecycle, edit }: Family, names: Names, action: string, params: Members): Members {
+  const areFields = action === lifecycle?.createAction || action === edit?.operation.action
+  return areFields ? renameMembers(names, params) : params
+}
+
+/**
+ * The definition under the new names. Its rules are those of the base: they are called for the base only, except for
+ * those that pages and the attribute form need.
+ */
+export function renameDefinition (definition: FamilyDefinition, names: Readonly<Record<string, string>>) {
+  const { fields: { properties }, create, edit, attributes, state, title, queries = {}, operations = {} } = definition
+  const { fields: sent, with: others } = readCreate(definition)
+  const forward: Names = new Map(Object.entries(names))
+  const back = (item: Members) => renameMembers(new Map(Array.from(forward, ([name, to]) => [to, name])), item)
+  const rename = (name: string): string => forward.get(name) ?? name
+  const renameAll = (list: readonly string[]) => list.map(rename)
+  const renameOthers = (others: Operation['with'] = {}) => Object.fromEntries(Object.entries(others)
+    .map(([name, other]) => [name, typeof other === 'string' ? rename(other) : other]))
+  return {
+    ...definition,
+    fields: Type.Object(renameMembers(forward, properties)),
+    ...(create && { create: { fields: renameAll(sent), with: renameOthers(others as Operation['with']) } }),
+    ...(edit && { edit: { ...readEdit(edit), fields: renameAll(readEdit(edit).fields) } }),
+    ...(attributes && {
+      attributes: {
+        fields: renameAll(attributes.fields),
+        read (wanted: Members, current: Members) {
+          const meant = attributes.read(back(wanted) as never, back(current) as never)
+          if ('field' in meant) return { ...meant, field: rename(meant.field) }
+          return meant.operation === 'edit' ? { ...meant, params: renameMembers(forward, meant.params) } : meant
+        }
+      }
+    }),
+    ...(state && { state: (item: Members) => state(back(item) as never) }),
+    operations: Object.fromEntries(Object.entries(operations as Record<string, Operation>).map(([name, operation]) => {
+      const { with: others, changes } = operation
+      return [name, {
+        ...operation,
+        ...(others && { with: renameOthers(others) }),
+        ...(changes && { changes: renameAll(changes) })
+      }]
+    })),
+    ...(title && { title: rename(title) }),
+    ...(definition.list && { list: renameAll(definition.list) }),
+    ...(definition.order && { order: definition.order.map(term => term.replace(/[^-].*/, rename)) }),
+    ...(definition.indexes && { indexes: definition.indexes.map(row => renameAll([row].flat())) }),
+    ...(definition.unique && { unique: definition.unique.map(renameAll) }),
+    ...(definition.references && { references: renameMembers(forward, definition.references) }),
+    queries: Object.fromEntries(Object.entries(queries).map(([name, { field }]) => [name, { field: rename(field) }]))
+  } as unknown as FamilyDefinition
+}

@@ -1,0 +1,119 @@
+import type { Family, Names } from '../family/family.js'
+import { renameConditions, renameMembers, renameParams, toOwnItem } from '../family/rename.js'
+import { type Flaw, Problem } from '../problems.js'
+import type { Members } from '../values/json.js'
+import type { Caller, Grant } from './caller.js'
+import type { Command, CommandRecord } from './command.js'
+
+// A renamed family is decided on as its base. Commands are translated before, and what became of them afterwards.
+
+export interface Called {
+  readonly family: Family
+  readonly caller: Caller
+}
+
+/** The same caller of the base. `authorize` and `onCommitted` still have the names of the family. */
+export function callBase<C extends Called> (called: C): Called {
+  const { family, caller } = called
+  const { renaming } = family
+  if (renaming === undefined) return called
+  const { base, toBase, toOwn } = renaming
+  const translate = (grant: Grant): Grant =>
+    grant.where === undefined ? grant : { ...grant, where: renameConditions(toBase, grant.where) }
+  const { committed } = caller
+  return {
+    family: base,
+    caller: {
+      ...caller,
+      authorize (intent) {
+        const params = renameParams(base, toOwn, intent.action, intent.params)
+        const grant = own(() => caller.authorize({ ...intent, params }))
+        return grant instanceof Promise ? grant.then(translate, keepProblem) : translate(grant)
+      },
+      committed: committed && (change => {
+        const { action, params, before, after } = change
+        committed({
+          ...change,
+          params: renameParams(base, toOwn, action, params),
+          before: toOwnItem(family, before),
+          after: toOwnItem(family, after)
+        })
+      })
+    }
+  }
+}
+
+export function toBaseCommand (family: Family, command: Command): Command {
+  const { renaming } = family
+  if (renaming === undefined) return command
+  const { action, params, interpret, precondition } = command
+  const translate = (action: string | undefined, params: Members) =>
+    renameParams(family, renaming.toBase, action ?? '', params)
+  return {
+    ...command,
+    params: translate(action, params),
+    interpret: interpret && (current => own(() => {
+      const meant = interpret(toOwnItem(family, current))
+      return { action: meant.action, params: translate(meant.action, meant.params) }
+    })),
+    precondition: precondition && (current => own(() => { precondition(toOwnItem(family, current)) }))
+  }
+}
+
+export function toOwnRecord (family: Family, record: CommandRecord): CommandRecord {
+  const { renaming } = family
+  if (renaming === undefined) return record
+  const { params, changes, result, problem } = record
+  const names = renaming.toOwn
+  return {
+    ...record,
+    ...(params && { params: renameParams(renaming.base, names, record.action, params) }),
+    ...(changes && { changes: renameMembers(names, changes) }),
+    ...(result && { result: toOwnItem(family, result) }),
+    ...(problem && { problem: { ...problem, ...renameFlaws(names, problem.detail, problem.errors) } })
+  }
+}
+
+export function toOwnProblem<T> ({ renaming }: Family, error: T): T | Problem {
+  if (renaming === undefined || !(error instanceof Problem) || error.errors === undefined) return error
+  if (inOwnNames.has(error)) return error
+  const { code, statusCode: status, members, headers, log, cause } = error
+  const { detail, errors } = renameFlaws(renaming.toOwn, error.message, error.errors)
+  const options = { ...(errors && { errors }), ...(log === undefined ? {} : { log }) }
+  return new Problem(code, detail, { ...options, status, members, headers, cause })
+}
+
+/** Texts may have the pointers too. */
+function renameFlaws (names: Names, detail: string, errors: readonly Flaw[] | undefined) {
+  const renamed = errors?.flatMap(flaw => {
+    const [, name = '', rest = ''] = 'pointer' in flaw ? /^\/([^/]*)(.*)$/s.exec(flaw.pointer) ?? [] : []
+    const to = names.get(name)
+    return to === undefined || to === name ? [] : { from: `/${name}${rest}`, to: `/${to}${rest}` }
+  }) ?? []
+  const rename = (text: string): string => text.split(/([\s,.;:]+)/)
+    .map(word => renamed.find(({ from }) => from === word)?.to ?? word).join('')
+  return {
+    detail: rename(detail),
+    ...(errors && {
+      errors: errors.map(flaw => 'pointer' in flaw
+        ? { pointer: rename(flaw.pointer), detail: rename(flaw.detail) }
+        : flaw)
+    })
+  }
+}
+
+// Problems of the functions that get the own names.
+const inOwnNames = new WeakSet<object>()
+
+function keepProblem (error: unknown): never {
+  if (error instanceof Problem) inOwnNames.add(error)
+  throw error
+}
+
+function own<T> (work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    return keepProblem(error)
+  }
+}

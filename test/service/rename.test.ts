@@ -1,0 +1,263 @@
+import swagger from '@fastify/swagger'
+import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
+import t from 'tap'
+import { type Committed, deals, defineFamily, loadItems, memoryStorage, Problem, Type } from '../../lib/index.js'
+import { storages } from '../storages.js'
+
+const words = (verb: string) => {
+  const action = verb.replace(/^./, letter => letter.toUpperCase())
+  return { name: verb, verb, participle: `${verb}-done`, noun: `${verb}s`, action }
+}
+
+const machines = defineFamily({
+  name: 'machines',
+  singular: 'machine',
+  fields: Type.Object({ id: Type.Integer(), status: Type.String({ default: 'free' }), site: Type.String() }),
+  create: ['site', 'status']
+})
+
+const bookings = defineFamily({
+  name: 'bookings',
+  singular: 'booking',
+  fields: Type.Object({
+    id: Type.Integer(),
+    machine: Type.Integer(),
+    number: Type.String(),
+    total: Type.Integer({ minimum: 0 }),
+    note: Type.Optional(Type.String()),
+    branch: Type.Optional(Type.String()),
+    paid: Type.Boolean({ default: false }),
+    status: Type.String({ default: 'new' })
+  }),
+  references: { machine: machines },
+  unique: [['number', 'branch'], ['note']],
+  order: ['-total'],
+  title: 'number',
+  list: ['number', 'total', 'status'],
+  create: { fields: ['machine', 'number', 'total', 'note'], with: { machine: 'machine' } },
+  edit: ['note', 'total'],
+  state: ({ status, total }) => `${status} at ${total}`,
+  initial: (booking, { claims, items: { machine } }) =>
+    ({ item: { ...booking, branch: claims.branch ?? 'none' }, others: { machine: { ...machine, status: 'booked' } } }),
+  attributes: {
+    fields: ['paid'],
+    read: ({ paid, total }) =>
+      paid ? { operation: 'pay', params: { sum: total } } : { field: 'paid', detail: 'stays' }
+  },
+  queries: { 'bookings-by-number': { field: 'number' } },
+  operations: {
+    pay: {
+      ...words('pay'),
+      params: Type.Object({ sum: Type.Integer() }),
+      changes: ['paid'],
+      final: true,
+      allowed: ({ total }, params) => (params?.sum ?? total) >= total || `It costs ${total}`,
+      apply: booking => ({ ...booking, paid: true })
+    },
+    'hand-out': {
+      ...words('hand-out'),
+      action: 'HandOut',
+      params: Type.Object({}),
+      with: { machine: 'machine' },
+      allowed: (_booking, _params, { items: { machine } }) => machine?.['status'] === 'booked' || 'It is not there',
+      apply: (booking, _params, { items: { machine } }) =>
+        ({ item: { ...booking, status: 'out' }, others: { machine: { ...machine, status: 'out' } } })
+    }
+  }
+})
+
+const machinesV2 = machines.rename({ status: 'state', site: 'status' })
+const bookingsV2 = bookings.rename({
+  total: 'amount', machine: 'device', number: 'code', branch: 'office', paid: 'note', note: 'paid'
+})
+
+const plain = ({ statusCode, body }: { statusCode: number, body: string }) =>
+  ({ statusCode, ...(body === '' ? {} : JSON.parse(body) as object) })
+
+function sender (app: FastifyInstance) {
+  return async (method: 'GET' | 'POST' | 'PUT' | 'PATCH', url: string, payload?: object, headers = {}) => {
+    const request: InjectOptions = { method, url, ...(payload && { payload }), headers }
+    return plain(await app.inject(request)) as Record<string, any>
+  }
+}
+
+for (const { name, make } of storages) {
+  t.test(`a renamed family has the same items, ${name}`, async t => {
+    const { storage, dispose } = await make()
+    const app = Fastify()
+    t.teardown(async () => { await app.close(); await dispose() })
+    const committed: Committed[] = []
+    const intents: object[] = []
+    const onCommitted = (change: Committed) => { committed.push(change) }
+    const where = (field: string, request: { headers: Record<string, unknown> }) =>
+      typeof request.headers['x-office'] === 'string'
+        ? [{ field, op: 'eq' as const, values: [request.headers['x-office']] }]
+        : []
+    await app.register(swagger, { openapi: {} })
+    app.register(machines, { storage, version: 'v1' })
+    app.register(bookings, {
+      storage,
+      version: 'v1',
+      authorize: request => ({ claims: { branch: request.headers['x-office'] }, where: where('branch', request) })
+    })
+    app.register(machinesV2, { storage, version: 'v2' })
+    app.register(bookingsV2, {
+      storage,
+      version: 'v2',
+      onCommitted,
+      authorize: (request, intent) => {
+        intents.push(intent)
+        if (request.headers['x-refused'] !== undefined) {
+          throw new Problem('forbidden', '/paid', { errors: [{ pointer: '/paid', detail: 'is /paid' }] })
+        }
+        return { claims: { branch: request.headers['x-office'] }, where: where('office', request) }
+      }
+    })
+    await app.ready()
+    const { components, paths } = app.swagger() as { components: { schemas: object }, paths: Record<string, object> }
+    const [old, renamed] = ['v1', 'v2'].map(version => JSON.stringify([
+      Object.entries(components.schemas).filter(([name]) => new RegExp(version, 'i').test(name)),
+      Object.entries(paths).filter(([path]) => path.startsWith(`/rest/${version}/`))
+    ]))
+    t.match(old, /"total".*"min-total"/)
+    t.match(renamed, /"amount".*"min-amount"/)
+    t.notMatch(renamed, /"(total|branch|number|min-total)"/)
+    const send = sender(app)
+    const [v1, v2] = ['/rest/v1/bookings', '/rest/v2/bookings']
+
+    const machine = { state: 'free', status: 'yard' }
+    t.match(await send('POST', '/rest/v2/machines', machine), machine)
+    t.match(await send('GET', '/rest/v1/machines/1'), { status: 'free', site: 'yard' })
+
+    const sent = { device: 1, code: 'a', amount: 7, paid: 'cash' }
+    t.match(await send('POST', v2, { ...sent, amount: -1 }), { statusCode: 400, errors: [{ pointer: '/amount' }] })
+    t.match(await send('POST', v2, { ...sent, total: 1 }), { statusCode: 400, errors: [{ pointer: '/total' }] })
+    const missing = await send('POST', v2, { ...sent, device: 9 })
+    t.match(missing, { statusCode: 400, errors: [{ pointer: '/device', detail: 'names no machine that exists' }] })
+    t.match(missing.detail, /^\/device names/)
+
+    intents.length = 0
+    const made = await send('POST', v2, sent, { 'idempotency-key': 'k', 'x-office': 'south' })
+    const item = { device: 1, code: 'a', amount: 7, paid: 'cash', office: 'south', note: false, status: 'new' }
+    t.match(made, { statusCode: 201, id: 1, revision: 1, ...item })
+    const others = ['createdAt', 'id', 'links', 'revision', 'statusCode', 'updatedAt']
+    t.strictSame(Object.keys(made).sort(), [...Object.keys(item), ...others].sort())
+    t.match(made.links, { device: '/rest/v2/machines/1' })
+    t.match(intents[0], { action: 'CreateBooking', params: sent })
+    t.match(committed[0], { action: 'CreateBooking', params: sent, before: undefined, after: item })
+    t.match(await send('GET', `${v1}/1`),
+      { machine: 1, number: 'a', total: 7, note: 'cash', branch: 'south', paid: false })
+    t.match(await send('GET', '/rest/v1/machines/1'), { status: 'booked', site: 'yard' })
+    const again = await app.inject({
+      method: 'POST', url: v2, payload: sent, headers: { 'idempotency-key': 'k', 'x-office': 'south' }
+    })
+    t.match([again.headers['idempotent-replayed'], again.json()], ['true', item])
+
+    const taken = await send('POST', v2, { device: 1, code: 'a', amount: 1 }, { 'x-office': 'south' })
+    t.match(taken, {
+      statusCode: 409,
+      detail: '/code is taken already, together with /office. Nothing was done',
+      errors: [{ pointer: '/code', detail: 'is taken already, together with /office' }, { pointer: '/office' }]
+    })
+    t.match(await send('POST', v2, { ...sent, code: 'b' }), { statusCode: 409, errors: [{ pointer: '/paid' }] },
+      'swapped names')
+
+    const edited = await send('PUT', `${v2}/1/edit`, { amount: 9, paid: null }, { 'x-office': 'south' })
+    t.match(edited, { amount: 9, paid: undefined, revision: 2 })
+    t.match(await send('PATCH', `${v2}/1`, { amount: 10 }), { amount: 10, revision: 3 })
+    t.match(await send('PATCH', `${v2}/1`, { amount: -10 }), { statusCode: 400, errors: [{ pointer: '/amount' }] })
+    t.match(await send('PATCH', `${v2}/1`, { code: 'z' }), { statusCode: 400, errors: [{ pointer: '/code' }] })
+    t.match(await send('PATCH', `${v2}/1`, {}, { 'x-refused': '1' }),
+      { statusCode: 403, detail: '/paid', errors: [{ pointer: '/paid', detail: 'is /paid' }] }, 'as authorize says it')
+    t.match(await send('PUT', `${v2}/1/pay`, { sum: 1 }),
+      { statusCode: 409, detail: 'It costs 10', state: 'new at 10', allowed: ['pay', 'hand-out', 'edit'] })
+    const offered = await send('GET', `${v2}/1/operations`)
+    t.match(offered.items.map((each: { name: string }) => each.name), ['pay', 'hand-out', 'edit'])
+
+    const asked = await app.inject({
+      method: 'POST',
+      url: `${v2}/1/hand-outs`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' },
+      payload: '_confirm=1&_key=k-1'
+    })
+    t.match(asked, { statusCode: 200 })
+    t.match(asked.body, /State/, 'the confirmation shows other items under the names of this version')
+    t.match(await send('PUT', `${v2}/1/hand-out`, {}), { status: 'out', revision: 4 })
+    t.match(await send('GET', '/rest/v2/machines/1'), { state: 'out', status: 'yard' })
+    t.match(await send('PUT', `${v2}/1`, { note: true }), { note: true, revision: 5 }, 'the attribute form')
+
+    const filtered = await send('GET', `${v2}?amount>=10&note=true&sort=-code&fields=code,amount`)
+    t.strictSame(filtered.items, [{ code: 'a', amount: 10 }])
+    t.match(await send('GET', `${v2}?total=10`), { statusCode: 400, detail: /total/ })
+    t.match(await send('GET', `${v2}?office.regex=^x&count=exact`), { total: 0 })
+    t.match((await send('GET', `${v2}?or.code=x&or.amount=10`)).items, [{ code: 'a' }])
+    t.match((await send('GET', v2, undefined, { 'x-office': 'north' })).items, [])
+    t.match((await send('GET', v2, undefined, { 'x-office': 'south' })).items, [{ code: 'a' }])
+    t.match(await send('PUT', `${v2}/1/edit`, { amount: 1 }, { 'x-office': 'north' }), { statusCode: 404 })
+    t.match((await send('GET', `${v2}/1?expand=device`)).device, { id: 1, state: 'out', status: 'yard' })
+    t.match((await app.inject('/query/bookings-by-number/a')).json(), [{ number: 'a' }])
+
+    const log = await send('GET', `${v2}/1/commands`)
+    t.match(log.items.map((entry: { action: string, params: object }) => [entry.action, entry.params]), [
+      ['CreateBooking', sent],
+      ['EditBooking', { amount: 9, paid: null }],
+      ['EditBooking', { amount: 10 }],
+      ['HandOut', {}],
+      ['Pay', { sum: 10 }]
+    ])
+    t.match((await send('GET', `${v1}/1/commands`)).items[1].params, { total: 9, note: null })
+    const page = (await app.inject({ url: `${v2}/1`, headers: { accept: 'text/html' } })).body
+    t.match(page, />Amount</)
+    t.notMatch(page, /Total|Machine<\/|Branch/)
+
+    for (const [index, code] of ['c', 'd', 'e', 'f', 'g'].entries()) {
+      await send('POST', v2, { device: 1, code, amount: index % 3 })
+    }
+    const seen: string[] = []
+    for (let url: string | undefined = `${v2}?maxpagesize=2`; url !== undefined;) {
+      const { items, links } = await send('GET', url)
+      seen.push(...items.map((each: { code: string }) => each.code))
+      url = links.next
+    }
+    const all = (await send('GET', `${v1}?maxpagesize=100`)).items.map((each: { number: string }) => each.number)
+    t.strictSame(seen, all, 'pages in the renamed order')
+
+    const book = bookingsV2.service({ storage })
+    const first = await book.run('edit', 1, { amount: 3 }, { command: 'c-1', revision: 5 })
+    t.match(first, { item: { amount: 3, code: 'a' }, command: { params: { amount: 3 } }, changed: true })
+    t.match(await bookings.service({ storage }).run('edit', 1, { total: 3 }, { command: 'c-1' }), { replayed: true },
+      'the same command under either name')
+    t.match(await book.find('amount=3'), { items: [{ code: 'a' }] })
+    t.match(await book.find([{ field: 'amount', op: 'eq', values: [3] }]), { items: [{ code: 'a' }] })
+    await t.rejects(book.run('edit', 1, { amount: -3 }), { code: 'invalid-body', errors: [{ pointer: '/amount' }] })
+  })
+}
+
+t.test('names can be renamed again; mistakes are errors', async t => {
+  const storage = memoryStorage()
+  const { item } = await deals.service({ storage }).create({ name: 'tea', price: 3 })
+  const titled = deals.rename({ name: 'title' }).rename({ title: 'label', price: 'name' })
+  t.match(await titled.service({ storage }).get(item.id), { label: 'tea', name: 3, title: undefined, price: undefined })
+
+  const rename = (names: unknown) => () => deals.rename(names as { name: 'x' })
+  const code = 'FST_DEALBOOK_INVALID_RENAMING'
+  t.throws(rename({ nam: 'x' }), { code, message: /"nam" is not a field. Did you mean "name"/ })
+  t.throws(rename({ id: 'x' }), { code, message: /the id cannot be renamed/ })
+  t.throws(rename({ name: 'price' }), { code, message: /two fields would be called "price"/ })
+  t.throws(rename({ name: 'x', price: 'x' }), { code, message: /two fields would be called "x"/ })
+  t.throws(rename({ name: 7 }), { code, message: /must be a text/ })
+  t.throws(rename('name'), { code, message: /give the new names by the old ones/ })
+  t.throws(rename({ name: 'page' }), { message: /query parameter/ })
+  t.throws(() => titled.extend({}), { message: /extend the family before you rename it/ })
+  await t.rejects(loadItems(storage, titled, []), { message: /load items into the family itself/ })
+  const fields = Type.Object({ id: Type.Integer(), machine: Type.Integer() })
+  const go = { ...words('go'), params: Type.Object({}), apply: (visit: object) => visit }
+  for (const given of [
+    { references: { machine: machinesV2 } },
+    { operations: { go: { ...go, with: { m: { family: machinesV2, id: () => 1 } } } } },
+    { operations: { go: { ...go, creates: { m: machinesV2 } } } }
+  ]) {
+    const visits = { name: 'visits', singular: 'visit', fields, create: ['machine'], ...given }
+    t.throws(() => defineFamily(visits as never), { message: /give the family itself, not one that rename made/ })
+  }
+})
