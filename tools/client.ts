@@ -2,7 +2,7 @@
 import createClient from 'openapi-fetch'
 import type { components, paths } from './schema.js'
 
-type OldDeal = components['schemas']['crm.v1.Deal']
+type OldDeal = components['schemas']['dealbook.Deal']
 type Deal = components['schemas']['crm.v2.Deal']
 
 const open: OldDeal['status'] & Deal['status'] = 'open'
@@ -72,7 +72,7 @@ const gone = await client.DELETE('/crm/rest/v2/deals/{id}', { params: { path: { 
 steps.push(gone.response.status)
 
 const completed = await client.PUT('/crm/rest/v2/deals/{id}/complete', { params: { path: { id } }, body: {} })
-const problem: components['schemas']['crm.v2.Problem'] | undefined = completed.error
+const problem: components['schemas']['dealbook.Problem'] | undefined = completed.error
 steps.push(problem?.status)
 
 console.log(JSON.stringify(steps))

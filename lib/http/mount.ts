@@ -32,8 +32,12 @@ export interface Mount {
   readonly exportTimeout: number
   readonly preconditions: 'optional' | 'required'
   readonly forms: ReadonlySet<string>
+  /** The form of operations that is described in full. */
+  readonly recommendedForm: string | undefined
   /** The schemas that route descriptions refer to, by id; the descriptions add them. */
   readonly schemas: Map<string, TSchema>
+  /** The schemas of all mounts in the application, as JSON, by their ids. */
+  readonly schemaTexts: Map<string, string>
   readonly trustedOrigins: readonly string[]
   /** Whether it claims the paths without a version; false where it leaves them to other mounts. */
   readonly unversioned: boolean | undefined

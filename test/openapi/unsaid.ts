@@ -17,7 +17,7 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
-interface Operation { readonly responses: Readonly<Record<string, Answer>> }
+interface Operation { readonly description: string, readonly responses: Readonly<Record<string, Answer>> }
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 const validators = new WeakMap<Schema, ValidateFunction>()
@@ -32,11 +32,11 @@ export function findFlaws (schema: Schema, value: unknown): string {
 // What others have too, and what says that a version goes, for which a document has `deprecated`.
 const headersOfAll = [
   'allow', 'cache-control', 'connection', 'content-length', 'content-security-policy', 'content-type', 'date',
-  'deprecation', 'referrer-policy', 'sunset', 'transfer-encoding', 'vary', 'x-content-type-options', 'x-frame-options'
+  'deprecation', 'referrer-policy', 'sunset', 'transfer-encoding', 'vary', 'x-content-type-options', 'x-frame-options',
+  // Headers of HTTP that clients know, or that only people read.
+  'accept', 'accept-patch', 'accept-post', 'content-location', 'etag', 'idempotent-replayed', 'last-modified',
+  'location', 'preference-applied', 'retry-after', 'www-authenticate'
 ]
-
-// What a host answers by hooks of its own, or by a bug.
-const unforeseen = ['too-many-requests', 'other', 'internal']
 
 /** What the document of a host says of its answers. */
 export class Description {
@@ -49,7 +49,7 @@ export class Description {
 
   /** The schema of problems, for what has no place in the document. */
   get problem (): Schema {
-    return this.#document.components.schemas['v1.Problem'] as Schema
+    return this.#document.components.schemas['dealbook.Problem'] as Schema
   }
 
   has (route: Route): boolean {
@@ -72,12 +72,11 @@ export class Description {
     const { statusCode, headers, body } = answer
     const operation = this.#find(route)
     if (operation === undefined) return `${route.url} is not described`
-    const code = codeOf(answer)
-    const isUnforeseen = code !== undefined && unforeseen.includes(code)
-    const said = operation.responses[isUnforeseen ? 'default' : statusCode]
-    const what = `${statusCode} ${code ?? ''}`
+    const said = operation.responses[statusCode >= 400 ? 'default' : statusCode]
+    const what = `${statusCode} ${codeOf(answer) ?? ''}`
+    // Of the forms that are described shortly, only what they answer with a body.
+    if (said === undefined && operation.description.startsWith('The same') && body === '') return ''
     if (said === undefined) return `${what} is not described: ${body.slice(0, 200)}`
-    if (code !== undefined && !isUnforeseen && !said.description.includes(`(${code})`)) return `${what} is not named`
     const known = [...headersOfAll, ...Object.keys(said.headers ?? {})]
     // A refusal may have the link to a later version, or stand in the page that the form was on.
     const unsaid = Object.keys(headers).filter(name => !known.includes(name) && (name !== 'link' || statusCode < 400))
@@ -86,6 +85,8 @@ export class Description {
     const type = String(headers['content-type']).split(';')[0] as string
     // A problem is described as JSON; the page of a form shows it too.
     if (statusCode >= 400 && !isJson.test(type)) return ''
+    // Representations are described where items are read.
+    if (route.method !== 'GET' && !isJson.test(type)) return ''
     const schema = said.content?.[type]?.schema
     if (schema === undefined) return `${what} is not described as ${type}: ${body.slice(0, 200)}`
     return isJson.test(type) ? this.#findFlaws(schema, JSON.parse(body), isPart) : ''

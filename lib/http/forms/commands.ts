@@ -13,10 +13,12 @@ import { getJsonBody, readJsonParams } from '../body.js'
 import type { Mount } from '../mount.js'
 import {
   commandIdParameter, describeCommandAnswers, describeItemRoute, describeNothing, describeQuerystring,
-  describeRequestHeaders, describeResource, describeSharedRoute, describeWriteProblems, readConditions,
+  describeRequestHeaders, describeResource, describeSharedRoute, describeShortly, describeWriteProblems, readConditions,
   writeConditions
 } from '../openapi/routes.js'
-import { describeActions, describeCommand, describeId, describeNew, nameSchema } from '../openapi/schemas.js'
+import {
+  describeAction, describeActions, describeCommand, describeId, describeNew, nameSchema
+} from '../openapi/schemas.js'
 import { sendEntry } from '../reads/log.js'
 import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js'
 import { toProblem } from '../reply.js'
@@ -64,7 +66,7 @@ export const update: Form<'update'> = {
     }, {
       summary: `Change ${addArticle(family.singular)}`,
       description: 'With an action, the operation that it names.',
-      body: Type.Union(describeActions(mount, 'Action'))
+      body: describeAction(mount)
     })]
   }
 }
@@ -85,7 +87,7 @@ export const command: Form<'command'> = {
         description: `${operationRule} ${commandRule}`,
         path: { command: commandIdParameter },
         headers: describeRequestHeaders(...writeConditions, 'prefer'),
-        body: Type.Union(describeActions(mount, 'Action')),
+        body: describeAction(mount),
         response: describeCommandAnswers(mount, describeCommand(mount))
       })
     })]
@@ -210,9 +212,7 @@ export function actionEndpoints (mount: Mount): Endpoint[] {
 
 function makeEndpoint (mount: Mount, action: string, summary: string, own: Params, isTargeted: boolean): Endpoint {
   const { family, urls } = mount
-  const { description } = describeId(mount) as { description: string }
-  const id = { ...family.idSchema, description }
-  const body = isTargeted ? compileParams(Type.Object({ id, ...own.schema.properties })) : own
+  const body = isTargeted ? compileParams(Type.Object({ id: family.idSchema, ...own.schema.properties })) : own
   return {
     method: 'POST',
     path: `/command/${action}`,
@@ -231,15 +231,15 @@ function makeEndpoint (mount: Mount, action: string, summary: string, own: Param
         return reply.code(200).send()
       }
     }),
-    schema: describeSharedRoute(mount, 'commands', `command-${action}`, {
+    schema: describeShortly(mount, describeSharedRoute(mount, 'commands', `command-${action}`, {
       summary: `${summary} (without an answer)`,
       description: 'The same as in every other form, answered by its status alone.',
       headers: describeRequestHeaders(...writeConditions, 'idempotency-key'),
       body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
       response: {
-        200: describeNothing('Done; there is no body', ...isTargeted ? [] : ['location'], 'idempotent-replayed'),
+        200: describeNothing('Done; there is no body'),
         ...describeWriteProblems(mount, action, 'cross-site', 'id-reused', 'invalid-header')
       }
-    })
+    }))
   }
 }

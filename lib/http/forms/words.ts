@@ -7,8 +7,8 @@ import { readJsonParams, readKey, readSentParams } from '../body.js'
 import { makeEtag, writeHttpDate } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import {
-  describeAnswer, describeItemRoute, describeNothing, describeRequestHeaders, describeRoute, describeWriteProblems,
-  jsonOrForm, minimal, redirected, writeConditions
+  describeAnswer, describeForm, describeItemRoute, describeNothing, describeRequestHeaders, describeRoute,
+  describeWriteProblems, jsonOrForm, minimal, redirected, writeConditions
 } from '../openapi/routes.js'
 import {
   describeCommand, describeLinkedItem, describeNew, describeParams, describeUnchanged
@@ -32,19 +32,22 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
       return [...family.operations.values()]
         // Some verbs equal their participle (split, put).
         .filter(({ operation }) => word === 'verb' || operation.participle !== operation.verb || !forms.has('verb'))
-        .map(({ operation, params }) => makeItemEndpoint(mount, `${word}-${operation[word]}-${family.singular}`, {
-          method: 'PUT',
-          path: `/:id/${operation[word]}`,
-          read: request => ({
-            action: operation.action,
-            target: readItemId(family, request),
-            params: readJsonParams(params, request)
+        .map(({ operation, params }) => {
+          const endpoint = makeItemEndpoint(mount, `${word}-${operation[word]}-${family.singular}`, {
+            method: 'PUT',
+            path: `/:id/${operation[word]}`,
+            read: request => ({
+              action: operation.action,
+              target: readItemId(family, request),
+              params: readJsonParams(params, request)
+            })
+          }, {
+            summary: operation.summary ?? operation.name,
+            description: operationRule,
+            body: describeParams(mount, operation.action, params)
           })
-        }, {
-          summary: operation.summary ?? operation.name,
-          description: operationRule,
-          body: describeParams(mount, operation.action, params)
-        }))
+          return { ...endpoint, schema: describeForm(mount, word, endpoint.schema) }
+        })
     }
   }
 }
@@ -56,7 +59,7 @@ export const noun: Form<'noun'> = {
     const { family } = mount
     const targeted: Deletion[] = [...family.operations.values()]
     if (family.lifecycle?.deletion !== undefined) targeted.push(family.lifecycle.deletion)
-    const both = ['preference-applied', 'idempotent-replayed'] as const
+    const name = ({ noun }: Deletion['operation']) => `noun-${noun}-${family.singular}`
     return targeted.flatMap(({ operation, params }) => [
       makeWriteEndpoint(mount, {
         method: 'POST',
@@ -70,20 +73,20 @@ export const noun: Form<'noun'> = {
         // Only a change makes an entry.
         answer: (exchange, outcome) =>
           answerEntry(exchange, outcome, outcome.record.outcome === 'done', operation.noun),
-        schema: describeItemRoute(mount, 'operations', `noun-${operation.noun}-${family.singular}`, {
+        schema: describeForm(mount, 'noun', describeItemRoute(mount, 'operations', name(operation), {
           summary: operation.summary ?? operation.name,
           description: `${operationRule} The entry in the log is the answer.`,
           headers: describeRequestHeaders(...writeConditions, 'idempotency-key', 'prefer'),
           consumes: jsonOrForm,
           body: describeParams(mount, operation.action, params),
           response: {
-            200: describeAnswer(mount, 'one', 'Nothing had to be changed', describeUnchanged(mount), ...both),
-            201: describeAnswer(mount, 'one', 'The entry that was made', describeCommand(mount), 'location', ...both),
+            200: describeAnswer(mount, 'written', 'Nothing had to be changed', describeUnchanged(mount)),
+            201: describeAnswer(mount, 'written', 'The entry that was made', describeCommand(mount), 'location'),
             204: minimal,
             303: redirected,
             ...describeWriteProblems(mount, operation.action, 'cross-site', 'id-reused', 'invalid-header')
           }
-        })
+        }))
       }),
       ...logEndpoints(mount, operation)
     ])
@@ -114,8 +117,7 @@ export function lifecycleEndpoints (mount: Mount): Endpoint[] {
       body: describeNew(mount, params),
       response: {
         201: describeAnswer(
-          mount, 'one', `The ${singular} as it was created, with links`, describeLinkedItem(mount),
-          'location', 'etag', 'last-modified', 'preference-applied', 'idempotent-replayed'
+          mount, 'written', `The ${singular} as it was created`, describeLinkedItem(mount), 'location', 'etag'
         ),
         303: redirected,
         ...describeWriteProblems(mount, createAction, 'cross-site', 'id-reused', 'invalid-header')

@@ -97,8 +97,7 @@ export interface FormEndpoint extends Endpoint {
   accepts? (body: unknown): boolean
 }
 
-export const operationRule = 'Where nothing would change, it succeeds and changes nothing; ' +
-  'where the state does not allow it, 409 says what is allowed now.'
+export const operationRule = 'Succeeds where nothing would change; 409 where the state does not allow it.'
 
 /** `path` is relative to the collection. */
 export function makeWriteEndpoint (

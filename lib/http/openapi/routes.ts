@@ -3,9 +3,9 @@ import { CommandMembers } from '../../core/family/fields.js'
 import { type ProblemCode, problemCodes } from '../../core/problems.js'
 import { writeOrder } from '../../core/query/cursor.js'
 import type { Grammar } from '../../core/query/grammar.js'
-import { isSearch } from '../../core/query/values.js'
 import type { Field } from '../../core/storage/storage.js'
 import { textIdPattern } from '../../core/values/ids.js'
+import type { Members } from '../../core/values/json.js'
 import { canShow, type Representation } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
 import type { RouteSchema } from '../routes.js'
@@ -56,59 +56,57 @@ export function describeRoute (
 
 const requestHeaders = {
   'idempotency-key': Type.String({
-    maxLength: 255, description: 'Makes the request safe to repeat: the first answer is given again'
+    maxLength: 255, description: 'Makes it safe to repeat'
   }),
-  'if-match': Type.String({
-    description: 'The revision that the change was decided on, as an entity tag: "7" or "7-json"; 412 if it is not ' +
-      'current'
-  }),
-  'if-modified-since': Type.String({ description: 'An HTTP date; 304 if nothing changed since' }),
-  'if-none-match': Type.String({ description: 'Entity tags that the client has; 304 if one is current' }),
-  'if-unmodified-since': Type.String({ description: 'An HTTP date; 412 if it changed since' }),
-  prefer: Type.String({ description: 'return=minimal for an answer without a body' })
+  'if-match': Type.String({ description: 'The revision that you know, such as "7"' }),
+  'if-none-match': Type.String({ description: 'The ETag that you have' }),
+  prefer: Type.String({ description: 'return=minimal: no body' })
 }
 
 export function describeRequestHeaders (...names: readonly (keyof typeof requestHeaders)[]): TObject {
   return Type.Object(Object.fromEntries(names.map(name => [name, Type.Optional(requestHeaders[name])])))
 }
 
-export const writeConditions = ['if-match', 'if-unmodified-since'] as const
+export const writeConditions = ['if-match'] as const
 
-export const readConditions = ['if-none-match', 'if-modified-since', ...writeConditions] as const
+export const readConditions = ['if-none-match'] as const
 
 export const jsonOrForm = ['application/json', 'application/x-www-form-urlencoded']
 
 export const commandIdParameter =
   Type.String({ pattern: textIdPattern, description: 'The id of the command', examples: ['order-17-hold'] })
 
-/** The parameters of each kind of resource. Filters are only described for pages. */
-const settings = { page: /./, part: /./, bare: /^(?!count$)/, one: /^(fields|expand|format)$/, format: /^format$/ }
+/** The parameters of each kind of resource. Filters are only described for pages of items, and a few for logs. */
+const settings = { page: /./, bare: /^(?!count$)/, one: /^(fields|expand|format)$/, format: /^format$/ }
+
+const logFilters = ['action', 'outcome', 'principal', 'min-createdAt', 'max-createdAt']
 
 export function describeQuerystring (mount: Mount, list: 'items' | 'log', kind: keyof typeof settings): TObject {
   const grammar = list === 'items' ? mount.grammar : mount.logGrammar
   const members = list === 'items' ? mount.family.members : Object.keys(CommandMembers.properties)
   const known = Object.entries(describeSettings(mount, grammar, members.join(', ')))
   const parameters = Object.fromEntries(known.filter(([name]) => settings[kind].test(name)))
-  const all = kind === 'page' ? { ...parameters, ...describeFilters(grammar) } : parameters
-  return Type.Partial(Type.Object(all), { additionalProperties: false })
+  const filters = kind === 'page' ? Object.entries(describeFilters(grammar)) : []
+  const shown = list === 'items' ? filters : filters.filter(([name]) => logFilters.includes(name))
+  return Type.Partial(Type.Object({ ...parameters, ...Object.fromEntries(shown) }), { additionalProperties: false })
 }
 
 function describeSettings ({ representations }: Mount, grammar: Grammar, list: string): Record<string, TSchema> {
   const { limits: { pageSize, maxPageSize }, order, references } = grammar
   return {
     page: Type.Integer({ minimum: 1, default: 1, description: 'The number of the page' }),
-    after: Type.String({ description: 'Where the page begins, as the link to it has it; in place of page' }),
-    before: Type.String({ description: 'Where the page ends, as the link to it has it; in place of page' }),
+    after: Type.String({ description: 'Where it begins, as in links.next' }),
+    before: Type.String({ description: 'Where it ends, as in links.prev' }),
     maxpagesize: Type.Integer({
       minimum: 1,
       default: pageSize,
-      description: `Items on the page at most; above ${maxPageSize} it is ${maxPageSize}`
+      description: `At most ${maxPageSize}`
     }),
     sort: Type.String({
       default: writeOrder(order),
-      description: `Fields to order by, separated by commas, "-" before one for descending: ${list}`
+      description: `Such as -${list.split(', ').at(-1)},id`
     }),
-    fields: Type.String({ description: `Only these members, separated by commas: ${list}` }),
+    fields: Type.String({ description: `Only these of ${list}` }),
     ...references.length === 0
       ? {}
       : {
@@ -117,30 +115,33 @@ function describeSettings ({ representations }: Mount, grammar: Grammar, list: s
             description: `Shows the items that these refer to, separated by commas: ${references.join(', ')}`
           })
         },
-    count: Type.Literal('exact', { description: 'Adds total, how many items there are on all pages' }),
+    count: Type.Literal('exact', { description: 'Adds total' }),
     format: Type.Unsafe<string>({
       type: 'string',
       enum: representations.map(({ name }) => name),
-      description: 'The representation, before the Accept header'
+      description: 'Instead of Accept'
     })
   }
 }
 
-function describeFilters ({ filters, limits }: Grammar): Record<string, TSchema> {
-  const { maxValues, maxPatterns, maxPatternLength: maxLength } = limits
+const rare = ['revision', 'updatedAt']
+
+/** Filters that have a shorter name (`.gte` is `min-`), or that few clients need, are only mentioned. */
+function describeFilters ({ filters }: Grammar): Record<string, TSchema> {
   const described: Record<string, TSchema> = {}
-  for (const [name, { field, op, description }] of filters) {
-    const value = isSearch(op) ? Type.String({ maxLength }) : op === 'null' ? Type.Boolean() : describeValue(field)
-    const maxItems = isSearch(op) ? Math.min(maxValues, maxPatterns) : maxValues
+  for (const [name, { field, op }] of filters) {
+    const isText = field.kind === 'string' && field.values === undefined
+    if (name.includes('.') ? !(op === 'null' || (op === 'has' && isText)) : /^(min|max)-/.test(name) && isText) continue
+    if ((field.name === 'id' && name !== 'id' && name.includes('id')) || rare.includes(field.name)) continue
+    const value = op === 'has' ? Type.String() : op === 'null' ? Type.Boolean() : describeValue(field)
     // Clients get one type for a value or a list; both are sent by the same name, once or repeated.
-    described[name] = Type.Union([value, Type.Array(value, { maxItems })], { description })
+    described[name] = op === 'eq' || op === 'has' ? Type.Union([value, Type.Array(value)]) : value
   }
   // Every name that begins with or. is a parameter; the number of groups is not limited.
   described['or'] = Type.Unsafe<Record<string, string[]>>({
     type: 'object',
     additionalProperties: { type: 'array', items: { type: 'string' } },
-    description: 'Alternatives: any of the filters above with "or." before its name; one of them must hold. Further ' +
-      'groups begin with "or1.", "or2." and so on; every group must hold'
+    description: 'Alternatives: any filter with "or." before its name. Further groups begin with "or1.", "or2."'
   })
   return described
 }
@@ -156,28 +157,23 @@ export function describeValue ({ kind, values }: Field): TSchema {
   return Type.Unsafe<string>({ type: 'string', anyOf: [{ format: kind }, { format: 'date' }] })
 }
 
-const type = 'string'
-const headers: Readonly<Record<string, object>> = {
-  etag: { type, description: 'The revision in this representation, such as "7-json"' },
-  'idempotent-replayed': { type, description: 'true where an earlier answer is given again' }
-}
-
 function describeHeaders (names: readonly string[]): { headers?: Record<string, object> } {
-  return names.length === 0 ? {} : { headers: Object.fromEntries(names.map(name => [name, headers[name] ?? { type }])) }
+  return names.length === 0 ? {} : { headers: Object.fromEntries(names.map(name => [name, { type: 'string' }])) }
 }
 
+/** Of writes, only the first representation is described: clients choose others by Accept as for reads. */
 export function describeAnswer (
   { representations }: Mount,
-  kind: 'one' | 'page',
+  kind: 'one' | 'page' | 'written',
   description: string,
   schema: TSchema,
   ...names: readonly string[]
 ): object {
   const isJson = ({ name }: Representation) => name === 'json'
-  const able = representations.filter(representation => canShow(representation, kind))
+  const able = representations.filter(each => canShow(each, kind === 'page' ? 'page' : 'one'))
   // One schema, JSON first: clients that name no media type then get one type, without a text besides.
-  const content = [...able.filter(isJson), ...able.filter(each => !isJson(each))]
-    .map(({ mediaTypes }) => [mediaTypes[0], { schema }])
+  const all = [...able.filter(isJson), ...able.filter(each => !isJson(each))]
+  const content = (kind === 'written' ? all.slice(0, 1) : all).map(({ mediaTypes }) => [mediaTypes[0], { schema }])
   return { description, ...describeHeaders(names), content: Object.fromEntries(content) }
 }
 
@@ -186,13 +182,9 @@ export function describeNothing (description: string, ...names: readonly string[
   return { type: 'null', description, ...describeHeaders(names) }
 }
 
-export const redirected =
-  describeNothing('To what came of it, where a form was sent', 'location', 'idempotent-replayed')
+export const redirected = describeNothing('To what came of it, where a form was sent', 'location')
 
-export const minimal = describeNothing(
-  'Done; no body, as Prefer: return=minimal asks, or since the caller may not read it',
-  'preference-applied', 'content-location', 'idempotent-replayed'
-)
+export const minimal = describeNothing('Done; no body was asked for, or the caller may not read it')
 
 export function describePage (mount: Mount, name: string, description: string, items: TSchema): object {
   const total = Type.Integer({ minimum: 0, description: 'With count=exact: how many there are on all pages' })
@@ -217,9 +209,9 @@ export function describeResource (
   ...more: readonly ProblemCode[]
 ): Answers {
   return {
-    200: describeAnswer(mount, kind, description, schema, 'etag', 'last-modified'),
-    304: describeNothing('The client has the current representation', 'etag', 'last-modified'),
-    ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable', 'precondition-failed', ...more)
+    200: describeAnswer(mount, kind, description, schema, 'etag'),
+    304: describeNothing('You have it'),
+    ...describeProblems(mount, 'invalid-query', 'not-found', ...more)
   }
 }
 
@@ -227,7 +219,7 @@ export function describeItemAnswers (mount: Mount): Answers {
   const description = `The ${mount.family.singular} after it`
   const item = describeLinkedItem(mount)
   return {
-    200: describeAnswer(mount, 'one', description, item, 'content-location', 'preference-applied'),
+    200: describeAnswer(mount, 'written', description, item),
     204: minimal,
     ...describeWriteProblems(mount, '')
   }
@@ -236,46 +228,56 @@ export function describeItemAnswers (mount: Mount): Answers {
 export function describeCommandAnswers (mount: Mount, schema: TSchema, ...more: readonly ProblemCode[]): Answers {
   const again = 'The same command again: nothing was done twice'
   return {
-    200: describeAnswer(mount, 'one', again, schema, 'preference-applied', 'idempotent-replayed'),
-    201: describeAnswer(mount, 'one', 'The command, done', schema, 'location', 'preference-applied'),
+    200: describeAnswer(mount, 'written', again, schema),
+    201: describeAnswer(mount, 'written', 'The command, done', schema, 'location'),
     204: minimal,
     ...describeWriteProblems(mount, '', 'id-reused', ...more)
   }
 }
 
-// Caused by the host's hooks, `authorize` and the storage.
-const anywhere = ['unauthorized', 'forbidden', 'storage-unavailable', 'busy', 'timeout'] as const
-
-const headersOf: Readonly<Record<number, readonly string[]>> = {
-  401: ['www-authenticate'],
-  409: ['idempotent-replayed'],
-  415: ['accept', 'accept-post', 'accept-patch'],
-  503: ['retry-after']
-}
-
-/** Problems with the same status are described as one. */
+/** All problems have one schema, and so one description, with the codes that are not possible everywhere. */
 export function describeProblems (mount: Mount, ...own: readonly ProblemCode[]): Answers {
   const ended = mount.retirement.sunset === undefined ? [] : ['gone'] as const
-  const codes = [...new Set<ProblemCode>([...own, ...anywhere, ...ended])]
-  const content = { 'application/problem+json': { schema: nameSchema(mount, 'Problem', ProblemSchema) } }
-  const described: Answers = {}
-  for (const status of new Set(codes.map(code => problemCodes[code].status))) {
-    const here = codes.filter(code => problemCodes[code].status === status)
-    const description = here.map(code => `${problemCodes[code].title} (${code})`).join('; ')
-    described[status] = { description, ...describeHeaders(headersOf[status] ?? []), content }
-  }
-  const description = 'What the hooks of the host answer, or a fault of the server'
-  return { ...described, default: { description, ...describeHeaders(['retry-after']), content } }
+  const codes = [...new Set<ProblemCode>([...own, ...ended])]
+  const named = codes.map(code => `${problemCodes[code].status} ${code}`).sort()
+  return { default: describeProblem(mount, `A problem, such as ${named.join(', ')}`) }
 }
 
-const ofWrites = [
-  'invalid-query', 'invalid-body', 'malformed-json', 'not-acceptable', 'read-only', 'constraint', 'body-too-large',
-  'unsupported-media-type'
-] as const
+function describeProblem (mount: Mount, description: string): object {
+  const schema = nameSchema(mount, 'Problem', ProblemSchema)
+  return { description, content: { 'application/problem+json': { schema } } }
+}
+
+/** The recommended form of operations is described in full. */
+export function describeForm (mount: Mount, form: string, schema: RouteSchema): RouteSchema {
+  return form === mount.recommendedForm ? schema : describeShortly(mount, schema)
+}
+
+/** The other forms of an operation: what they send and answer, without what is as in the recommended form. */
+export function describeShortly (mount: Mount, schema: RouteSchema): RouteSchema {
+  const { headers, querystring, response, params, ...short } = schema
+  const answers = Object.entries(response as Record<string, { description: string, content?: Members }>)
+    .filter(([status]) => status === '200' || status === '201')
+    .map(([status, { description, content }]) => {
+      const [first] = Object.entries(content ?? {})
+      return [status, first ? { description, content: Object.fromEntries([first]) } : { type: 'null', description }]
+    })
+  const plain = Object.entries((params as TObject | undefined)?.properties ?? {})
+    .map(([name, { type }]) => [name, { type }])
+  const form = mount.recommendedForm
+  return {
+    ...short,
+    description: form === undefined ? 'In short.' : `The same as in the form ${form}.`,
+    ...(plain.length > 0 && { params: Type.Object(Object.fromEntries(plain)) }),
+    response: { ...Object.fromEntries(answers), default: describeProblem(mount, 'A problem') }
+  }
+}
+
+const ofWrites = ['invalid-body', 'constraint'] as const
 const ofCreations = ['taken'] as const
-const ofDeletions = ['bad-request', 'not-found', 'precondition-failed', 'precondition-required', 'in-use'] as const
+const ofDeletions = ['not-found', 'precondition-failed', 'precondition-required', 'in-use'] as const
 const ofOperations =
-  ['bad-request', 'not-found', 'precondition-failed', 'precondition-required', 'taken', 'wrong-state'] as const
+  ['not-found', 'precondition-failed', 'precondition-required', 'taken', 'wrong-state'] as const
 
 /** `action` is empty where it may be any operation. */
 export function describeWriteProblems (mount: Mount, action: string, ...more: readonly ProblemCode[]): Answers {

@@ -1,4 +1,4 @@
-import { type TObject, type TProperties, type TSchema, type TString, Type } from '@sinclair/typebox'
+import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import { CommandMembers } from '../../core/family/fields.js'
 import type { Params } from '../../core/family/params.js'
@@ -6,11 +6,25 @@ import { problemCodes } from '../../core/problems.js'
 import type { Mount } from '../mount.js'
 
 /** Keeps a schema by an id that Fastify and @fastify/swagger find in the mount's scope; returns a reference to it. */
-export function nameSchema ({ prefix, version = '', schemas }: Mount, name: string, schema: TSchema): TSchema {
-  // Prefix and version make ids unique; a name alone might be one of the host's.
-  const $id = [...`${prefix}/${version}`.match(/[A-Za-z0-9_-]+/g) ?? ['dealbook'], name].join('.')
+export function nameSchema (mount: Mount, name: string, schema: TSchema): TSchema {
+  const { prefix, version = '', schemas, schemaTexts } = mount
+  const text = JSON.stringify(schema)
+  // Mounts share schemas that do not differ. Otherwise, prefix and version make the id unique.
+  const shared = `dealbook.${name}`
+  const isShared = (schemaTexts.get(shared) ?? text) === text
+  const $id = isShared ? shared : [...`${prefix}/${version}`.match(/[A-Za-z0-9_-]+/g) ?? ['root'], name].join('.')
+  schemaTexts.set($id, text)
   schemas.set($id, { ...schema, $id })
   return Type.Unsafe({ $ref: `${$id}#` })
+}
+
+const schemaTexts = new WeakMap<object, Map<string, string>>()
+
+/** The schemas of all mounts in an application, as JSON, by their ids. */
+export function findSchemaTexts ({ server }: FastifyInstance): Map<string, string> {
+  const texts = schemaTexts.get(server) ?? new Map<string, string>()
+  schemaTexts.set(server, texts)
+  return texts
 }
 
 /** Only in the scope of the mount; the host's instance has none of them. */
@@ -27,18 +41,11 @@ function toPascalCase (words: string): string {
   return words.split(/[^A-Za-z0-9]+/).map(word => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
-export function describeLink (example: string): TString {
-  return Type.String({ format: 'uri-reference', examples: [example] })
-}
-
-/** An example for descriptions. */
-export function makeItemPath ({ prefix, home, family }: Mount): string {
-  const { examples = [17] } = family.schema.properties.id as { readonly examples?: readonly unknown[] }
-  return `${prefix}${home}/${examples[0]}`
-}
+export const linkSchema = Type.String({ format: 'uri-reference' })
 
 export function describeId ({ family }: Mount): TSchema {
-  return { ...family.schema.properties.id, description: `The id of the ${family.singular}` } as TSchema
+  const { examples, description, ...id } = family.schema.properties.id as TSchema
+  return id as TSchema
 }
 
 export function describeListedItem (mount: Mount): TSchema {
@@ -72,16 +79,12 @@ function describeExpandable (mount: Mount, name: string, members: TObject): TSch
 }
 
 export function describeItemLinks (mount: Mount): TSchema {
-  const { prefix, home, family: { references, writable } } = mount
-  const self = makeItemPath(mount)
-  const further = { log: describeLink(`${self}/commands`), operations: describeLink(`${self}/operations`) }
-  const referred = [...references].map(([field, { name }]) =>
-    [field, Type.Optional(describeLink(`${prefix}/${name}/1`))])
+  const { references, writable } = mount.family
   return nameSchema(mount, `${nameItem(mount)}Links`, Type.Object({
-    self: describeLink(self),
-    collection: describeLink(prefix + home),
-    ...(writable ? further : {}),
-    ...Object.fromEntries(referred)
+    self: linkSchema,
+    collection: linkSchema,
+    ...(writable ? { log: linkSchema, operations: linkSchema } : {}),
+    ...Object.fromEntries(Array.from(references.keys(), field => [field, Type.Optional(linkSchema)]))
   }))
 }
 
@@ -104,29 +107,36 @@ export function describeActions (mount: Mount, end: 'Action' | 'Command', others
   })
 }
 
+/** Any action with its parameters, as `update` and the commands send it. */
+export function describeAction (mount: Mount): TSchema {
+  return nameSchema(mount, `${nameItem(mount)}Action`, Type.Union(describeActions(mount, 'Action')))
+}
+
 export function describeEntry (mount: Mount): TSchema {
-  return nameSchema(mount, `${nameItem(mount)}Entry`, Type.Object(listMembers(mount)))
+  return nameSchema(mount, `${nameItem(mount)}Entry`, describeMembers(mount))
 }
 
 export function describeCommand (mount: Mount): TSchema {
-  const links = linkCommand(mount, describeLink(`${makeItemPath(mount)}/commands/c-1`))
-  return nameSchema(mount, `${nameItem(mount)}Command`, Type.Object({ ...listMembers(mount), links }))
+  const links = linkCommand(mount, linkSchema)
+  return nameSchema(mount, `${nameItem(mount)}Command`, describeMembers(mount, { links }))
 }
 
 /** A command that changed nothing is only in the log if the client chose its id. */
 export function describeUnchanged (mount: Mount): TSchema {
-  const links = linkCommand(mount, Type.Optional(Type.String({ format: 'uri-reference' })))
-  const members = { ...listMembers(mount), id: Type.Optional(CommandMembers.properties.id), links }
-  return nameSchema(mount, `Unchanged${nameItem(mount)}`, Type.Object(members))
+  const links = linkCommand(mount, Type.Optional(linkSchema))
+  return nameSchema(mount, `Unchanged${nameItem(mount)}`, describeMembers(mount, { links }, true))
 }
 
 function linkCommand (mount: Mount, self: TSchema): TObject {
-  return Type.Object({ self, [mount.family.singular]: describeLink(makeItemPath(mount)) })
+  return Type.Object({ self, [mount.family.singular]: linkSchema })
 }
 
-function listMembers (mount: Mount): TProperties {
+/** The members of all commands are one schema. */
+function describeMembers (mount: Mount, more: TProperties = {}, isUnchanged = false): TSchema {
   const { id, ...members } = CommandMembers.properties
-  return { id, [mount.family.singular]: describeId(mount), ...members }
+  const named = isUnchanged ? Type.Optional(id) : id
+  const own = Type.Object({ id: named, [mount.family.singular]: describeId(mount), ...more })
+  return Type.Unsafe({ allOf: [own, nameSchema(mount, 'CommandMembers', Type.Object(members))] })
 }
 
 export const ProblemSchema = Type.Object({

@@ -22,7 +22,7 @@ import { isolateScope } from '../body.js'
 import { forms, writeEndpoints } from '../forms/forms.js'
 import { findNeighbours, type Mount, type Neighbours } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
-import { addSchemas } from '../openapi/schemas.js'
+import { addSchemas, findSchemaTexts } from '../openapi/schemas.js'
 import { guideOn } from '../pages/offers.js'
 import { collectionEndpoints, queryEndpoints } from '../reads/collection.js'
 import { mountHome } from '../reads/home.js'
@@ -156,7 +156,7 @@ async function mountFamily (
   // /crm and /crm/ are the same prefix.
   const prefix = app.prefix.replace(/\/+$/, '')
   const neighbours = findNeighbours(scope, prefix)
-  const mount = await makeMount(family, prefix, neighbours, options)
+  const mount = await makeMount(family, prefix, neighbours, options, findSchemaTexts(app))
   neighbours.mounts.push(mount)
   const { storage } = options
   // All families are known only now; those of a storage chosen by request never are.
@@ -200,7 +200,8 @@ async function makeMount (
   family: Family,
   prefix: string,
   neighbours: Neighbours,
-  options: FamilyOptions
+  options: FamilyOptions,
+  schemaTexts: Map<string, string>
 ): Promise<Mount> {
   checkOptions(family, prefix, options)
   const { version, representations = allRepresentations } = options
@@ -212,6 +213,7 @@ async function makeMount (
     const found = neighbours.find(other.name, mount)
     return found && { family: found.family, caller: found.caller(request) }
   })
+  const mounted = new Set(options.forms ?? forms.map(({ name }) => name))
   const mount: Mount = {
     family,
     prefix,
@@ -227,8 +229,10 @@ async function makeMount (
     emptyList: options.emptyList ?? 'page',
     exportTimeout: 3 * timeout,
     preconditions: options.preconditions ?? 'optional',
-    forms: new Set(options.forms ?? forms.map(({ name }) => name)),
+    forms: mounted,
+    recommendedForm: forms.find(({ name }) => mounted.has(name))?.name,
     schemas: new Map(),
+    schemaTexts,
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned,
     retirement: {

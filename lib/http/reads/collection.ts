@@ -37,7 +37,8 @@ export function collectionEndpoints (mount: Mount): Endpoint[] {
   return readEndpoints(collectionRead(mount), home, describeRoute(mount, 'items', `list-${name}`, {
     summary: `Read a page of ${name}`,
     description: 'Different parameters must all hold; of a repeated parameter, any value. Besides the parameters ' +
-      `listed, every ordered field can be compared as in ${first}>=1, ${first}<1.`,
+      'listed, every field has .eq, .ne, .regex and .has, and every ordered one .gt, .gte, .lt, .lte, min- and max-, ' +
+      `or is compared as in ${first}>=1, ${first}<1.`,
     querystring: describeQuerystring(mount, 'items', 'page'),
     response: {
       200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${name}`, describeListedItem(mount)),

@@ -7,7 +7,7 @@ import type { Condition } from '../../core/storage/storage.js'
 import type { Count, HomeFamily } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
 import { describeAnswer, describeProblems, describeQuerystring, describeSharedRoute } from '../openapi/routes.js'
-import { describeLink, nameSchema } from '../openapi/schemas.js'
+import { linkSchema, nameSchema } from '../openapi/schemas.js'
 import { listLinks } from '../pages/offers.js'
 import { send, tryEach } from '../reply.js'
 import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
@@ -91,17 +91,17 @@ function describeHome (mount: Mount): RouteSchema {
     total: Type.Optional(Type.Integer({ minimum: 0 })),
     atLeast: Type.Optional(Type.Integer({ description: 'Instead of total, where there are more' }))
   }
-  const links = Type.Object({ list: describeLink(mount.prefix + mount.home) })
+  const links = Type.Object({ list: linkSchema })
   const state = Type.Object({ state: Type.String(), ...counts, links })
   const family = Type.Object({
-    name: Type.String({ examples: [mount.family.name] }),
+    name: Type.String(),
     version: Type.Optional(Type.String()),
     ...counts,
     states: Type.Optional(Type.Array(state, { description: 'Of a family whose items are in one of a few states' })),
     links
   })
   const home = nameSchema(mount, 'Home', Type.Object({
-    families: Type.Array(family), links: Type.Object({ self: describeLink(`${mount.prefix}/`) })
+    families: Type.Array(family), links: Type.Object({ self: linkSchema })
   }))
   return describeSharedRoute(mount, 'home', 'read-home', {
     summary: 'Read which families there are',

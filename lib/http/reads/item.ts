@@ -12,7 +12,7 @@ import { type Exchange, linkReferred, type Mount, showItem } from '../mount.js'
 import {
   describeItemRoute, describeQuerystring, describeRequestHeaders, describeResource, readConditions
 } from '../openapi/routes.js'
-import { describeLink, describeReadItem, makeItemPath, nameItem, nameSchema } from '../openapi/schemas.js'
+import { describeReadItem, linkSchema, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import { affordConfirmation, affordItem, type ItemPage, type Question } from '../pages/item-affordances.js'
 import { findNewest, makeFeedback } from '../pages/log-entries.js'
@@ -155,7 +155,6 @@ const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params'
 function describeOperations (mount: Mount): Endpoint['schema'] {
   const { singular } = mount.family
   const said = (description: string) => Type.Optional(Type.String({ description }))
-  const self = makeItemPath(mount)
   const operation = nameSchema(mount, `${nameItem(mount)}Operation`, Type.Object({
     name: Type.String(),
     action: Type.String({ description: 'As update and the commands say it' }),
@@ -164,12 +163,12 @@ function describeOperations (mount: Mount): Endpoint['schema'] {
     href: said('Where it is done'),
     form: said('The form that is sent there: of update { action, params }, of the others the params alone'),
     params: Type.Unsafe<object>({ type: 'object', description: 'A JSON Schema of what is sent along' }),
-    allowed: Type.Boolean({ description: `Whether the ${singular} allows it now` }),
+    allowed: Type.Boolean({ description: 'Whether the state allows it now' }),
     reason: said('Why it does not')
   }))
   const operations = nameSchema(mount, `${nameItem(mount)}Operations`, Type.Object({
     items: Type.Array(operation),
-    links: Type.Object({ self: describeLink(`${self}/operations`), [singular]: describeLink(self) })
+    links: Type.Object({ self: linkSchema, [singular]: linkSchema })
   }))
   return describeItemRoute(mount, 'operations', `list-${singular}-operations`, {
     summary: `Read what can be done with ${addArticle(singular)}`,

@@ -21,39 +21,45 @@ import { trailToItem } from '../pages/offers.js'
 import { affordRows } from '../pages/page-affordances.js'
 import { sendOne } from '../reply.js'
 import { readItemId } from '../request.js'
-import type { Endpoint } from '../routes.js'
+import type { Endpoint, RouteSchema } from '../routes.js'
 import { loadPage } from './page.js'
 import { type OneQuery, parseOne, parsePageQuery, type Read, readEndpoints } from './read.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
 export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint[] {
-  const { home, family: { singular } } = mount
-  const part = operation?.noun ?? 'commands'
-  const path = `${home}/:id/${part}`
+  const path = `${mount.home}/:id/${operation?.noun ?? 'commands'}`
+  // The part of an operation is read like the whole log, which is described.
+  const { list, one } = operation === undefined ? describeLog(mount) : { list: { hide: true }, one: { hide: true } }
+  return [
+    ...readEndpoints(logRead(mount, operation), path, list),
+    ...readEndpoints(entryRead(mount, operation), `${path}/:command`, one)
+  ]
+}
+
+function describeLog (mount: Mount): { readonly list: RouteSchema, readonly one: RouteSchema } {
+  const { singular } = mount.family
   const owner = addArticle(singular)
   const page = 'A page of commands, in the order of the changes'
-  return [
-    ...readEndpoints(logRead(mount, operation), path, describeItemRoute(mount, 'commands', `list-${singular}-${part}`, {
-      summary: `Read the ${operation?.noun ?? 'log'} of ${owner}`,
+  return {
+    list: describeItemRoute(mount, 'commands', `list-${singular}-commands`, {
+      summary: `Read the log of ${owner}`,
       description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
-        `the log outlives the item.${operation === undefined ? '' : ' Every filter of the whole log holds here too.'}`,
-      querystring: describeQuerystring(mount, 'log', operation === undefined ? 'page' : 'part'),
+        'the log outlives the item. The commands of one operation are also under its noun.',
+      querystring: describeQuerystring(mount, 'log', 'page'),
       response: {
         200: describePage(mount, `${nameItem(mount)}EntryPage`, page, describeEntry(mount)),
-        ...describeProblems(mount, 'invalid-query', 'not-found', 'not-acceptable')
+        ...describeProblems(mount, 'invalid-query', 'not-found')
       }
-    })),
-    ...readEndpoints(entryRead(mount, operation), `${path}/:command`, describeItemRoute(
-      mount, 'commands', `read-${singular}-${part}`, {
-        summary: operation === undefined ? `Read a command of ${owner}` : `Read one of the ${part} of ${owner}`,
-        description: 'What was asked for, and what became of it.',
-        path: { command: commandIdParameter },
-        querystring: describeQuerystring(mount, 'log', 'one'),
-        headers: describeRequestHeaders(...readConditions),
-        response: describeResource(mount, 'one', 'The command', describeCommand(mount))
-      }
-    ))
-  ]
+    }),
+    one: describeItemRoute(mount, 'commands', `read-${singular}-commands`, {
+      summary: `Read a command of ${owner}`,
+      description: 'What was asked for, and what became of it.',
+      path: { command: commandIdParameter },
+      querystring: describeQuerystring(mount, 'log', 'one'),
+      headers: describeRequestHeaders(...readConditions),
+      response: describeResource(mount, 'one', 'The command', describeCommand(mount))
+    })
+  }
 }
 
 // The member that names the item comes after the id.
