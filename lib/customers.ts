@@ -12,8 +12,9 @@ export const customers = defineFamily({
   singular: 'customer',
   fields: Type.Object({
     id: Type.Integer({ description: 'The id of the customer', examples: [17] }),
-    age: Type.Integer({ minimum: 0, description: 'Age in years', examples: [41] }),
-    children: Type.Integer({ minimum: 0, description: 'Number of children', examples: [2] })
+    // A firm has neither.
+    age: Type.Optional(Type.Integer({ minimum: 0, description: 'Age in years', examples: [41] })),
+    children: Type.Optional(Type.Integer({ minimum: 0, description: 'Number of children', examples: [2] }))
   }),
   title: 'id',
   list: ['id', 'age', 'children'],

@@ -60,7 +60,7 @@ t.test('a wrong item stops it, naming the item and the member; whole batches bef
     [{ id: 4, age: 'old', children: 0 }, /^customers, item 4: \/age must be an integer$/],
     [{ id: 4, age: -1, children: 0 }, /item 4: \/age must be at least 0/],
     [{ id: 4, age: 1.5, children: 0 }, /item 4: \/age must be an integer/],
-    [{ id: 4, children: 0 }, /item 4: \/age is required/],
+    [{ age: 4, children: 0 }, /item 4: \/id is required/],
     [{ id: 4, age: 1, children: 0, agee: 1 }, /item 4: \/agee is unknown\. Did you mean "age"\?/],
     [{ id: 4, age: 2 ** 53, children: 0 }, /item 4: \/age must be from/],
     [{ id: 4, age: 1, children: 0, revision: 0 }, /item 4: \/revision must be at least 1/],

@@ -9,7 +9,7 @@ import { describe, expect, test } from 'tstyche'
 describe('what a host declares', () => {
   test('an item has the fields of its family and what the service adds', () => {
     type Customer = ItemOf<typeof customers.definition.fields.properties>
-    expect<Customer>().type.toBeAssignableTo<{ id: number, age: number, children: number }>()
+    expect<Customer>().type.toBeAssignableTo<{ id: number, age?: number, children?: number }>()
     expect<Customer>().type.toBeAssignableTo<{ revision: number, updatedAt: string }>()
     expect<Customer>().type.not.toHaveProperty('name')
   })

@@ -84,7 +84,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
 }
 
 // Those of `customers` and `deals`, whose tags had no hash from the beginning.
-const shapesWithoutTag = ['JXZ6M8', 'ukSGZy']
+const shapesWithoutTag = ['Cmxavg', 'ukSGZy']
 
 function tagShape (fields: readonly Field[]): string {
   const hash = hashText(JSON.stringify(fields)).slice(0, 6)
