@@ -43,6 +43,7 @@ export function compileFamily (definition: FamilyDefinition): Family {
     schema,
     fields,
     ownFields,
+    hasDecimals: ownFields.some(({ kind }) => kind === 'decimal'),
     members: fields.map(field => field.name),
     hasLongItems,
     // The command that created an item may hold all of it.

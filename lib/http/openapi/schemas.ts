@@ -86,11 +86,22 @@ export function describeItemLinks (mount: Mount): TSchema {
 }
 
 export function describeParams (mount: Mount, action: string, { schema }: Params): TSchema {
-  return nameSchema(mount, `${action}Params`, schema)
+  return nameSchema(mount, `${action}Params`, acceptNumbers(schema))
 }
 
 export function describeNew (mount: Mount, { schema }: Params): TSchema {
-  return nameSchema(mount, `New${nameItem(mount)}`, schema)
+  return nameSchema(mount, `New${nameItem(mount)}`, acceptNumbers(schema))
+}
+
+/** A decimal may be sent as a number. */
+function acceptNumbers (schema: TObject): TObject {
+  const decimals = Object.entries(schema.properties).filter(([, { format }]) => format === 'decimal')
+  const either = decimals.map(([name, { description, scale, ...decimal }]) => {
+    const pattern = scale > 0 ? `^-?(0|[1-9][0-9]*)(\\.[0-9]{1,${scale}})?$` : decimal.pattern
+    const { minimum, maximum } = decimal
+    return [name, { description, anyOf: [{ ...decimal, pattern }, { type: 'number', minimum, maximum }] }]
+  })
+  return { ...schema, properties: { ...schema.properties, ...Object.fromEntries(either) } }
 }
 
 export function describeActions (mount: Mount, end: 'Action' | 'Command', others: TProperties = {}): TSchema[] {
