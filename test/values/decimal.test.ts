@@ -1,10 +1,9 @@
 import Fastify from 'fastify'
+import type { Test } from 'tap'
 import t from 'tap'
 import type { Condition, Grant, Storage } from '../../lib/index.js'
 import { copyStorage, decimal, defineFamily, defineQuery, loadItems, memoryStorage, Type } from '../../lib/index.js'
 import { storages } from '../storages.js'
-
-type Test = typeof t
 
 const invoices = defineFamily({
   name: 'invoices',
@@ -57,6 +56,11 @@ async function openApp (t: Test, storage: Storage, grant?: Grant) {
   return { app, find, post }
 }
 
+interface Page {
+  readonly items: readonly { readonly total: string }[]
+  readonly links: { readonly next?: string, readonly prev?: string }
+}
+
 const base = { discount: null }
 
 for (const { name, make } of storages) {
@@ -94,7 +98,11 @@ for (const { name, make } of storages) {
       [{ total: null }, '/total', /^must be a decimal number/],
       [{ total: '1', discount: '0.55' }, '/discount', /^must be a decimal number with at most 1 digit after/],
       [{ total: '1', pieces: '1.0' }, '/pieces', /with no digit after the point.* as in "20"$/],
-      [{ total: '1', lines: [{ price: '1.5' }] }, '/lines/0/price', 'must be the text "1.50", with 2 digits after the point'],
+      [
+        { total: '1', lines: [{ price: '1.5' }] },
+        '/lines/0/price',
+        'must be the text "1.50", with 2 digits after the point'
+      ],
       [{ total: '1', lines: [{ price: 1.5 }] }, '/lines/0/price', /the text "1.50"/]
     ]
     for (const [sent, pointer, detail] of flaws) {
@@ -160,7 +168,7 @@ for (const { name, make } of storages) {
     for (const search of ['total=1.999', 'total>=x', 'min-total=01', 'or.total=1e2', 'total.ne=+1']) {
       const { statusCode, body } = await app.inject(`/invoices?${search}`)
       t.equal(statusCode, 400, search)
-      t.match(JSON.parse(body).errors, [{ parameter: /total/, detail: /must be a decimal number with at most 2 digits/ }])
+      t.match(JSON.parse(body).errors, [{ parameter: /total/, detail: /must be a decimal number with at most 2 d/ }])
     }
     for (const sort of ['total', '-total', 'tax', '-tax', 'paid,-total']) {
       const whole = await find(`sort=${sort}`)
@@ -168,8 +176,8 @@ for (const { name, make } of storages) {
       let url: string | undefined = `/invoices?sort=${sort}&maxpagesize=2`
       let last = ''
       while (url !== undefined) {
-        const page = (await app.inject(url)).json()
-        walked.push(...page.items.map(({ total }: { total: string }) => total))
+        const page: Page = (await app.inject(url)).json()
+        walked.push(...page.items.map(({ total }) => total))
         last = page.links.prev ?? last
         url = page.links.next
       }
@@ -177,10 +185,12 @@ for (const { name, make } of storages) {
       t.same((await app.inject(last)).json().items.map(({ total }: { total: string }) => total), whole.slice(4, 6))
     }
     t.match((await post({ ...base, total: 9, pieces: '1' })).json(), { type: 'urn:dealbook:problem:taken' })
-    t.equal((await app.inject('/invoices-by-total/19.9')).json().length, 1)
-    t.match((await app.inject('/invoices-by-total/19.999')).json(), { errors: [{ parameter: 'total' }] })
+    t.equal((await app.inject('/query/invoices-by-total/19.9')).json().length, 1)
+    t.match((await app.inject('/query/invoices-by-total/19.999')).json(), { errors: [{ parameter: 'total' }] })
 
-    const where: Condition[] = [{ field: 'total', op: 'gte', value: '9.5' }, { field: 'total', op: 'ne', values: [100] }]
+    const where: Condition[] = [
+      { field: 'total', op: 'gte', value: '9.5' }, { field: 'total', op: 'ne', values: [100] }
+    ]
     const guarded = await openApp(t, storage, { where })
     t.same(await guarded.find('sort=total'), ['10.00', '19.90'])
     t.equal((await guarded.app.inject('/invoices/1')).statusCode, 404)
@@ -203,8 +213,9 @@ for (const { name, make } of storages) {
     t.match(await read('/invoices/1', 'application/xml'), '<total>-1000.00</total>')
     t.match(await read('/invoices', 'application/x-ndjson'), '"total":"-1000.00"')
     const list = await read('/invoices', 'text/html')
-    t.match(list, /<td class="number" data-label="Total"><div dir="auto"><data class="number" value="1234567.50">1,234,567.50/)
-    t.match(list, /<input id="create-total" name="total" required[^>]*type="number" step="0.01" inputmode="decimal" min="-1000"/)
+    t.match(list, /<td class="number" data-label="Total"><div dir="auto"><data class="number" value="1234567.50">1,2/)
+    t.match(list, '>1,234,567.50</data>')
+    t.match(list, /<input id="create-total" name="total" required[^>]*step="0.01" inputmode="decimal" min="-1000"/)
     t.match(await read('/invoices/1', 'text/html'), '<data class="number" value="-1000.00">-1,000.00</data>')
     const sent = await app.inject({
       method: 'POST',
@@ -230,7 +241,10 @@ for (const { name, make } of storages) {
     const { storage, another, dispose } = await make()
     t.teardown(dispose)
     const before = defineFamily({
-      name: 'bills', singular: 'bill', fields: Type.Object({ id: Type.Integer(), note: Type.String() }), create: ['note']
+      name: 'bills',
+      singular: 'bill',
+      fields: Type.Object({ id: Type.Integer(), note: Type.String() }),
+      create: ['note']
     })
     const after = defineFamily({
       name: 'bills',
@@ -247,7 +261,7 @@ for (const { name, make } of storages) {
       code: 'FST_DEALBOOK_INVALID_LOAD', message: /\/fee must be a decimal number/
     })
     const copied = memoryStorage()
-    await copyStorage(opened, copied, [after])
+    await copyStorage(opened, copied, { families: [after] })
     const { items } = await after.service({ storage: copied }).find('sort=-fee')
     t.same(items.map(({ fee }) => fee), ['10.20', '2.00', '1.50'])
     const other = defineFamily({
@@ -272,7 +286,8 @@ t.test('wrong options of decimal are named', async t => {
     [{ scale: 2, examples: ['x'] }, /the option "examples"/]
   ]
   for (const [options, message] of table) {
-    t.throws(() => decimal(options as never), { code: 'FST_DEALBOOK_INVALID_DECIMAL', message }, JSON.stringify(options))
+    const code = 'FST_DEALBOOK_INVALID_DECIMAL'
+    t.throws(() => decimal(options as never), { code, message }, JSON.stringify(options))
   }
   t.throws(() => defineFamily({
     name: 'a', singular: 'b', fields: Type.Object({ id: Type.Integer(), c: Type.String({ format: 'decimal' }) })
@@ -287,9 +302,9 @@ t.test('a multiple of 0.01 is what people write', async t => {
     fields: Type.Object({
       id: Type.Integer(),
       price: Type.Optional(Type.Number({ multipleOf: 0.01 })),
-      count: Type.Optional(Type.Integer({ multipleOf: 5 }))
+      pieces: Type.Optional(Type.Integer({ multipleOf: 5 }))
     }),
-    create: ['price', 'count']
+    create: ['price', 'pieces']
   })
   t.teardown(() => app.close())
   app.register(prices, { storage: memoryStorage() })
@@ -300,6 +315,6 @@ t.test('a multiple of 0.01 is what people write', async t => {
   for (const price of [0.295, 1e-7, 0.001, 19.999]) {
     t.match((await post({ price })).json().errors, [{ pointer: '/price', detail: 'must be multiple of 0.01' }])
   }
-  t.equal((await post({ count: 10 })).statusCode, 201)
-  t.equal((await post({ count: 11 })).statusCode, 400)
+  t.equal((await post({ pieces: 10 })).statusCode, 201)
+  t.equal((await post({ pieces: 11 })).statusCode, 400)
 })

@@ -100,7 +100,7 @@ function fits (field: Field | undefined, value: unknown): boolean {
 const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
   integer: value => Number.isSafeInteger(value) || (typeof value === 'string' && isBigInteger(value)),
   number: value => Number.isFinite(value) || value === 'NaN' || value === 'Infinity' || value === '-Infinity',
-  decimal: value => typeof value === 'string' && /^(-?(\d+(\.\d+)?(e[+-]\d+)?|Infinity)|NaN)$/.test(value),
+  decimal: value => typeof value === 'string' && /^(-?(\d+(\.\d+)?(e[+-]\d{1,3})?|Infinity)|NaN)$/.test(value),
   boolean: value => typeof value === 'boolean',
   string: value => typeof value === 'string' && !value.includes('\u0000') && value.isWellFormed(),
   date: value => typeof value === 'string' && isDatabaseDate(value, isDate, 5_874_897),

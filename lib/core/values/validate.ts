@@ -75,6 +75,8 @@ function locate ({ instancePath, keyword, params }: ErrorObject): string {
 }
 
 function describe ({ keyword, schema, message, parentSchema = {}, data }: ErrorObject): string {
+  const { format } = parentSchema as DecimalSchema
+  if (format === 'decimal') return findFlawInDecimal(parentSchema as DecimalSchema, data) ?? 'is not valid'
   switch (keyword) {
     case 'required': return 'is required'
     case 'enum': return `must be one of ${(schema as unknown[]).join(', ')}`
@@ -88,7 +90,6 @@ function describe ({ keyword, schema, message, parentSchema = {}, data }: ErrorO
     case 'minimum': return `must be at least ${schema}`
     case 'maximum': return `must be at most ${schema}`
     case 'multipleOf': return `must be multiple of ${schema}`
-    case 'scale': return findFlawInDecimal(parentSchema as DecimalSchema, data) ?? 'is not valid'
     default: return message ?? 'is not valid'
   }
 }

@@ -16,11 +16,13 @@ export const decimalFunction = 'dealbook_decimal'
 // @photostructure/sqlite binds positive numbers below 2^-52 as 0; as text they arrive whole.
 const tiny = 1e-15
 
+const encodeNumber = (value: number): unknown => value > 0 && value < tiny ? String(value) : value
+
 const encoders: Dialect['encode'] = {
   boolean: value => value === true ? 1 : 0,
-  number: value => (value as number) > 0 && (value as number) < tiny ? String(value) : value,
+  number: value => encodeNumber(value as number),
   // Mapped tables may have integers that a number cannot have.
-  decimal: value => isBigInteger(String(value)) ? BigInt(value as string) : Number(value),
+  decimal: value => isBigInteger(String(value)) ? BigInt(value as string) : encodeNumber(Number(value)),
   json: value => JSON.stringify(value)
 }
 
