@@ -101,7 +101,7 @@ export function parseQuery (grammar: Grammar, search: string, options: FindOptio
 }
 
 /** Otherwise a wrong condition would look like a failure of the storage. */
-export function readConditions (
+export function checkConditions (
   family: Family, { limits }: Grammar, conditions: readonly Condition[]
 ): readonly Condition[] {
   if (!Array.isArray(conditions)) throw new Problem('invalid-query', 'A query is a text or a list of conditions')

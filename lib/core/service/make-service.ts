@@ -8,7 +8,7 @@ import type { Id, Stored } from '../storage/storage.js'
 import { makePicker, type Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
 import {
-  checkOptions, checkParams, checkPrincipal, optionRules, parseQuery, readConditions, readIds
+  checkConditions, checkOptions, checkParams, checkPrincipal, optionRules, parseQuery, readIds
 } from './arguments.js'
 import { type Caller, checkGrant, type Grant, intendToList, intendToRead, readMakers } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
@@ -74,7 +74,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       const reader = await authorizeReader(family, makeCaller(options, optionRules.find), intendToList(family))
       const find: Find = query => reader.find(query)
       if (typeof query === 'string') return await readPage(find, parseQuery(grammar, query, options), pick)
-      const where = readConditions(family, grammar, query)
+      const where = checkConditions(family, grammar, query)
       const parsed = parseQuery(grammar, '', options)
       return await readPage(find, { ...parsed, query: { ...parsed.query, where } }, pick)
     },
