@@ -282,8 +282,8 @@ t.test('wrong options of decimal are named', async t => {
     [{ scale: 2, minimum: 0.001 }, /the option "minimum" must be .* at most 2 digits after the point and 15 in all/],
     [{ scale: 2, maximum: '10000000000000' }, /the option "maximum" .* 15 in all/],
     [{ scale: 2, minimum: 2, maximum: 1 }, /"minimum" is above "maximum"/],
-    [{ scale: 2, minimum: 2, default: 1 }, /the option "default" must be from "minimum" to "maximum"/],
-    [{ scale: 2, examples: ['x'] }, /the option "examples"/]
+    [{ scale: 2, default: '1,5' }, /the option "default"/],
+    [{ scale: 2, examples: '1' }, /the option "examples" must be a list/]
   ]
   for (const [options, message] of table) {
     const code = 'FST_DEALBOOK_INVALID_DECIMAL'
@@ -292,6 +292,13 @@ t.test('wrong options of decimal are named', async t => {
   t.throws(() => defineFamily({
     name: 'a', singular: 'b', fields: Type.Object({ id: Type.Integer(), c: Type.String({ format: 'decimal' }) })
   }), { message: /"c" is a decimal without a scale; write decimal\({ scale: 2 }\)/ })
+  t.throws(() => defineFamily({
+    name: 'a',
+    singular: 'b',
+    fields: Type.Object({ id: Type.Integer(), c: decimal({ scale: 2, minimum: '1', default: '0.5' }) })
+  }), { message: /the default of the field "c" must be at least 1.00/ })
+  t.same(decimal({ scale: 1, minimum: 30 }).examples, ['30.0'])
+  t.same(decimal({ scale: 15 }).examples, ['0.500000000000000'])
 })
 
 t.test('a multiple of 0.01 is what people write', async t => {

@@ -1,6 +1,6 @@
 import { type TString, Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import { maxDigits, readDecimal } from '../values/decimals.js'
+import { describeDecimal, maxDigits, readDecimal, writeExample } from '../values/decimals.js'
 import { findFlaw, membersOf, rules } from '../values/rules.js'
 
 /** Options of a decimal: those of every schema, and its bounds. */
@@ -13,21 +13,17 @@ export interface DecimalOptions {
   readonly title?: string
   readonly description?: string
   readonly examples?: readonly string[]
-  readonly deprecated?: boolean
 }
 
-const { any, flag, word, words } = rules
-const scaleRule = Type.Integer({ minimum: 0, maximum: maxDigits, description: `an integer from 0 to ${maxDigits}` })
-
+const { any, word, words } = rules
 const optionRule = membersOf({
-  scale: scaleRule,
+  scale: Type.Integer({ minimum: 0, maximum: maxDigits, description: `an integer from 0 to ${maxDigits}` }),
   minimum: any,
   maximum: any,
   default: any,
   title: word,
   description: word,
-  examples: words,
-  deprecated: flag
+  examples: words
 } satisfies Record<keyof DecimalOptions, unknown>, ['scale'])
 
 /**
@@ -39,32 +35,28 @@ const optionRule = membersOf({
  * fields: Type.Object({ id: Type.Integer(), total: decimal({ scale: 2, minimum: 0 }) })
  */
 export function decimal (options: DecimalOptions): TString {
+  const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_DECIMAL(flaw)
   const flaw = findFlaw(optionRule, options, 'option')
-  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DECIMAL(flaw)
-  const { scale, minimum, maximum, default: value, examples, ...others } = options
-  const read = (name: string, given: unknown): string | undefined => {
-    const text = given === undefined ? undefined : readDecimal(given, scale)
-    if (given === undefined || text !== undefined) return text
-    throw new errorCodes.FST_DEALBOOK_INVALID_DECIMAL(`the option "${name}" must be a decimal number with at most ` +
-      `${scale} digits after the point and ${maxDigits} in all`)
+  if (flaw !== undefined) throw refuse(flaw)
+  const { scale, examples, ...others } = options
+  const read: Record<string, string> = {}
+  for (const name of ['minimum', 'maximum', 'default'] as const) {
+    const text = readDecimal(options[name], scale)
+    if (text !== undefined) read[name] = text
+    else if (options[name] !== undefined) throw refuse(`the option "${name}" ${describeDecimal(scale)}`)
   }
-  const [least, most] = [read('minimum', minimum), read('maximum', maximum)]
-  const [low, high] = [Number(least ?? -Infinity), Number(most ?? Infinity)]
-  if (low > high) throw new errorCodes.FST_DEALBOOK_INVALID_DECIMAL('the option "minimum" is above "maximum"')
-  const usual = read('default', value)
-  if (usual !== undefined && (Number(usual) < low || Number(usual) > high)) {
-    throw new errorCodes.FST_DEALBOOK_INVALID_DECIMAL('the option "default" must be from "minimum" to "maximum"')
-  }
-  const samples = [(19.99).toFixed(scale), (0).toFixed(scale), least, most].filter(text =>
-    text !== undefined && readDecimal(text, scale) !== undefined && Number(text) >= low && Number(text) <= high)
+  const minimum = Number(read['minimum'] ?? -Infinity)
+  const maximum = Number(read['maximum'] ?? Infinity)
+  if (minimum > maximum) throw refuse('the option "minimum" is above "maximum"')
+  const isWithin = (text: string | undefined): boolean => Number(text) >= minimum && Number(text) <= maximum
   return Type.String({
     ...others,
     format: 'decimal',
     pattern: `^-?(0|[1-9][0-9]*)${scale === 0 ? '' : `\\.[0-9]{${scale}}`}$`,
     scale,
-    examples: examples?.map(text => read('examples', text)) ?? samples.slice(0, 1),
-    ...(least === undefined ? {} : { minimum: low }),
-    ...(most === undefined ? {} : { maximum: high }),
-    ...(usual === undefined ? {} : { default: usual })
+    examples: examples ?? [writeExample(scale), read['minimum'], read['maximum']].filter(isWithin).slice(0, 1),
+    ...('minimum' in read ? { minimum } : {}),
+    ...('maximum' in read ? { maximum } : {}),
+    ...('default' in read ? { default: read['default'] } : {})
   })
 }

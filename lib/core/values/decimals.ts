@@ -24,7 +24,11 @@ export function toOperand (value: unknown, scale: number): unknown {
 export function describeDecimal (scale: number): string {
   const digits = scale === 0 ? 'no digit' : `at most ${scale} digit${scale === 1 ? '' : 's'}`
   return `must be a decimal number with ${digits} after the point and ${maxDigits} in all, ` +
-    `as in "${scale < maxDigits - 1 ? (19.99).toFixed(scale) : (0).toFixed(scale)}"`
+    `as in "${writeExample(scale)}"`
+}
+
+export function writeExample (scale: number): string {
+  return (scale < maxDigits - 1 ? 19.99 : 0.5).toFixed(scale)
 }
 
 /** What the schema of a decimal needs of it. */

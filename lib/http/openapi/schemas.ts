@@ -96,11 +96,8 @@ export function describeNew (mount: Mount, { schema }: Params): TSchema {
 /** A decimal may be sent as a number. */
 function acceptNumbers (schema: TObject): TObject {
   const decimals = Object.entries(schema.properties).filter(([, { format }]) => format === 'decimal')
-  const either = decimals.map(([name, { description, scale, ...decimal }]) => {
-    const pattern = scale > 0 ? `^-?(0|[1-9][0-9]*)(\\.[0-9]{1,${scale}})?$` : decimal.pattern
-    const { minimum, maximum } = decimal
-    return [name, { description, anyOf: [{ ...decimal, pattern }, { type: 'number', minimum, maximum }] }]
-  })
+  const either = decimals.map(([name, { description, ...decimal }]) =>
+    [name, { description, anyOf: [decimal, { type: 'number' }] }])
   return { ...schema, properties: { ...schema.properties, ...Object.fromEntries(either) } }
 }
 
