@@ -57,7 +57,7 @@ const atBeginning = new RegExp(`^(?:[${unseen};]*${formula}|[\\t\\r\\n])`, 'u')
 // For spreadsheets that separate cells by other characters and ignore quotes inside a cell.
 const inside = new RegExp(`([;\\t\\r\\n])(?=[${unseen}]*${formula})`, 'gu')
 
-// A decimal.
+// A decimal: a negative number is no formula.
 const number = /^-\d+(\.\d+)?$/
 
 /** Spreadsheets run text that begins like a formula; the apostrophe makes it text again. */

@@ -1,3 +1,4 @@
+import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
 import type { Test } from 'tap'
 import t from 'tap'
@@ -272,6 +273,26 @@ for (const { name, make } of storages) {
     await t.rejects(other.service({ storage: another?.() ?? opened }).get(1), { code: /COLUMN_TYPE|FIELD_KIND/ })
   })
 }
+
+t.test('OpenAPI: a text with a pattern, and a number too where it is sent', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(swagger, {
+    openapi: { openapi: '3.1.0' }, refResolver: { buildLocalReference: json => String(json.$id) }
+  })
+  app.register(invoices, { storage: memoryStorage() })
+  await app.ready()
+  const { components, paths } = app.swagger() as any
+  const { Invoice, NewInvoice, PayInvoiceParams } = Object.fromEntries(
+    Object.entries<any>(components.schemas).map(([name, schema]) => [name.split('.').at(-1), schema.properties]))
+  const text = { type: 'string', format: 'decimal', pattern: '^-?(0|[1-9][0-9]*)\\.[0-9]{2}$', minimum: -1000 }
+  t.match(Invoice.total, { ...text, description: 'In euros', examples: ['19.99'] })
+  t.match(NewInvoice.total, { description: 'In euros', anyOf: [text, { type: 'number' }] })
+  t.match(NewInvoice.discount.anyOf, [{ format: 'decimal' }, { type: 'null' }, { type: 'number' }])
+  t.match(PayInvoiceParams.amount.anyOf, [{ format: 'decimal' }, { type: 'number' }])
+  const named = paths['/invoices'].get.parameters.find(({ name }: { name: string }) => name === 'min-total')
+  t.match(named.schema.anyOf, [{ type: 'string', format: 'decimal' }])
+})
 
 t.test('wrong options of decimal are named', async t => {
   const table: [object | undefined, RegExp][] = [

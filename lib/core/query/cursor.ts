@@ -111,23 +111,30 @@ const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
 
 /** "After" is a choice for each field of the order. Each is a separate query, whose start an index finds at once. */
 export function listParts (fields: readonly Field[], forwards: readonly Order[], start: Start) {
-  const { place: { isAfter }, backwards } = start
-  const item: Record<string, unknown> = { ...start.place.item }
-  for (const { name, scale } of fields) if (scale !== undefined) item[name] = toOperand(item[name], scale)
+  const { place: { item, isAfter }, backwards } = start
   const order = backwards ? forwards.map(term => ({ ...term, descending: !term.descending })) : forwards
   const isWithItem = isAfter === backwards
   const parts: FieldCondition[][] = []
   // From items that differ in the last field only to those that differ in the first.
   for (let depth = order.length - 1; depth >= 0; depth--) {
-    const equal = order.slice(0, depth).map(({ field }): FieldCondition => isAbsent(item[field])
-      ? { field, op: 'null', is: true }
-      : { field, op: 'eq', values: [item[field] as Scalar] })
-    const { field: name, descending } = order[depth] as Order
-    const field = fields.find(field => field.name === name) as Field
-    const beyond = listBeyond(field, descending, item[name], name === 'id' && isWithItem)
+    const equal = order.slice(0, depth).map((term): FieldCondition => isAbsent(item[term.field])
+      ? { field: term.field, op: 'null', is: true }
+      : { field: term.field, op: 'eq', values: [getOperand(fields, term, item) as Scalar] })
+    const last = order[depth] as Order
+    const isIncluded = last.field === 'id' && isWithItem
+    const beyond = listBeyond(getField(fields, last), last.descending, getOperand(fields, last, item), isIncluded)
     parts.push(...beyond.map(condition => [...equal, condition]))
   }
   return { parts, order }
+}
+
+function getField (fields: readonly Field[], { field }: Order): Field {
+  return fields.find(({ name }) => name === field) as Field
+}
+
+function getOperand (fields: readonly Field[], term: Order, item: ItemKey): unknown {
+  const value = item[term.field]
+  return term.numeric === true ? toOperand(value, getField(fields, term).scale as number) : value
 }
 
 /** Absent values come first, and last when descending. */

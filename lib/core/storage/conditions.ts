@@ -31,10 +31,9 @@ function rankUnit (unit: number): number {
 export function makeComparator (order: readonly Order[]): (a: Stored, b: Stored) => number {
   return (a, b) => {
     for (const { field, descending, numeric } of order) {
-      const [left, right] = [a[field] as Optional, b[field] as Optional]
-      const result = numeric === true && !isAbsent(left) && !isAbsent(right)
-        ? Number(left) - Number(right)
-        : compareOptional(left, right)
+      const result = numeric === true
+        ? compareOptional(toNumber(a[field]), toNumber(b[field]))
+        : compareOptional(a[field] as Optional, b[field] as Optional)
       if (result !== 0) return descending ? -result : result
     }
     return 0
@@ -42,6 +41,10 @@ export function makeComparator (order: readonly Order[]): (a: Stored, b: Stored)
 }
 
 type Optional = Scalar | null | undefined
+
+function toNumber (text: unknown): number | undefined {
+  return isAbsent(text) ? undefined : Number(text)
+}
 
 function compareOptional (a: Optional, b: Optional): number {
   if (isAbsent(a)) return isAbsent(b) ? 0 : -1

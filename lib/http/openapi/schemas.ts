@@ -1,6 +1,6 @@
 import { type TObject, type TProperties, type TSchema, type TString, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { CommandMembers } from '../../core/family/fields.js'
+import { CommandMembers, withoutNull } from '../../core/family/fields.js'
 import type { Params } from '../../core/family/params.js'
 import { problemCodes } from '../../core/problems.js'
 import type { Mount } from '../mount.js'
@@ -95,9 +95,9 @@ export function describeNew (mount: Mount, { schema }: Params): TSchema {
 
 /** A decimal may be sent as a number. */
 function acceptNumbers (schema: TObject): TObject {
-  const decimals = Object.entries(schema.properties).filter(([, { format }]) => format === 'decimal')
-  const either = decimals.map(([name, { description, ...decimal }]) =>
-    [name, { description, anyOf: [decimal, { type: 'number' }] }])
+  const decimals = Object.entries(schema.properties).filter(([, each]) => withoutNull(each).format === 'decimal')
+  const either = decimals.map(([name, { description, anyOf, ...decimal }]) =>
+    [name, { description, anyOf: [...anyOf ?? [decimal], { type: 'number' }] }])
   return { ...schema, properties: { ...schema.properties, ...Object.fromEntries(either) } }
 }
 
