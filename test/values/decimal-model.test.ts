@@ -136,7 +136,8 @@ for (const [name, make] of Object.entries(makers)) {
       const walk = async (link: 'next' | 'prev', from: string): Promise<{ pages: object[][], last: string }> => {
         const pages: object[][] = []
         let [url, last]: (string | undefined)[] = [from, from]
-        while (url !== undefined) {
+        // A walk in a circle ends too.
+        while (url !== undefined && pages.length < 50) {
           const page = (await app.inject(url)).json()
           pages.push(page.items)
           last = url
