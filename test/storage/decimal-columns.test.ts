@@ -142,6 +142,20 @@ INSERT INTO fees (id, amount, rate) VALUES (1, 9, 5), (2, 10.5, 40), (3, 0.125, 
   t.same(rows, [['11.0000', 41], ['0.1250', 1]])
 })
 
+t.test('postgres: a column of integers takes decimals that are whole', async t => {
+  const { open, run, schema } = await databases['postgres']?.(t) as Database & { schema: string }
+  await run(`CREATE TABLE fees (id bigint PRIMARY KEY, amount integer, rate numeric(3,1), ${service});
+INSERT INTO fees (id, amount, rate) VALUES (1, 9, 5)`)
+  const book = fees(2, false).service({ storage: open({ tables: { fees: { table: 'fees', schema } } }) })
+  t.match(await book.get(1), { amount: '9.00', rate: '5' })
+  t.match(await book.run('edit', 1, { amount: '12.00' }), { item: { amount: '12.00' } })
+  t.match(await book.create({ amount: '7' }), { item: { amount: '7.00' } })
+  await t.rejects(book.run('edit', 1, { amount: '12.5' }), {
+    code: 'constraint', errors: [{ pointer: '/amount', detail: 'must be a whole number' }]
+  })
+  t.same(await run('SELECT amount, rate FROM fees ORDER BY id'), [[12, '5.0'], [7, null]])
+})
+
 t.test('sqlite: columns of others are read, filtered and written', async t => {
   const { open, run } = await databases['sqlite']?.(t) as Database
   for (const type of ['REAL', 'NUMERIC', 'DECIMAL(10,2)', 'INTEGER']) {
