@@ -11,6 +11,8 @@ export type {
   EditDefinition, EditOf, Facts, FamilyDefinition, FieldName, ItemAndOthers, ItemOf, LookedUp, Lookups, MadeItems,
   OpenOperation, Operation, OperationParams, OtherItem, Preparation, QueryDefinition, Renamed, ServiceMembers
 } from './core/family/definition.js'
+export { decimal } from './core/family/decimal.js'
+export type { DecimalOptions } from './core/family/decimal.js'
 export type { FamilyExtension } from './core/family/extension.js'
 export type { FormName } from './http/forms/forms.js'
 export { copyStorage } from './tools/copy-storage.js'

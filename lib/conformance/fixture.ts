@@ -34,7 +34,7 @@ export function shape (
   return { name, fields: [...own, ...fields], indexes }
 }
 
-/** Integer ids and one optional field of every kind. */
+/** Integer ids and one optional field of every kind but decimals. */
 export const things = shape('things', 'integer', [
   { name: 'integer', kind: 'integer', optional: true },
   { name: 'number', kind: 'number', optional: true },

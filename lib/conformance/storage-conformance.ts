@@ -1,6 +1,7 @@
 import type { Storage } from '../core/storage/storage.js'
 import { commits, refusals } from './commits.js'
 import { concurrency } from './concurrency.js'
+import { decimals } from './decimals.js'
 import { filters } from './filters.js'
 import { type Case, notes, things } from './fixture.js'
 import { references, unique } from './keys.js'
@@ -17,6 +18,7 @@ const cases = [
   ...changedFamilies,
   ...filters,
   ...nulls,
+  ...decimals,
   ...patterns,
   ...alternatives,
   ...pages,

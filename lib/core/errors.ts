@@ -8,6 +8,7 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_EXTENSION: ['extend "%s": %s', TypeError],
   FST_DEALBOOK_INVALID_RENAMING: ['rename "%s": %s', TypeError],
   FST_DEALBOOK_INVALID_HTML_OPTION: ['html: %s', TypeError],
+  FST_DEALBOOK_INVALID_DECIMAL: ['decimal: %s', TypeError],
   // mounting it
   FST_DEALBOOK_INVALID_OPTION: ['fastify-dealbook, %s: %s', TypeError],
   FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: there is another route at %s already, of the host, of a family with ' +

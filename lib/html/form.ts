@@ -79,14 +79,17 @@ ${value}</textarea>`
   return markup`<input ${attributes} ${renderType(field)}${value !== undefined && markup` value="${value}"`}>`
 }
 
-function renderType ({ kind, value = '', minimum, maxLength }: FormField): Markup {
+function renderType ({ kind, value = '', minimum, maxLength, scale = 0 }: FormField): Markup {
   // Browsers clear a number or date input with an invalid value, so such an entry is shown in a text input.
   const asText = (mode: string) => markup`type="text" inputmode="${mode}"`
   const isNumber = number.test(value)
   const min = minimum !== undefined && markup` min="${minimum}"`
+  const step = kind === 'decimal' ? (10 ** -scale).toFixed(scale) : 'any'
   switch (kind) {
     case 'integer': return isNumber ? markup`type="number" step="1" inputmode="numeric"${min}` : asText('numeric')
-    case 'number': return isNumber ? markup`type="number" step="any" inputmode="decimal"${min}` : asText('decimal')
+    case 'number':
+    case 'decimal':
+      return isNumber ? markup`type="number" step="${step}" inputmode="decimal"${min}` : asText('decimal')
     case 'date': return day.test(value) ? markup`type="date"` : asText('text')
     default: return markup`type="text" dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}`
   }

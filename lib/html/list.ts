@@ -167,7 +167,7 @@ function chooseClass (value: unknown, kind: ShownKind | undefined): string {
 }
 
 function isNumber (kind: ShownKind | undefined): boolean {
-  return kind === 'integer' || kind === 'number'
+  return kind === 'integer' || kind === 'number' || kind === 'decimal'
 }
 
 export function renderHome (texts: Texts, { families }: Home): Markup {

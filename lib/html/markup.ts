@@ -49,6 +49,9 @@ export function renderValue (texts: Texts, value: unknown, kind?: ShownKind): Co
     return markup`<data class="number" value="${value}">${texts.number(value)}</data>`
   }
   const text = String(value)
+  if (kind === 'decimal' && /^-?\d+(\.\d+)?$/.test(text)) {
+    return markup`<data class="number" value="${text}">${texts.decimal(text)}</data>`
+  }
   if (kind === 'choice') return texts.choice(text)
   if (kind === 'date' && isDate(text)) return markup`<time datetime="${text}">${texts.date(text)}</time>`
   // A moment that was sent may be in a different zone. It is shown to the minute; the title has it exactly.

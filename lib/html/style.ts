@@ -195,12 +195,17 @@ export const script = `
   }
   const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' })
-  const number = new Intl.NumberFormat(undefined, { maximumFractionDigits: 20 })
+  const numbers = []
+  const formatNumber = text => {
+    const least = /\\.(\\d+)$/.exec(text)?.[1].length ?? 0
+    const options = { minimumFractionDigits: least, maximumFractionDigits: 20 }
+    return (numbers[least] ??= new Intl.NumberFormat(undefined, options)).format(text)
+  }
   each('time[datetime]', time => {
     const date = new Date(time.dateTime)
     if (!Number.isNaN(date.getTime())) localize(time, (time.dateTime.length > 10 ? moment : day).format(date))
   })
-  each('data.number', data => localize(data, number.format(data.value)))
+  each('data.number', data => localize(data, formatNumber(data.value)))
   each('.origin', place => { place.textContent = location.origin })
 
   // A message is shown once, not again when the page is reloaded or its address is sent to others.

@@ -26,6 +26,11 @@ export const english = {
   /** `2026-03-31T12:00:00.000Z` */
   moment: (text: string): string => `${date(text)}, ${text.slice(11, 16)} UTC`,
   number: (value: number): string => numbers.format(value),
+  /** A decimal, with all its digits after the point. */
+  decimal (text: string): string {
+    const [whole = '', ...fraction] = text.split('.')
+    return [numbers.format(Number(whole)), ...fraction].join('.')
+  },
   /** One of the few words that a field, or the state of an item, can have. */
   choice: (value: string): string => isIdentifier.test(value) ? lowerFirst(label(value)) : value,
   yes: 'yes',

@@ -162,6 +162,8 @@ export interface FormField {
   readonly description?: string | undefined
   readonly values?: readonly string[] | undefined
   readonly minimum?: number | undefined
+  /** Of a decimal: the digits after the point. */
+  readonly scale?: number | undefined
   readonly maxLength?: number | undefined
   /** What was entered before, or the value of the item. */
   readonly value?: string | undefined

@@ -57,10 +57,13 @@ const atBeginning = new RegExp(`^(?:[${unseen};]*${formula}|[\\t\\r\\n])`, 'u')
 // For spreadsheets that separate cells by other characters and ignore quotes inside a cell.
 const inside = new RegExp(`([;\\t\\r\\n])(?=[${unseen}]*${formula})`, 'gu')
 
+// A decimal: a negative number is no formula.
+const number = /^-\d+(\.\d+)?$/
+
 /** Spreadsheets run text that begins like a formula; the apostrophe makes it text again. */
 function disarm (text: string): string {
   const inner = /[;\t\r\n]/.test(text) ? text.replace(inside, "$1'") : text
-  return atBeginning.test(text) ? `'${inner}` : inner
+  return atBeginning.test(text) && !number.test(text) ? `'${inner}` : inner
 }
 
 function quote (text: string): string {

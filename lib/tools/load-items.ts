@@ -2,7 +2,7 @@ import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, type Family, getFamily, listShapes } from '../core/family/family.js'
 import { CommandMembers, commandsShape, listDefaults, ServiceFields, toStored } from '../core/family/fields.js'
-import { canonicalizeItem, haveSameContent } from '../core/family/params.js'
+import { canonicalizeItem, haveSameContent, readDecimals } from '../core/family/params.js'
 import { type ProblemCode, problemCodes } from '../core/problems.js'
 import { type CommandRecord, digestParams } from '../core/service/command.js'
 import { noteShapes } from '../core/service/storage-access.js'
@@ -12,7 +12,7 @@ import {
 } from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
 import { isTextId, textIdRule, uuidv7 } from '../core/values/ids.js'
-import { findJsonFlaw, type MemberFlaw, type Members } from '../core/values/json.js'
+import { findJsonFlaw, isObject, type MemberFlaw, type Members } from '../core/values/json.js'
 import { makeValidator } from '../core/values/validate.js'
 
 /** Options of `loadItems`. */
@@ -171,7 +171,8 @@ function makeRowReader (family: Family, log: string | undefined): (item: unknown
     ...(log === undefined ? {} : { [log]: Type.Optional(entries) })
   }, { additionalProperties: false }))
 
-  return (item, number) => {
+  return (given, number) => {
+    const item = family.hasDecimals && isObject(given) ? readDecimals(ownFields, given) : given
     const flaw = findJsonFlaw(item) ?? validate(item)[0]
     if (flaw !== undefined) throw refuseRow(family, { number }, flaw)
     const members = dropUndefined(item as Members)

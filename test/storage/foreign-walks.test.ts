@@ -6,7 +6,7 @@ import type { TSchema } from '@sinclair/typebox'
 import Fastify, { type FastifyInstance, type LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
 import t from 'tap'
-import { defineFamily, loadItems, type Storage, Type } from '../../lib/index.js'
+import { decimal, defineFamily, loadItems, type Storage, Type } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
@@ -15,6 +15,7 @@ import { storages } from '../storages.js'
 
 const date = Type.String({ format: 'date' })
 const moment = Type.String({ format: 'date-time' })
+const cents = decimal({ scale: 2 })
 
 interface Case {
   readonly type: string
@@ -59,6 +60,19 @@ const cases: readonly Case[] = [
     ]
   },
   { type: 'bigint', schema: Type.Number(), values: near('900719925474099') },
+  {
+    type: 'numeric',
+    schema: cents,
+    values: [
+      ...near('0.1000000000000000000'), ...near('-9007199254740993.'), '12.50', '12.5', '9.999', '-0.001', '1e400',
+      '-1e400', '12345678901234.5', 'NaN', 'Infinity', '-Infinity'
+    ]
+  },
+  { type: 'numeric(30,10)', schema: cents, values: [...near('12345678901234567.89'), ...near('0.'), '100', 'NaN'] },
+  { type: 'numeric(10,2)', schema: cents, values: [...near('0.1'), ...near('-12345678.9'), '100', '20'] },
+  { type: 'numeric(12,4)', schema: cents, values: [...near('0.1'), ...near('0.111'), '100', '20.5'] },
+  { type: 'bigint', schema: cents, values: [...near('900719925474099'), ...near('-900719925474099'), '9', '10'] },
+  { type: 'integer', schema: cents, values: ['-10', '-9', '0', '9', '10', '100'] },
   { type: 'date', schema: date, values: [...days, '5874897-12-31'] },
   { type: 'timestamp', schema: moment, values: moments },
   { type: 'timestamptz', schema: moment, values: moments },
@@ -149,7 +163,7 @@ for (const { name, make } of storages) {
     t.teardown(dispose)
     const app = Fastify()
     t.teardown(() => app.close())
-    const schemas = [Type.Integer(), Type.Number(), date, moment, Type.String(), Type.Boolean()]
+    const schemas = [Type.Integer(), Type.Number(), cents, date, moment, Type.String(), Type.Boolean()]
     for (const [index, schema] of schemas.entries()) {
       const fields = Type.Object({ id: Type.Integer(), value: Type.Optional(schema) })
       const family = defineFamily({ name: `owns${index}`, singular: `own${index}`, fields })
@@ -187,10 +201,17 @@ t.test('sqlite: every row of a table of others comes once, whatever the type of 
   t.teardown(() => rm(folder, { recursive: true }))
   const file = join(folder, 'others.db')
   const types: Record<string, string> = { bigint: 'INTEGER', 'double precision': 'REAL', text: 'TEXT' }
-  const kept = cases.filter(({ type, schema }) => type in types && (type !== 'bigint' || schema['type'] === 'integer'))
+  const reals = [...numbers.slice(0, -3), '0.30000000000000004', '9.5', '10', '1e17', '1.5e17', '12345678901234567890']
+  const isKept = ({ type, schema }: Case): boolean =>
+    type in types && (schema === cents || type !== 'bigint' || schema['type'] === 'integer')
+  const kept = [
+    ...cases.filter(isKept),
+    { type: 'double precision', schema: cents, values: reals },
+    { type: 'numeric(10,2)', schema: cents, values: [...near('0.1'), ...near('-12345678.9'), '100', '20', '0.125'] }
+  ]
   const database = new DatabaseSync(file)
   for (const [index, each] of kept.entries()) {
-    const type = types[each.type] as string
+    const type = types[each.type] ?? 'NUMERIC'
     const table = nameTable(index)
     database.exec(`CREATE TABLE ${table} (id INTEGER PRIMARY KEY, value ${type})`)
     const insert = database.prepare(`INSERT INTO ${table} VALUES (?, CAST(? AS ${type}))`)

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import type { FamilyOptions, ItemOf, Problem, ProblemCode, Representation, Static } from 'fastify-dealbook'
 import dealbook, {
-  customers, dealbook as named, defineFamily, loadItems, memoryStorage, Type as OurType
+  customers, dealbook as named, decimal, defineFamily, loadItems, memoryStorage, Type as OurType
 } from 'fastify-dealbook'
 import { describe, expect, test } from 'tstyche'
 
@@ -12,6 +12,17 @@ describe('what a host declares', () => {
     expect<Customer>().type.toBeAssignableTo<{ id: number, age?: number, children?: number }>()
     expect<Customer>().type.toBeAssignableTo<{ revision: number, updatedAt: string }>()
     expect<Customer>().type.not.toHaveProperty('name')
+  })
+
+  test('a decimal is a text', () => {
+    const fields = Type.Object({ id: Type.Integer(), total: decimal({ scale: 2, minimum: 0 }) })
+    expect<Static<typeof fields>>().type.toBe<{ id: number, total: string }>()
+    expect(defineFamily).type.toBeCallableWith({ name: 'bills', singular: 'bill', fields, order: ['-total'] as const })
+    expect<Static<ReturnType<typeof decimal>>>().type.toBe<string>()
+    expect(decimal).type.toBeCallableWith({ scale: 0, maximum: '9.50', default: 1, title: 'Price' })
+    expect(decimal).type.not.toBeCallableWith({})
+    expect(decimal).type.not.toBeCallableWith({ scale: '2' })
+    expect(decimal).type.not.toBeCallableWith({ scale: 2, max: 1 })
   })
 
   test('a definition needs its names and fields', () => {

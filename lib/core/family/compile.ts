@@ -44,6 +44,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     schema,
     fields,
     ownFields,
+    hasDecimals: ownFields.some(({ kind }) => kind === 'decimal'),
     members: fields.map(field => field.name),
     hasLongItems,
     // The command that created an item may hold all of it.

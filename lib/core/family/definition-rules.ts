@@ -54,7 +54,10 @@ function findFlawInMember (name: string, schema: Members, isNested = false): str
     const hint = Object.hasOwn(instead, type) ? `; write ${instead[type]}` : ''
     return `"${name}" is a ${type}, which JSON does not have${hint}`
   }
-  if (typeof format === 'string' && getFormat(format) === undefined) {
+  if (format === 'decimal') {
+    const hasScale = typeof schema['scale'] === 'number'
+    if (!hasScale) return `"${name}" is a decimal without a scale; write decimal({ scale: 2 })`
+  } else if (typeof format === 'string' && getFormat(format) === undefined) {
     const hint = didYouMean(format, formatNames)
     return `"${name}": the format "${format}" is not known.${hint} Known are ${formatNames.join(', ')}; for others, ` +
       'use pattern'

@@ -63,6 +63,7 @@ export interface Family {
   readonly fields: readonly Field[]
   /** Without those that the service adds. */
   readonly ownFields: readonly Field[]
+  readonly hasDecimals: boolean
   readonly members: readonly string[]
   /** Whether an item, or a command in a log, can be so long that few fit on a page. */
   readonly hasLongItems: boolean

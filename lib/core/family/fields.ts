@@ -24,6 +24,7 @@ export function listFields (schema: TObject): Field[] {
       ...(nullable ? { nullable } : {}),
       ...(values === undefined ? {} : { values }),
       ...(kind === 'string' && typeof plain.maxLength === 'number' ? { maxLength: plain.maxLength } : {}),
+      ...(kind === 'decimal' ? { scale: plain.scale as number } : {}),
       ...(plain.transform === undefined ? {} : { transform: plain.transform }),
       ...(optional || value === undefined ? {} : { default: value })
     }
@@ -51,7 +52,8 @@ function inferKind (schema: TSchema, values: readonly string[] | undefined): Kin
   if (values !== undefined) return 'string'
   if (schema.type === 'integer' || schema.type === 'number' || schema.type === 'boolean') return schema.type
   if (schema.type !== 'string') return 'json'
-  return schema.format === 'date' || schema.format === 'date-time' ? schema.format : 'string'
+  const { format } = schema
+  return format === 'date' || format === 'date-time' || format === 'decimal' ? format : 'string'
 }
 
 export function declaresNull ({ type, const: literal, enum: values = [], anyOf = [] }: TSchema): boolean {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type TObject, Type } from '@sinclair/typebox'
 import { invalidBody } from '../problems.js'
 import type { Field } from '../storage/storage.js'
+import { readDecimal } from '../values/decimals.js'
 import { transformText } from '../values/formats.js'
 import { isObject, type MemberFlaw, type Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
@@ -19,7 +20,7 @@ export function compileParams (declared: TObject, isPartial = false): Params {
   const schema = Type.Object(declared.properties, { additionalProperties: false })
   const fields = listFields(schema)
   const validate = makeValidator(schema)
-  const transformed = fields.filter(({ transform }) => transform !== undefined)
+  const transformed = fields.filter(({ transform, scale }) => transform !== undefined || scale !== undefined)
   return {
     schema,
     fields,
@@ -33,10 +34,20 @@ export function compileParams (declared: TObject, isPartial = false): Params {
 }
 
 function transformMembers (fields: readonly Field[], members: Members): Members {
-  const changed: Record<string, unknown> = { ...members }
+  const changed: Record<string, unknown> = readDecimals(fields, members)
   for (const { name, transform = [] } of fields) {
     const value = changed[name]
     if (typeof value === 'string') changed[name] = transformText(transform, value)
+  }
+  return changed
+}
+
+/** A copy in which decimals have their canonical form; what is none stays, and is refused later. */
+export function readDecimals (fields: readonly Field[], members: Members): Record<string, unknown> {
+  const changed: Record<string, unknown> = { ...members }
+  for (const { name, scale } of fields) {
+    const text = scale === undefined ? undefined : readDecimal(changed[name], scale)
+    if (text !== undefined) changed[name] = text
   }
   return changed
 }

@@ -1,5 +1,6 @@
 import { isAbsent, leastValues } from '../storage/conditions.js'
 import type { Field, FieldCondition, ItemKey, Kind, Order, Scalar } from '../storage/storage.js'
+import { isBigInteger, toOperand } from '../values/decimals.js'
 import { isDatabaseDate, isDate, readDateTime } from '../values/formats.js'
 
 /** `-age` is descending. */
@@ -12,9 +13,11 @@ export function writeOrder (order: readonly Order[]): string {
 }
 
 /** Ends with the id, which breaks ties; fields after it would decide nothing. */
-export function toTotalOrder (order: readonly Order[]): Order[] {
+export function toTotalOrder (order: readonly Order[], fields: readonly Field[] = []): Order[] {
   const end = order.findIndex(({ field }) => field === 'id')
-  return end === -1 ? [...order, { field: 'id', descending: false }] : order.slice(0, end + 1)
+  const total = end === -1 ? [...order, { field: 'id', descending: false }] : order.slice(0, end + 1)
+  const isDecimal = (term: Order): boolean => fields.some(({ name, kind }) => name === term.field && kind === 'decimal')
+  return total.map(term => isDecimal(term) ? { ...term, numeric: true } : term)
 }
 
 /** A cursor is valid for one order only. */
@@ -97,6 +100,7 @@ function fits (field: Field | undefined, value: unknown): boolean {
 const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
   integer: value => Number.isSafeInteger(value) || (typeof value === 'string' && isBigInteger(value)),
   number: value => Number.isFinite(value) || value === 'NaN' || value === 'Infinity' || value === '-Infinity',
+  decimal: value => typeof value === 'string' && /^(-?(\d+(\.\d+)?(e[+-]\d{1,3})?|Infinity)|NaN)$/.test(value),
   boolean: value => typeof value === 'boolean',
   string: value => typeof value === 'string' && !value.includes('\u0000') && value.isWellFormed(),
   date: value => typeof value === 'string' && isDatabaseDate(value, isDate, 5_874_897),
@@ -105,28 +109,32 @@ const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
   json: () => false
 }
 
-/** Whether a 64-bit integer is too large for a number. */
-function isBigInteger (text: string): boolean {
-  return /^-?[1-9]\d{15,18}$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
-}
-
 /** "After" is a choice for each field of the order. Each is a separate query, whose start an index finds at once. */
 export function listParts (fields: readonly Field[], forwards: readonly Order[], start: Start) {
   const { place: { item, isAfter }, backwards } = start
-  const order = backwards ? forwards.map(({ field, descending }) => ({ field, descending: !descending })) : forwards
+  const order = backwards ? forwards.map(term => ({ ...term, descending: !term.descending })) : forwards
   const isWithItem = isAfter === backwards
   const parts: FieldCondition[][] = []
   // From items that differ in the last field only to those that differ in the first.
   for (let depth = order.length - 1; depth >= 0; depth--) {
-    const equal = order.slice(0, depth).map(({ field }): FieldCondition => isAbsent(item[field])
-      ? { field, op: 'null', is: true }
-      : { field, op: 'eq', values: [item[field] as Scalar] })
-    const { field: name, descending } = order[depth] as Order
-    const field = fields.find(field => field.name === name) as Field
-    const beyond = listBeyond(field, descending, item[name], name === 'id' && isWithItem)
+    const equal = order.slice(0, depth).map((term): FieldCondition => isAbsent(item[term.field])
+      ? { field: term.field, op: 'null', is: true }
+      : { field: term.field, op: 'eq', values: [getOperand(fields, term, item) as Scalar] })
+    const last = order[depth] as Order
+    const isIncluded = last.field === 'id' && isWithItem
+    const beyond = listBeyond(getField(fields, last), last.descending, getOperand(fields, last, item), isIncluded)
     parts.push(...beyond.map(condition => [...equal, condition]))
   }
   return { parts, order }
+}
+
+function getField (fields: readonly Field[], { field }: Order): Field {
+  return fields.find(({ name }) => name === field) as Field
+}
+
+function getOperand (fields: readonly Field[], term: Order, item: ItemKey): unknown {
+  const value = item[term.field]
+  return term.numeric === true ? toOperand(value, getField(fields, term).scale as number) : value
 }
 
 /** Absent values come first, and last when descending. */

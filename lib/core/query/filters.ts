@@ -1,5 +1,6 @@
 import { compareScalars } from '../storage/conditions.js'
 import type { Condition, Field, FieldCondition, Scalar } from '../storage/storage.js'
+import { readDecimal, toOperand } from '../values/decimals.js'
 import type { Day } from '../values/formats.js'
 import { didYouMean } from '../values/words.js'
 import type { Parameter } from './query-string.js'
@@ -246,12 +247,30 @@ function findFlaw (
       const what = op === 'regex' ? 'pattern' : 'text'
       if ('expected' in read) return `a condition on "${name}" with a ${what} that ${read.expected}`
     } else {
-      // A value fits if its text is read as the same value.
-      const read = readValue(op === 'null' ? isNullField : field, String(value))
-      if (!('value' in read) || read.value !== value) {
+      if (!fits(op === 'null' ? isNullField : field, value)) {
         return `a condition on "${name}" whose "${member}" does not fit the field`
       }
     }
   }
   return undefined
+}
+
+/** Whether its text is read as the same value; a decimal may be a text or a number. */
+function fits (field: Field, value: unknown): boolean {
+  if (field.kind === 'decimal') return readDecimal(value, field.scale as number) !== undefined
+  const read = readValue(field, String(value))
+  return 'value' in read && read.value === value
+}
+
+/** The conditions of a host, in which a decimal may be a text, as those of a query. */
+export function numberDecimals<C extends Condition> (fields: readonly Field[], conditions: readonly C[]): readonly C[] {
+  return conditions.map(condition => {
+    if (condition.op === 'any') return { ...condition, of: condition.of.map(all => numberDecimals(fields, all)) }
+    const { scale } = fields.find(({ name }) => name === condition.field) as Field
+    if (scale === undefined) return condition
+    if ('value' in condition) return { ...condition, value: toOperand(condition.value, scale) }
+    return 'values' in condition
+      ? { ...condition, values: condition.values.map(value => toOperand(value, scale)) }
+      : condition
+  })
 }

@@ -66,7 +66,7 @@ export interface ItemPage<T> {
 export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar {
   const { name, fields, order: ownOrder = [], references = [] } = shape
   const filters = listFilters(fields)
-  const ownList: OrderedList = { name, fields, order: toTotalOrder(ownOrder) }
+  const ownList: OrderedList = { name, fields, order: toTotalOrder(ownOrder, fields) }
   const settingReaders = makeSettingReaders(fields, references, limits.maxValues)
 
   return { limits, order: ownList.order, references, filters, parse }
@@ -102,7 +102,7 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
       const detail = `page may pass over at most ${limits.maxSkipped} items; go on by links.next, or by gt and lt`
       flaws.push({ parameter: 'page', detail })
     }
-    const list = settings.sort === undefined ? ownList : { name, fields, order: toTotalOrder(settings.sort) }
+    const list = settings.sort === undefined ? ownList : { name, fields, order: toTotalOrder(settings.sort, fields) }
     const start = readStart(list, settings)
     if (start !== undefined && 'detail' in start) flaws.push(start)
     if (flaws.length > 0) return { flaws }

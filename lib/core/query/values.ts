@@ -1,5 +1,6 @@
 import { compilePattern, PatternSizeError } from '../storage/patterns.js'
 import type { Field, FieldCondition, Scalar } from '../storage/storage.js'
+import { describeDecimal, readDecimal } from '../values/decimals.js'
 import { dateRule, dateTimeRule, type Day, isDate, readDateTime, toDay, transformText } from '../values/formats.js'
 import { findTextFlaw } from '../values/json.js'
 
@@ -9,8 +10,8 @@ export type ReadResult<Value = Scalar> = { readonly value: Value } | { readonly 
 /** The operand of `null`. */
 export const isNullField: Field = { name: 'null', kind: 'boolean', optional: false }
 
-export function readValue ({ kind, values }: Field, text: string): ReadResult {
-  if (values === undefined) return readers[kind](text)
+export function readValue ({ kind, values, scale = 0 }: Field, text: string): ReadResult {
+  if (values === undefined) return readers[kind](text, scale)
   return values.includes(text) ? { value: text } : { expected: `must be one of ${values.join(', ')}` }
 }
 
@@ -22,9 +23,13 @@ export function readOperand (field: Field, given: string): ReadResult<Operand> {
   return field.kind === 'date-time' && isDate(text) ? { value: toDay(text) } : readValue(field, text)
 }
 
-const readers: Record<Field['kind'], (text: string) => ReadResult> = {
+const readers: Record<Field['kind'], (text: string, scale: number) => ReadResult> = {
   integer: readInteger,
   number: text => readNumber(text, /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/, 'a number'),
+  decimal (text, scale) {
+    const value = readDecimal(text, scale)
+    return value === undefined ? { expected: describeDecimal(scale) } : { value: Number(value) }
+  },
   boolean (text) {
     return text === 'true' || text === 'false' ? { value: text === 'true' } : { expected: 'must be true or false' }
   },

@@ -3,7 +3,7 @@ import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { type Params, readParams } from '../family/params.js'
 import { invalidBody, invalidQuery, Problem } from '../problems.js'
-import { findFlawInConditions } from '../query/filters.js'
+import { findFlawInConditions, numberDecimals } from '../query/filters.js'
 import type { Grammar, PageOptions, ParsedQuery } from '../query/grammar.js'
 import { listFieldConditions } from '../storage/conditions.js'
 import type { Condition } from '../storage/storage.js'
@@ -101,7 +101,9 @@ export function parseQuery (grammar: Grammar, search: string, options: PageOptio
 }
 
 /** Otherwise a wrong condition would look like a failure of the storage. */
-export function checkConditions (family: Family, { limits }: Grammar, conditions: readonly Condition[]): void {
+export function checkConditions (
+  family: Family, { limits }: Grammar, conditions: readonly Condition[]
+): readonly Condition[] {
   if (!Array.isArray(conditions)) throw new Problem('invalid-query', 'A query is a text or a list of conditions')
   const flaw = findFlawInConditions(family.shape.fields, conditions, limits)
   if (flaw !== undefined) throw new Problem('invalid-query', `The query has ${flaw}`)
@@ -110,4 +112,5 @@ export function checkConditions (family: Family, { limits }: Grammar, conditions
     const { field: parameter } = condition
     throw invalidQuery([{ parameter, detail: `${parameter} may have at most ${limits.maxValues} values` }])
   }
+  return family.hasDecimals ? numberDecimals(family.shape.fields, conditions) : conditions
 }

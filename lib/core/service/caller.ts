@@ -2,7 +2,7 @@ import { inspect, types } from 'node:util'
 import { errorCodes } from '../errors.js'
 import { type Family, listShapes } from '../family/family.js'
 import { Problem } from '../problems.js'
-import { findFlawInConditions } from '../query/filters.js'
+import { findFlawInConditions, numberDecimals } from '../query/filters.js'
 import { type DeadlineSettings, RequestDeadline } from '../storage/deadline.js'
 import type { Condition, Id, Storage, Stored } from '../storage/storage.js'
 import { isTextId, textIdRule, uuidv7 } from '../values/ids.js'
@@ -86,7 +86,9 @@ export function checkGrant (family: Family, granted: unknown): Grant {
   if (granted === undefined || granted === null) return {}
   const flaw = findFlawInGrant(family, granted)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_GRANT(family.name, flaw)
-  return granted as Grant
+  const { where } = granted as Grant
+  if (!family.hasDecimals || where === undefined) return granted as Grant
+  return { ...granted, where: numberDecimals(family.shape.fields, where) }
 }
 
 function findFlawInGrant (family: Family, granted: {}): string | undefined {

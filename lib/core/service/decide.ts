@@ -3,7 +3,7 @@ import { errorCodes } from '../errors.js'
 import type { Context } from '../family/definition.js'
 import type { CompiledOperation, Family, Lifecycle } from '../family/family.js'
 import { ServiceFields, toStored } from '../family/fields.js'
-import { canonicalizeItem, haveSameContent } from '../family/params.js'
+import { canonicalizeItem, haveSameContent, readDecimals } from '../family/params.js'
 import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { findJsonFlaws, freeze, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
@@ -230,5 +230,5 @@ function readFields (family: Family, operation: string, made: unknown, known: Me
     if (flaws.length > 0 && !isDeepStrictEqual(value, known[name])) refuseFlaw(family, operation, flaws)
     if (typeof value === 'object' && flaws.length === 0) given[name] = JSON.parse(JSON.stringify(value))
   }
-  return given
+  return family.hasDecimals ? readDecimals(family.ownFields, given) : given
 }

@@ -46,9 +46,9 @@ export async function findItems<T> (
   const { grammar, pick } = compile(family)
   const find: Find = query => reader.find(query)
   if (typeof query === 'string') return await readPage(find, parseQuery(grammar, query, options), pick)
-  checkConditions(family, grammar, query)
+  const where = checkConditions(family, grammar, query)
   const parsed = parseQuery(grammar, '', options)
-  return await readPage(find, { ...parsed, query: { ...parsed.query, where: query } }, pick)
+  return await readPage(find, { ...parsed, query: { ...parsed.query, where } }, pick)
 }
 
 export async function readPage<T> (

@@ -1,10 +1,14 @@
 import { compilePattern, ContainedText } from './patterns.js'
 import type { Condition, FieldCondition, Kind, Order, Scalar, Stored } from './storage.js'
 
-/** Text is compared by code point, as in databases with a binary collation. */
+/**
+ * Text is compared by code point, as in databases with a binary collation. A text and a number are a decimal and what
+ * it is compared with.
+ */
 export function compareScalars (a: Scalar, b: Scalar): number {
   if (typeof a === 'string' && typeof b === 'string') return compareText(a, b)
-  return a === b ? 0 : a < b ? -1 : 1
+  if (a === b || (typeof a !== typeof b && Number(a) === Number(b))) return 0
+  return a < b ? -1 : 1
 }
 
 function compareText (a: string, b: string): number {
@@ -26,8 +30,10 @@ function rankUnit (unit: number): number {
 
 export function makeComparator (order: readonly Order[]): (a: Stored, b: Stored) => number {
   return (a, b) => {
-    for (const { field, descending } of order) {
-      const result = compareOptional(a[field] as Optional, b[field] as Optional)
+    for (const { field, descending, numeric } of order) {
+      const result = numeric === true
+        ? compareOptional(toNumber(a[field]), toNumber(b[field]))
+        : compareOptional(a[field] as Optional, b[field] as Optional)
       if (result !== 0) return descending ? -result : result
     }
     return 0
@@ -35,6 +41,10 @@ export function makeComparator (order: readonly Order[]): (a: Stored, b: Stored)
 }
 
 type Optional = Scalar | null | undefined
+
+function toNumber (text: unknown): number | undefined {
+  return isAbsent(text) ? undefined : Number(text)
+}
 
 function compareOptional (a: Optional, b: Optional): number {
   if (isAbsent(a)) return isAbsent(b) ? 0 : -1
@@ -45,6 +55,7 @@ function compareOptional (a: Optional, b: Optional): number {
 export const leastValues: Readonly<Record<Kind, Scalar>> = {
   integer: -(2 ** 63),
   number: -Number.MAX_VALUE,
+  decimal: -Number.MAX_VALUE,
   boolean: false,
   string: '',
   date: '0001-01-01',
@@ -113,7 +124,11 @@ function makeSearch (field: string, searches: readonly { test (text: string): bo
 
 function makeMembership (field: string, values: readonly Scalar[], isIn: boolean): Predicate {
   const set = new Set<unknown>(values)
-  return item => set.has(item[field]) === isIn
+  if (typeof values[0] !== 'number') return item => set.has(item[field]) === isIn
+  return item => {
+    const value = item[field]
+    return set.has(typeof value === 'string' ? Number(value) : value) === isIn
+  }
 }
 
 function makeComparison (field: string, bound: Scalar, holds: (order: number) => boolean): Predicate {

@@ -19,7 +19,7 @@ export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape):
   return {
     name: now.name,
     fields: [
-      ...now.fields.map(field => widen(field, earlier.get(field.name))),
+      ...now.fields.map(field => widen(now.name, field, earlier.get(field.name))),
       ...before.fields.filter(field => !names.has(field.name))
     ],
     indexes: [...indexes.values()],
@@ -29,7 +29,11 @@ export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape):
   }
 }
 
-function widen ({ maxLength, ...field }: Field, other: Field | undefined): Field {
+function widen (family: string, { maxLength, ...field }: Field, other: Field | undefined): Field {
+  if (other !== undefined && other.scale !== field.scale) {
+    const [now, before] = [field, other].map(({ kind, scale }) => `${kind} (scale ${scale ?? 'none'})`)
+    throw new errorCodes.FST_DEALBOOK_FIELD_KIND(family, field.name, now, before)
+  }
   if (maxLength === undefined || (other !== undefined && other.maxLength === undefined)) return field
   return { ...field, maxLength: Math.max(maxLength, other?.maxLength ?? 0) }
 }

@@ -31,6 +31,8 @@ export type Condition = FieldCondition | AnyCondition
 export interface Order {
   readonly field: string
   readonly descending: boolean
+  /** Whether the texts of the field are decimals, ordered as numbers. */
+  readonly numeric?: boolean
 }
 
 /** The id of an item: an integer or a string, the same kind in all items of a family. */
@@ -38,9 +40,10 @@ export type Id = string | number
 
 /**
  * How the values of a field are stored. Dates are `YYYY-MM-DD`, date-times `YYYY-MM-DDTHH:mm:ss.sssZ`, so that text and
- * time have the same order. `json` is everything nested; it cannot be ordered, and only filtered by `null`.
+ * time have the same order. Decimals are text such as `-3.50`, and numbers in conditions: they are compared and ordered
+ * as numbers. `json` is everything nested; it cannot be ordered, and only filtered by `null`.
  */
-export type Kind = 'integer' | 'number' | 'string' | 'boolean' | 'date' | 'date-time' | 'json'
+export type Kind = 'integer' | 'number' | 'decimal' | 'string' | 'boolean' | 'date' | 'date-time' | 'json'
 
 /** One field of a family, as a storage sees it. */
 export interface Field {
@@ -51,6 +54,8 @@ export interface Field {
   readonly nullable?: boolean
   /** Of an enumeration. */
   readonly values?: readonly string[]
+  /** Of a decimal: the digits after the point. It has at most 15 digits in all. */
+  readonly scale?: number
   /** In characters, for new texts; existing ones may be longer. */
   readonly maxLength?: number
   /** What is done with the texts of clients before they get here; a storage ignores it. */

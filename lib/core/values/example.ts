@@ -1,3 +1,5 @@
+import { countDecimals } from './decimals.js'
+
 interface Schema {
   readonly type?: string | readonly string[]
   readonly [keyword: string]: any
@@ -42,7 +44,8 @@ function makeNumber (schema: Schema): number | undefined {
   const { maximum = Infinity, exclusiveMaximum = Infinity, multipleOf: step = 1 } = schema
   const { minimum = step, exclusiveMinimum = 0 } = schema
   const least = Math.max(step, minimum, exclusiveMinimum + step)
-  const value = Math.min(Math.ceil(least / step) * step, maximum)
+  const multiple = Number((Math.ceil(least / step) * step).toFixed(Math.min(countDecimals(step), 100)))
+  const value = Math.min(multiple, maximum)
   return value < exclusiveMaximum ? value : undefined
 }
 

@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import { type DecimalSchema, findFlawInDecimal, isMultiple } from './decimals.js'
 import { formatTests, getFormat } from './formats.js'
 import { chosenIdPattern, textIdRule } from './ids.js'
 import { escapePointer, type MemberFlaw } from './json.js'
@@ -8,7 +9,17 @@ import { didYouMean, maxHints } from './words.js'
 export type Validator = (value: unknown) => MemberFlaw[]
 
 // A separate instance: the host's settings (coercion, removal of members) must not affect our bodies.
-const ajv = new Ajv({ strict: false, verbose: true, allErrors: true, formats: formatTests })
+const ajv = new Ajv({
+  strict: false, verbose: true, allErrors: true, formats: { ...formatTests, decimal: true }
+})
+ajv.removeKeyword('multipleOf')
+ajv.addKeyword({
+  keyword: 'multipleOf', type: 'number', validate: (step: number, value: number) => isMultiple(value, step)
+})
+ajv.addKeyword({
+  keyword: 'scale',
+  validate: (_: unknown, value: unknown, schema: DecimalSchema = {}) => findFlawInDecimal(schema, value) === undefined
+})
 
 /** Coerces and removes nothing. Compiled at first use: Ajv takes milliseconds for each, and a mount has dozens. */
 export function makeValidator (schema: TSchema): Validator {
@@ -63,7 +74,9 @@ function locate ({ instancePath, keyword, params }: ErrorObject): string {
   return name === undefined ? instancePath : `${instancePath}/${escapePointer(name)}`
 }
 
-function describe ({ keyword, schema, message }: ErrorObject): string {
+function describe ({ keyword, schema, message, parentSchema = {}, data }: ErrorObject): string {
+  const { format } = parentSchema as DecimalSchema
+  if (format === 'decimal') return findFlawInDecimal(parentSchema as DecimalSchema, data) ?? 'is not valid'
   switch (keyword) {
     case 'required': return 'is required'
     case 'enum': return `must be one of ${(schema as unknown[]).join(', ')}`
@@ -76,6 +89,7 @@ function describe ({ keyword, schema, message }: ErrorObject): string {
     case 'maxLength': return `must have at most ${schema} characters`
     case 'minimum': return `must be at least ${schema}`
     case 'maximum': return `must be at most ${schema}`
+    case 'multipleOf': return `must be multiple of ${schema}`
     default: return message ?? 'is not valid'
   }
 }

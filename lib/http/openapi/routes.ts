@@ -151,7 +151,7 @@ export function describeValue ({ kind, values }: Field): TSchema {
   if (kind === 'integer') return Type.Integer()
   if (kind === 'number') return Type.Number()
   if (kind === 'boolean') return Type.Boolean()
-  if (kind === 'date') return Type.String({ format: kind })
+  if (kind === 'date' || kind === 'decimal') return Type.String({ format: kind })
   if (kind !== 'date-time') return Type.String()
   // A bare date is the whole day.
   return Type.Unsafe<string>({ type: 'string', anyOf: [{ format: kind }, { format: 'date' }] })

@@ -1,6 +1,6 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { CommandMembers } from '../../core/family/fields.js'
+import { CommandMembers, withoutNull } from '../../core/family/fields.js'
 import type { Params } from '../../core/family/params.js'
 import { problemCodes } from '../../core/problems.js'
 import type { Mount } from '../mount.js'
@@ -89,11 +89,19 @@ export function describeItemLinks (mount: Mount): TSchema {
 }
 
 export function describeParams (mount: Mount, action: string, { schema }: Params): TSchema {
-  return nameSchema(mount, `${action}Params`, schema)
+  return nameSchema(mount, `${action}Params`, acceptNumbers(schema))
 }
 
 export function describeNew (mount: Mount, { schema }: Params): TSchema {
-  return nameSchema(mount, `New${nameItem(mount)}`, schema)
+  return nameSchema(mount, `New${nameItem(mount)}`, acceptNumbers(schema))
+}
+
+/** A decimal may be sent as a number. */
+function acceptNumbers (schema: TObject): TObject {
+  const decimals = Object.entries(schema.properties).filter(([, each]) => withoutNull(each).format === 'decimal')
+  const either = decimals.map(([name, { description, anyOf, ...decimal }]) =>
+    [name, { description, anyOf: [...anyOf ?? [decimal], { type: 'number' }] }])
+  return { ...schema, properties: { ...schema.properties, ...Object.fromEntries(either) } }
 }
 
 export function describeActions (mount: Mount, end: 'Action' | 'Command', others: TProperties = {}): TSchema[] {

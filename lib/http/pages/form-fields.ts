@@ -37,7 +37,7 @@ export function makeForm (
 }
 
 function makeField (
-  { name, kind, values, optional, nullable = false }: Field,
+  { name, kind, values, scale, optional, nullable = false }: Field,
   schema: TSchema,
   sent: Entered | undefined,
   item: Members | undefined
@@ -53,6 +53,7 @@ function makeField (
     kind,
     description,
     minimum,
+    scale,
     maxLength,
     values: isListed ? values : [...values, was],
     // A nullable field that is left empty is null.
@@ -76,6 +77,7 @@ export function makeFilterFields (fields: readonly Field[], sent: Entered): Form
     bound,
     // A moment is filtered by its day.
     kind: field.kind === 'date-time' ? 'date' : field.kind,
+    scale: field.scale,
     required: false,
     values: field.values,
     value: sent.entered.get(name),

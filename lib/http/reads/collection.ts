@@ -180,7 +180,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
     // A value that does not fit the field is an invalid query; for all others there is no list.
     explainMissing (name, hint) {
       const read = readValue(field, name)
-      const isSuffixed = 'value' in readValue(field, name.replace(/\.[^.]*$/, ''))
+      const isSuffixed = 'value' in readValue(field, name.replace(/\.(?!\d)[^.]*$/, ''))
       if (hint !== undefined && 'expected' in read && isSuffixed) return hint
       if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
         return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])

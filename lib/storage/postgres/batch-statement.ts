@@ -1,6 +1,6 @@
-import type { Id, Kind } from '../../core/storage/storage.js'
+import type { Id } from '../../core/storage/storage.js'
 import type { Reference } from '../sql/definitions.js'
-import { quoteName, quoteText } from '../sql/dialect.js'
+import { nameType, quoteName, quoteText } from '../sql/dialect.js'
 import { type Column, getColumn, type Layout, listWritten } from '../sql/layout.js'
 import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
 import { nameReference, type Write } from './writer.js'
@@ -75,8 +75,8 @@ function writeTable (parts: BatchParts, batch: TableBatch, p: number, numbers: R
   const revision = quoteName(getColumn(layout, 'revision').name as string)
   const columns = listWritten(layout)
   const names = columns.map(({ name }) => quoteName(name as string)).join(', ')
-  const typed = columns.map(({ name, kind, present }) =>
-    `${quoteName(name as string)} ${present?.type ?? recordTypes[kind]}`)
+  const typed = columns.map(({ name, field, present }) =>
+    `${quoteName(name as string)} ${present?.type ?? nameType(recordDialect, field)}`)
   const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$k" text[], "$r" text[], "$u" text[], ' +
     typed.join(', ')
   given.push(`given${p} AS MATERIALIZED (SELECT * FROM json_to_recordset($${p + 1}::json) AS r (${record}))`)
@@ -122,7 +122,7 @@ function assign ({ name, present }: Column): string {
   return `${column} = CASE WHEN ${quoteText(name as string)} = ANY (d."$k") THEN t.${column} ELSE d.${column} END`
 }
 
-const recordTypes: Record<Kind, string> = { ...dialect.types, string: 'text' }
+const recordDialect = { types: { ...dialect.types, string: 'text' } }
 
 /** Locks referred rows against deletion. The same commit may insert them; `q` is their family's number in the batch. */
 function writeReference (parts: BatchParts, { column, to }: Reference, p: number, q: number | undefined): void {

@@ -1,11 +1,13 @@
 import type { Kind } from '../../core/storage/storage.js'
-import { type ColumnTexts, type Dialect, indexedLength, type PresentColumn } from '../sql/dialect.js'
+import { maxDigits } from '../../core/values/decimals.js'
+import { type ColumnField, type ColumnTexts, type Dialect, indexedLength, type PresentColumn } from '../sql/dialect.js'
 
 /** Values from the driver are text, whatever parsers the pool has. */
 export const postgresDialect: Dialect = {
   types: {
     integer: 'bigint',
     number: 'double precision',
+    decimal: 'numeric',
     string: 'text COLLATE "C"',
     boolean: 'boolean',
     date: 'date',
@@ -24,18 +26,20 @@ export const postgresDialect: Dialect = {
   withoutIndex: '',
   // An index entry has 2704 bytes at most.
   beginning: takeBeginning,
-  writeColumn (column, kind, present) {
+  writeColumn (column, field, present) {
+    const { kind } = field
     const as = plainTypes[kind]
     // Fixed formats, since a session may have any DateStyle and TimeZone.
     const date = kind === 'date' ? `to_char(${column}, 'YYYY-MM-DD')` : column
     const selected = kind === 'date-time' ? showMoment(`${column} AT TIME ZONE 'UTC'`) : date
     // Equality is the same in every collation; naming one would rule out a mapped table's index.
     const texts = { selected, compared: column, comparedAs: as, equated: column, equatedAs: as }
-    return present === undefined ? texts : { ...texts, ...writeForeignColumn(column, kind, present) }
+    return present === undefined ? texts : { ...texts, ...writeForeignColumn(column, field, present) }
   },
-  writeFilled (column, kind, value, present) {
+  writeFilled (column, field, present) {
+    const { kind, default: value } = field
     const filled = `COALESCE(${writePlain(column, kind, present)}, ${writeTyped(value, kind)})`
-    return this.writeColumn(filled, kind, { ...present, type: plainTypes[kind], labels: undefined })
+    return this.writeColumn(filled, field, { ...present, type: plainTypes[kind], labels: undefined })
   },
   encode: { json: value => JSON.stringify(value) },
   decode: {
@@ -82,6 +86,7 @@ export function writeLiteral (value: unknown): string {
 const plainTypes: Record<Kind, string> = {
   integer: 'bigint',
   number: 'double precision',
+  decimal: 'numeric',
   string: 'text',
   boolean: 'boolean',
   date: 'date',
@@ -90,13 +95,14 @@ const plainTypes: Record<Kind, string> = {
 }
 
 /** For types that our tables do not have. */
-function writeForeignColumn (column: string, kind: Kind, present: PresentColumn): Partial<ColumnTexts> {
-  switch (kind) {
+function writeForeignColumn (column: string, field: ColumnField, present: PresentColumn): Partial<ColumnTexts> {
+  switch (field.kind) {
     case 'string': return writeText(column, present)
     case 'date-time': return writeMoment(column, present.type)
     // Not to_char, which leaves out BC.
     case 'date': return { selected: `trim('"' FROM to_json(${column})::text)` }
     case 'number': return writeNumber(column, present.type)
+    case 'decimal': return { selected: showDecimal(column, field.scale as number, present.type) }
     case 'json': return present.type.endsWith('[]') ? { selected: `to_json(${column})` } : {}
     default: return {}
   }
@@ -145,6 +151,13 @@ function writeNumber (column: string, type: string): Partial<ColumnTexts> {
   const compared = isShort ? column : showNumber(column, type)
   const as = isShort ? 'numeric' : plainTypes.number
   return { compared, comparedAs: as, equated: compared, equatedAs: as }
+}
+
+/** With the digits of the field, where it can have the value. */
+function showDecimal (column: string, scale: number, type: string): string {
+  if (type === `numeric(${maxDigits},${scale})`) return column
+  return `CASE WHEN ${column} = round(${column}, ${scale}) AND abs(${column}) < 1e${maxDigits - scale} ` +
+    `THEN round(${column}, ${scale}) ELSE ${column} END`
 }
 
 /** The number that JavaScript reads in the text of the column. */

@@ -56,7 +56,7 @@ export class TableReader {
   async nextId (signal?: AbortSignal): Promise<Id | undefined> {
     const { id } = this.layout
     if (id.present?.next === undefined) return undefined
-    const { selected } = dialect.writeColumn(`(${id.present.next})`, id.kind, id.present)
+    const { selected } = dialect.writeColumn(`(${id.present.next})`, id.field, id.present)
     const [row] = await this.#run(new KeptText(`SELECT ${selected}`, undefined, true), [], signal)
     return row === undefined ? undefined : makeRowDecoder([id], dialect)(row).id
   }

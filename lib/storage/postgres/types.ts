@@ -1,8 +1,9 @@
 import { errorCodes } from '../../core/errors.js'
 import { compareScalars, leastValues } from '../../core/storage/conditions.js'
 import type { FieldCondition, Kind, Query } from '../../core/storage/storage.js'
+import { countDecimals } from '../../core/values/decimals.js'
 import { isDate } from '../../core/values/formats.js'
-import type { PresentColumn } from '../sql/dialect.js'
+import { nameType, type PresentColumn } from '../sql/dialect.js'
 import { type Column, getColumn, type Layout } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
 
@@ -11,6 +12,8 @@ export const ownTypes: Record<Kind, RegExp> = {
   integer: /^bigint$/,
   // A field of whole numbers may become one of any numbers.
   number: /^(double precision|bigint)$/,
+  // Only with its own digits.
+  decimal: /^(?!)/,
   string: /^text$|^character varying$/,
   boolean: /^boolean$/,
   date: /^date$/,
@@ -21,6 +24,7 @@ export const mappableTypes: Record<Kind, RegExp> = {
   ...ownTypes,
   integer: /^(bigint|integer|smallint)$/,
   number: /^(double precision|real|numeric(\(.*\))?|bigint|integer|smallint)$/,
+  decimal: /^(numeric(\(.*\))?|bigint|integer|smallint)$/,
   string: new RegExp('^(text|character( varying)?(\\(\\d+\\))?|(.+\\.)?citext|uuid|numeric(\\(.*\\))?|bigint|integer|' +
     'smallint|time(\\(\\d\\))? without time zone)$'),
   'date-time': /^timestamp(\(\d\))? with(out)? time zone$/,
@@ -31,8 +35,9 @@ export const mappableTypes: Record<Kind, RegExp> = {
 export function checkType (
   { family, tableName }: Layout, { name, kind, field }: Column, { type, labels }: Type, types: Record<Kind, RegExp>
 ): void {
-  if (types[kind].test(type) || (labels !== undefined && kind === 'string')) return
-  throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type, field.name, kind, dialect.types[kind])
+  const own = nameType(dialect, field)
+  if (type === own || types[kind].test(type) || (labels !== undefined && kind === 'string')) return
+  throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type, field.name, kind, own)
 }
 
 type Type = Pick<PresentColumn, 'type' | 'labels'>
@@ -106,11 +111,6 @@ function findFlawInNumber (type: string, value: number): string | undefined {
   return countDecimals(value) > decimals ? `must have at most ${decimals} digits after the point` : undefined
 }
 
-function countDecimals (value: number): number {
-  const [digits = '', exponent = '0'] = String(value).split('e')
-  return Math.max(0, (digits.split('.')[1] ?? '').length - Number(exponent))
-}
-
 export function canHave ({ present }: Column, value: unknown): boolean {
   return present === undefined || findFlaw(present, value) === undefined
 }
@@ -124,7 +124,7 @@ export function fitQuery (layout: Layout, query: Query): Query {
       return { field: condition.field, op: 'null', is: false }
     }
     // Any number can be compared.
-    if (column.kind === 'number') return condition
+    if (column.kind === 'number' || column.kind === 'decimal') return condition
     if ('values' in condition) return { ...condition, values: condition.values.filter(value => canHave(column, value)) }
     return 'value' in condition && column.comparedAs === 'uuid' ? fitBound(condition) : condition
   }

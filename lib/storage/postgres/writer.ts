@@ -40,15 +40,20 @@ export class TableWriter {
     const record: Record<string, unknown> = {}
     const kept: string[] = []
     for (const column of this.#columns) {
-      const { present, field } = column
+      const { present, field, kind } = column
       const name = column.name as string
       if (isKept(change, column)) {
         kept.push(name)
         continue
       }
       const given = field.name === 'id' ? id : item?.[field.name]
-      const value = record[name] = given === undefined && item !== undefined ? field.default : given
+      let value = record[name] = given === undefined && item !== undefined ? field.default : given
       if (present === undefined) continue
+      if (kind === 'decimal' && typeof value === 'string') {
+        // A column of integers takes no point.
+        record[name] = value.replace(/\.0+$/, '')
+        value = Number(value)
+      }
       const allowed = findFlaw(present, value)
       const fields = [field.name]
       if (allowed !== undefined) throw new ConstraintError(layout.family, id, 'value', { fields, allowed })

@@ -4,7 +4,7 @@ import { getValue } from '../../core/storage/shapes.js'
 import {
   type Change, ConstraintError, type ConstraintOptions, type ConstraintRule, type Id, type Stored
 } from '../../core/storage/storage.js'
-import { type Dialect, quoteName } from './dialect.js'
+import { type Dialect, nameType, quoteName } from './dialect.js'
 import { type Column, getColumn, getColumns, type Layout } from './layout.js'
 
 const required = ['revision', 'createdAt', 'updatedAt']
@@ -29,13 +29,13 @@ export function writeFill ({ table }: Layout, { name, kind, field }: Column, dia
 }
 
 /** What a host can do about rows that lack a required field. */
-export function describeFilling ({ table }: Layout, { name, kind }: Column, dialect: Dialect): string {
+export function describeFilling ({ table }: Layout, { name, field }: Column, dialect: Dialect): string {
   const column = quoteName(name as string)
-  return `, or run ALTER TABLE ${table} ADD COLUMN ${column} ${dialect.types[kind]} and fill it`
+  return `, or run ALTER TABLE ${table} ADD COLUMN ${column} ${nameType(dialect, field)} and fill it`
 }
 
 function defineColumn ({ name, kind, field }: Column, dialect: Dialect): string {
-  const definition = `${quoteName(name as string)} ${dialect.types[kind]}`
+  const definition = `${quoteName(name as string)} ${nameType(dialect, field)}`
   return isAbsent(field.default) ? definition : `${definition} DEFAULT ${dialect.literal(field.default, kind)}`
 }
 

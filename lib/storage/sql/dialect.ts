@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Kind } from '../../core/storage/storage.js'
+import type { Field, Kind } from '../../core/storage/storage.js'
+import { maxDigits } from '../../core/values/decimals.js'
 
 export interface PresentColumn {
   readonly type: string
@@ -57,7 +58,11 @@ export interface ColumnTexts {
   readonly equatedAs: string
 }
 
+/** The part of a field that decides how its column is written. */
+export type ColumnField = Pick<Field, 'kind' | 'scale'>
+
 export interface Dialect {
+  /** Without the digits of a decimal: see `nameType`. */
   readonly types: Readonly<Record<Kind, string>>
   /** `n` starts at 1; `as` is a type of `ColumnTexts`. */
   parameter (n: number, as: string): string
@@ -68,9 +73,9 @@ export interface Dialect {
   readonly withoutIndex: string
   /** The first `indexedLength` characters of a text; undefined where an index can hold any text. */
   readonly beginning?: (text: string) => string
-  writeColumn (column: string, kind: Kind, present?: PresentColumn): ColumnTexts
+  writeColumn (column: string, field: ColumnField, present?: PresentColumn): ColumnTexts
   /** For a column in which NULL means this value. */
-  writeFilled (column: string, kind: Kind, value: unknown, present: PresentColumn): ColumnTexts
+  writeFilled (column: string, field: Field, present: PresentColumn): ColumnTexts
   readonly encode: Partial<Record<Kind, (value: unknown) => unknown>>
   /** How a value of the driver becomes ours; kinds that are not here stay as they are. */
   readonly decode: Readonly<Partial<Record<Kind, (value: unknown) => unknown>>>
@@ -79,4 +84,8 @@ export interface Dialect {
   literal (value: unknown, kind: Kind): string
   /** A value in place of a column that a mapped table lacks. */
   constant (value: string | number, kind: Kind): string
+}
+
+export function nameType ({ types }: Pick<Dialect, 'types'>, { kind, scale }: ColumnField): string {
+  return scale === undefined ? types[kind] : `${types[kind]}(${maxDigits},${scale})`
 }

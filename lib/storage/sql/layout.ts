@@ -103,7 +103,7 @@ export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: s
     const { kind, maxLength = Infinity } = field
     const isPrefixIndexed = dialect.beginning !== undefined && isText(field) && maxLength > indexedLength &&
       indexes.some(row => row.includes(field.name))
-    return { field, kind, name, isFilled: false, isPrefixIndexed, ...dialect.writeColumn(quoteName(name), kind) }
+    return { field, kind, name, isFilled: false, isPrefixIndexed, ...dialect.writeColumn(quoteName(name), field) }
   })
   return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false, indexes })
 }
@@ -145,7 +145,7 @@ export function layOutMappedTable (
     const { kind } = field
     const constant = given === undefined ? constants.get(field.name) : undefined
     if (constant !== undefined) {
-      const texts = dialect.writeColumn(dialect.constant(constant, kind), kind)
+      const texts = dialect.writeColumn(dialect.constant(constant, kind), field)
       return { field, kind, name: undefined, isFilled: false, isPrefixIndexed: false, ...texts }
     }
     throw new errorCodes.FST_DEALBOOK_NO_COLUMN(family, table, name, field.name, [...present.keys()].join(', '), family)
@@ -189,11 +189,11 @@ function makeLayout (
 }
 
 function makeMappedColumn (field: Field, name: string, dialect: Dialect, present: PresentColumn): Column {
-  const { kind, default: value } = field
+  const { kind } = field
   // A mapped table is never altered, so defaults are filled in when its rows are read.
   const isFilled = !present.isNotNull && isFillable(field)
   const texts = isFilled
-    ? dialect.writeFilled(quoteName(name), kind, value, present)
-    : dialect.writeColumn(quoteName(name), kind, present)
+    ? dialect.writeFilled(quoteName(name), field, present)
+    : dialect.writeColumn(quoteName(name), field, present)
   return { field, kind, name, present, isFilled, isPrefixIndexed: false, ...texts }
 }

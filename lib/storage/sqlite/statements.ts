@@ -1,12 +1,13 @@
 import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions, matcher } from '../../core/storage/conditions.js'
 import type { Condition, Id, Query, Scalar, Stored } from '../../core/storage/storage.js'
+import { readDecimal } from '../../core/values/decimals.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
 import { quoteName } from '../sql/dialect.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 import { isEquality, type PageText, type Path, type Section } from './paths.js'
-import { sqliteDialect as dialect } from './tables.js'
+import { decimalFunction, sqliteDialect as dialect } from './tables.js'
 
 /** Separates items with nested values: it cannot occur in JSON. */
 export const itemSeparator = '\u001e'
@@ -203,6 +204,8 @@ export function addFunctions (database: SqliteDatabase): void {
     if (running.isEnded()) throw new Error('the read was ended')
   }
   database.function(numberFunction, { deterministic: true }, value => String(value))
+  database.function(decimalFunction, { deterministic: true }, (value: unknown, scale: number) =>
+    readDecimal(value, scale) ?? (value === null ? null : String(value)))
   database.function('dealbook_watch', { deterministic: false }, () => {
     refuseEnded()
     return 1

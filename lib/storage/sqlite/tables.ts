@@ -1,20 +1,28 @@
 import { errorCodes } from '../../core/errors.js'
 import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import type { Kind } from '../../core/storage/storage.js'
+import { isBigInteger } from '../../core/values/decimals.js'
 import { isDate, readDateTime } from '../../core/values/formats.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
-import { type Dialect, type PresentColumn, quoteName, quoteText } from '../sql/dialect.js'
+import { type Dialect, nameType, type PresentColumn, quoteName, quoteText } from '../sql/dialect.js'
 import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { prepareRead, prepareTransaction, type SqliteDatabase, waitUntilFree } from './driver.js'
 import type { Index } from './paths.js'
 
+/** Writes the canonical text of a decimal. */
+export const decimalFunction = 'dealbook_decimal'
+
 // @photostructure/sqlite binds positive numbers below 2^-52 as 0; as text they arrive whole.
 const tiny = 1e-15
 
+const encodeNumber = (value: number): unknown => value > 0 && value < tiny ? String(value) : value
+
 const encoders: Dialect['encode'] = {
   boolean: value => value === true ? 1 : 0,
-  number: value => (value as number) > 0 && (value as number) < tiny ? String(value) : value,
+  number: value => encodeNumber(value as number),
+  // Mapped tables may have integers that a number cannot have.
+  decimal: value => isBigInteger(String(value)) ? BigInt(value as string) : encodeNumber(Number(value)),
   json: value => JSON.stringify(value)
 }
 
@@ -29,6 +37,7 @@ export const sqliteDialect: Dialect = {
   types: {
     integer: 'INTEGER',
     number: 'REAL',
+    decimal: 'NUMERIC',
     string: 'TEXT',
     boolean: 'BOOLEAN',
     date: 'DATE TEXT',
@@ -40,17 +49,21 @@ export const sqliteDialect: Dialect = {
   listsAreOneParameter: false,
   // A unary plus makes the column an expression, which no index covers.
   withoutIndex: '+',
-  writeColumn (column, kind, present) {
+  writeColumn (column, { kind, scale }, present) {
     const selected = isSpaced(kind, present) ? `strftime('%Y-%m-%dT%H:%M:%fZ', ${column})` : column
     const compared = present !== undefined && kind === 'string' ? `${selected} COLLATE BINARY` : selected
-    if (present !== undefined && kind === 'integer') {
-      const shown = `CASE WHEN abs(${column} / 2) < ${2 ** 52} THEN ${column} ELSE CAST(${column} AS TEXT) END`
-      return { selected: shown, compared: column, comparedAs: kind, equated: column, equatedAs: kind }
+    const texts = { selected, compared, comparedAs: kind, equated: compared, equatedAs: kind }
+    const large = `abs(${column} / 2) >= ${2 ** 52} THEN CAST(${column} AS TEXT)`
+    if (kind === 'decimal') {
+      const shown = `${decimalFunction}(${column}, ${scale})`
+      if (present === undefined) return { ...texts, selected: shown }
+      return { ...texts, selected: `CASE WHEN typeof(${column}) = 'integer' AND ${large} ELSE ${shown} END` }
     }
-    return { selected, compared, comparedAs: kind, equated: compared, equatedAs: kind }
+    if (present === undefined || kind !== 'integer') return texts
+    return { ...texts, selected: `CASE WHEN ${large} ELSE ${column} END` }
   },
-  writeFilled (column, kind, value, present) {
-    return this.writeColumn(`COALESCE(${column}, ${writeLiteral(value, kind)})`, kind, present)
+  writeFilled (column, field, present) {
+    return this.writeColumn(`COALESCE(${column}, ${writeLiteral(field.default, field.kind)})`, field, present)
   },
   encode: encoders,
   decode: {
@@ -85,11 +98,12 @@ const isOfKind: Partial<Record<Kind, (value: unknown) => boolean>> = {
 
 function checkType (database: SqliteDatabase, layout: Layout, column: Column, type: string): void {
   const { name, kind, field, equated } = column
-  const expected = dialect.types[kind]
+  const expected = nameType(dialect, field)
   const declared = type.toUpperCase()
   // SQLite keeps integers and other numbers in one column.
   if (declared === expected || (kind === 'number' && declared === dialect.types.integer)) return
-  const isOther = Object.values(dialect.types).includes(declared) && !['INTEGER', 'REAL', 'TEXT'].includes(declared)
+  const isOther = declared.startsWith(`${dialect.types.decimal}(`) ||
+    (Object.values(dialect.types).includes(declared) && !['INTEGER', 'REAL', 'TEXT'].includes(declared))
   if (!isOther && getAffinity(type) === getAffinity(expected)) {
     // If any value is of a different type, the least or the greatest is.
     const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${layout.table})`
