@@ -11,7 +11,7 @@ export type {
   OperationParams, QueryDefinition
 } from './core/family/definition.js'
 export type {
-  AnyFamily, FamilyTypes, FieldsOf, IdOf, ItemOf, OtherItem, ServiceMembers
+  AnyFamily, ContextItems, FamilyTypes, FieldsOf, IdOf, ItemOf, ItemsAtCreation, OtherItem, ServiceMembers
 } from './core/family/types.js'
 export type { FamilyExtension } from './core/family/extension.js'
 export { Type } from './core/family/type.js'

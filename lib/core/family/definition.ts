@@ -2,8 +2,8 @@ import { type Static, type TObject, type TOptional, type TProperties, type TSche
 import type { Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type {
-  AnyFamily, ChangedItems, Inferred, ItemOf, Items, MemberName, NewFamilies, NewIds, NewItems, OfferedItems,
-  OtherItem, OtherItems, References
+  AnyFamily, ChangedItems, ContextItems, Inferred, ItemOf, ItemsAtCreation, MemberName, NewFamilies, NewIds, NewItems,
+  OfferedItems, OtherItem, OtherItems, References
 } from './types.js'
 
 type AnyItems = Readonly<Record<string, Members | undefined>>
@@ -116,7 +116,7 @@ export type Operations<P extends TProperties, O extends OperationParams, W, N, V
   readonly [K in keyof N]: { readonly creates?: NewFamilies<N[K]> }
 }
 
-type OperationIn<I, T extends TObject, W, N, V, J = I, X = Items<Static<T>, I, W, V>> =
+type OperationIn<I, T extends TObject, W, N, V, J = I, X = ContextItems<Static<T>, I, W, V>> =
   OperationRules<I, T, X, N, OfferedItems<X, W, V>, J>
 
 /** Like `Operation`, but `apply` may add fields that the family will have. The family of a reference is unknown. */
@@ -193,7 +193,7 @@ export type EditOf<P extends TProperties, F extends string> = {
   readonly [K in F & keyof P]?: Static<P[K]> | (P[K] extends TOptional<TSchema> ? null : never)
 }
 
-type Initial<I, D, V, X = Items<I, I, D, V>> = (item: I, context: Context<X, {}>) =>
+type Initial<I, X> = (item: I, context: Context<X, {}>) =>
   I | { readonly item: I, readonly others: ChangedItems<X> }
 
 /**
@@ -230,7 +230,7 @@ export interface FamilyDefinition<
    * Adds the fields that no client sends to a new item; returns it or, if others change too, `{ item, others }`. Pure.
    * If it throws a problem, nothing is created.
    */
-  readonly initial?: Inferred<P, Initial<Static<TObject<P>>, D, V>>
+  readonly initial?: Inferred<P, Initial<Static<TObject<P>>, ItemsAtCreation<P, D, V>>>
   readonly operations?: Operations<P, O, W, N, V>
   /** The fields that a client may change directly, by an operation called `edit`. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P>, F>

@@ -2,7 +2,7 @@
 // them in what rules return, and in operations; the text of the error says what is wrong.
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type { Operation } from './definition.js'
-import type { ItemOf, Items, NewItems } from './types.js'
+import type { ContextItems, ItemOf, NewItems } from './types.js'
 
 /** `R` are operations as a host wrote them; the others are those of `Operations`. */
 export type KnownFields<R, P extends TProperties, O, W, N, V> = {
@@ -10,7 +10,7 @@ export type KnownFields<R, P extends TProperties, O, W, N, V> = {
     KnownApply<R[K], ItemOf<P>, ItemsOf<ItemOf<P>, O[K & keyof O], W[K & keyof W], V>, NewItems<N[K & keyof N]>>
 }
 
-type ItemsOf<I, T, W, V> = T extends TObject ? Items<Static<T>, I, W, V> : unknown
+type ItemsOf<I, T, W, V> = T extends TObject ? ContextItems<Static<T>, I, W, V> : unknown
 
 type KnownMembers<R> = { readonly [K in Exclude<keyof R, keyof Operation>]: IsNoMemberOfAnOperation }
 

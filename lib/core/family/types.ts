@@ -42,8 +42,8 @@ export type ItemOf<P extends TProperties> = Static<TObject<P>> & ServiceMembers
 
 export type MemberName<P extends TProperties> = (keyof P & string) | keyof ServiceMembers
 
-/** A field `F` that a condition names: one of `K`, or any text that is only known when the program runs. */
-export type KnownField<F extends string, K extends string> = string extends F ? F : F extends K ? F : K
+/** What a condition on a field `F` may name: one of `K`, or any text where it is only known when the program runs. */
+export type KnownField<F extends string, K extends string> = string extends F ? F : K
 
 /** The id of an item with these fields. */
 export type IdOf<P> = string extends keyof P ? Id : P extends { readonly id: infer T extends TSchema } ? Static<T> : Id
@@ -100,11 +100,14 @@ export type References<P, V> = { readonly [K in Exclude<keyof P, 'id'>]?: string
 }
 
 /** `context.items`: undefined where the field, or the parameter with the name of the item, may be absent. */
-export type Items<Q, I, W, V> = {
+export type ContextItems<Q, I, W, V> = {
   readonly [N in keyof W]: W[N] extends keyof V
     ? ItemAt<I, V[W[N]]> | IfAbsent<I, W[N]>
     : ItemAt<I, W[N]> | IfAbsent<Q, N>
 }
+
+/** The same for `initial` of a family with fields `P`; `W` is `with` of `create`. */
+export type ItemsAtCreation<P extends TProperties, W, V> = ContextItems<Static<TObject<P>>, Static<TObject<P>>, W, V>
 
 /** The same for `allowed`, which is also called without parameters: only items that fields name are there then. */
 export type OfferedItems<X, W, V> = {

@@ -13,7 +13,7 @@ import { type AnyExtension, extendDefinition, type FamilyExtension } from '../..
 import { type AnyFamily, type Family, keepFamily } from '../../core/family/family.js'
 import type { KnownFields, KnownResult } from '../../core/family/known-fields.js'
 import type {
-  AnyTypes, FamilyTypes, FieldsOf, ItemOf, Items, KnownField, MemberIn, MemberName
+  AnyTypes, FamilyTypes, FieldsOf, ItemOf, ItemsAtCreation, KnownField, MemberIn, MemberName
 } from '../../core/family/types.js'
 import { compileGrammar } from '../../core/query/grammar.js'
 import { makeCallers, readMakers } from '../../core/service/caller.js'
@@ -114,13 +114,13 @@ export function defineFamily<
 > (
   definition: FamilyDefinition<P, O, F, C, V, W, N, D> & {
     readonly operations?: R & KnownFields<R, P, O, W, N, V>
-    readonly initial?: S & KnownResult<S, Static<TObject<P>>, Items<Static<TObject<P>>, Static<TObject<P>>, D, V>>
+    readonly initial?: S & KnownResult<S, Static<TObject<P>>, ItemsAtCreation<P, D, V>>
   }
 ): FamilyPlugin<P, O, {
   create: CreateOf<P, C>
   edit: EditOf<P, F>
   references: V
-  items: Items<Static<TObject<P>>, Static<TObject<P>>, D, V>
+  items: ItemsAtCreation<P, D, V>
 }> {
   // Internally, definitions are of no particular family; the types are for the host.
   return makeFamily(definition as unknown as FamilyDefinition) as never
