@@ -41,7 +41,7 @@ export type Deal = ItemOf<typeof dealFields.properties>
  *   apply: (deal, { by }) => ({ ...deal, approvedBy: by })
  * })
  */
-export function defineOperation<T extends TObject, I extends object = Deal, W = {}, N = {}> (
+export function defineOperation<T extends TObject, I extends object = Deal, W = any, N = any> (
   operation: OpenOperation<I, T, W, N>
 ): DefinedOperation<I, T> {
   return operation as unknown as DefinedOperation<I, T>

@@ -1,4 +1,4 @@
-import type { FamilyPlugin } from 'fastify-dealbook'
+import type { FamilyPlugin, ItemOf } from 'fastify-dealbook'
 import { defineFamily, defineOperation, memoryStorage, Type } from 'fastify-dealbook'
 import { describe, expect, test } from 'tstyche'
 
@@ -150,6 +150,40 @@ describe('rules know the items that an operation reaches', () => {
         }
       }
     })
+  })
+})
+
+describe('an operation on items of another type', () => {
+  const things = Type.Object({ id: Type.Integer(), status: Type.Union([Type.Literal('new'), Type.Literal('old')]) })
+  type Thing = ItemOf<typeof things.properties>
+
+  test('is declared with that type as an argument', () => {
+    defineOperation({
+      ...swap,
+      params: to,
+      with: { to: { family: machines, id: params => params.to } },
+      apply: (thing: Thing, _params, { items }) =>
+        ({ item: { ...thing, status: 'old' }, others: { to: { ...items.to, status: 'rented' } } })
+    })
+    defineOperation({
+      ...swap,
+      params: to,
+      apply: (thing: Thing, params) => ({ ...thing, status: params.to > 1 ? 'old' : 'new' })
+    })
+    // @ts-expect-error is not assignable to type
+    defineOperation({ ...swap, params: to, apply: (thing: Thing) => ({ ...thing, status: 'odl' }) })
+  })
+
+  test('or as a type parameter', () => {
+    defineOperation<typeof to, Thing>({
+      ...swap,
+      params: to,
+      with: { to: { family: machines, id: params => params.to } },
+      allowed: thing => thing.status === 'new',
+      apply: (thing, _params, { items }) => ({ item: { ...thing, status: 'old' }, others: { to: items['to'] } })
+    })
+    // @ts-expect-error is not assignable to type
+    defineOperation<typeof to, Thing>({ ...swap, params: to, apply: thing => ({ ...thing, status: 'odl' }) })
   })
 })
 

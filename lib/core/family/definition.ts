@@ -2,8 +2,8 @@ import { type Static, type TObject, type TOptional, type TProperties, type TSche
 import type { Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type {
-  AnyFamily, ChangedItems, ContextItems, Inferred, ItemOf, ItemsAtCreation, MemberName, NewFamilies, NewIds, NewItems,
-  OfferedItems, OtherItem, OtherItems, References
+  AnyFamily, ChangedItems, ContextItems, IdOf, Inferred, ItemOf, ItemsAtCreation, MemberName, NewFamilies, NewIds,
+  NewItems, OfferedItems, OtherItem, OtherItems, References
 } from './types.js'
 
 type AnyItems = Readonly<Record<string, Members | undefined>>
@@ -34,10 +34,10 @@ export type ItemAndOthers<I, X = MadeItems, C = MadeItems> =
   | { readonly item: I, readonly created: C, readonly others?: X }
 
 /** What a client sends at creation, and other items that `initial` needs. */
-export interface CreateDefinition<I, F extends string = string, W = any, V = any> {
+export interface CreateDefinition<I, F extends string = string, W = any, V = any, D = Id> {
   readonly fields: readonly F[]
   /** As in an operation; a field names the item that it refers to. `id` gets the fields that were sent. */
-  readonly with?: OtherItems<Partial<I>, Partial<I>, W, V>
+  readonly with?: OtherItems<Partial<I>, Partial<I>, W, V, D>
 }
 
 /** The words of an operation in the URL forms, its parameters, and how people see it. */
@@ -111,7 +111,7 @@ export interface Operation<I = unknown, T extends TObject = TObject> extends Ope
 export type Operations<P extends TProperties, O extends OperationParams, W, N, V> = {
   readonly [K in keyof O]: OperationIn<ItemOf<P>, O[K], W[K & keyof W], N[K & keyof N], V>
 } & {
-  readonly [K in keyof W]: { readonly with?: OtherItems<Static<O[K & keyof O]>, ItemOf<P>, W[K], V> }
+  readonly [K in keyof W]: { readonly with?: OtherItems<Static<O[K & keyof O]>, ItemOf<P>, W[K], V, IdOf<P>> }
 } & {
   readonly [K in keyof N]: { readonly creates?: NewFamilies<N[K]> }
 }
@@ -121,8 +121,9 @@ type OperationIn<I, T extends TObject, W, N, V, J = I, X = ContextItems<Static<T
 
 /** Like `Operation`, but `apply` may add fields that the family will have. The family of a reference is unknown. */
 export interface OpenOperation<I, T extends TObject, W = any, N = any>
-  extends OperationIn<I, T, W, N, any, Opened<NoInfer<I>>> {
-  readonly with?: OtherItems<Static<T>, I, W, any>
+  extends OperationIn<I, T, W, N, any, Opened<NoInfer<I>>, ContextItems<Static<T>, any, W, any>> {
+  // Without `I`, which would be inferred here, before the functions below say what it is.
+  readonly with?: OtherItems<Static<T>, any, W, any, Id>
   readonly creates?: NewFamilies<N>
 }
 
@@ -223,7 +224,7 @@ export interface FamilyDefinition<
    * The fields that a client sends at creation; with `id`, the client chooses the id. Without it, nothing can be
    * created or deleted.
    */
-  readonly create?: readonly C[] | CreateDefinition<Static<TObject<P>>, C, D, V>
+  readonly create?: readonly C[] | CreateDefinition<Static<TObject<P>>, C, D, V, IdOf<P>>
   /** Whether items can be deleted. Default: where they can be created. */
   readonly remove?: boolean
   /**

@@ -69,27 +69,29 @@ type NewItemIn<F> = F extends { service (...args: never): { create (fields: infe
  */
 export type Inferred<T, R> = T extends unknown ? R : never
 
-// Conditional types, since from these TypeScript infers `F`, which a constraint would not let it.
+// Conditional types, since from these TypeScript infers `F`, which a constraint would not let it. A template infers only
+// from a text, not from `{ family, id }`.
 type OneFamily<F> = F extends string | AnyFamily ? F : AnyFamily
 type OtherFamily<F> = F extends AnyFamily ? F : AnyFamily
-type ReferenceField<F, V> = F extends string ? F extends keyof V ? F : keyof NoInfer<V> & string : string
+type ReferenceField<F, V> =
+  IsAny<F> extends true ? string : F extends string ? F extends keyof V ? `${F}` : keyof NoInfer<V> & string : string
 
-/** Another item that an operation on an item `I` with parameters `Q` needs, of a family `F`. */
-export interface OtherItem<Q = unknown, I = unknown, F = string | AnyFamily> {
+type IsAny<T> = 0 extends T & 1 ? true : false
+
+/** Another item that an operation on an item `I` with parameters `Q` needs, of a family `F`; `D` is the id of `I`. */
+export interface OtherItem<Q = unknown, I = unknown, F = string | AnyFamily, D = Id> {
   /** The name of the family that has the operation, or another family, as `defineFamily` made it. */
   readonly family: OneFamily<F>
   /** Its id, from the parameters and the item; undefined where none is needed this time. Pure. */
-  id (params: Q, item: I): OtherId<I, F> | undefined
+  id (params: Q, item: I): OtherId<F, D> | undefined
 }
 
-// TypeScript may infer that `F` is the family or the whole `{ family, id }`.
-type Whole = { readonly family: unknown }
-
-type OtherId<I, F> =
-  F extends Whole ? never : F extends string ? I extends { readonly id: infer T } ? T : Id : IdOf<FieldsOf<F>>
+type OtherId<F, D> = F extends string ? D : IdOf<FieldsOf<F>>
 
 /** `with`: `W` has the field, or the family, of each item by its name, and `V` the family of each reference field. */
-export type OtherItems<Q, I, W, V> = { readonly [N in keyof W]: ReferenceField<W[N], V> | OtherItem<Q, I, W[N]> }
+export type OtherItems<Q, I, W, V, D> = {
+  readonly [N in keyof W]: ReferenceField<W[N], V> | OtherItem<Q, I, W[N], D>
+}
 
 /** `creates`, by name. */
 export type NewFamilies<N> = { readonly [K in keyof N]: OtherFamily<N[K]> }
@@ -115,7 +117,7 @@ export type OfferedItems<X, W, V> = {
 }
 
 // A name is that of the family that has the operation. Of a reference whose family is unknown, it is any item.
-type ItemAt<I, F> = 0 extends F & 1 ? any : F extends Whole ? never : F extends string ? I : ItemIn<F>
+type ItemAt<I, F> = IsAny<F> extends true ? any : F extends string ? I : ItemIn<F>
 
 type IfAbsent<T, K> = K extends keyof T ? T[K] extends {} ? never : undefined : never
 
