@@ -1,4 +1,4 @@
-import type { FamilyPlugin, ItemOf } from 'fastify-dealbook'
+import type { FamilyPlugin, ServiceMembers } from 'fastify-dealbook'
 import { defineFamily, defineOperation, memoryStorage, Type } from 'fastify-dealbook'
 import { describe, expect, test } from 'tstyche'
 
@@ -154,8 +154,7 @@ describe('rules know the items that an operation reaches', () => {
 })
 
 describe('an operation on items of another type', () => {
-  const things = Type.Object({ id: Type.Integer(), status: Type.Union([Type.Literal('new'), Type.Literal('old')]) })
-  type Thing = ItemOf<typeof things.properties>
+  type Thing = ServiceMembers & { id: number, status: 'new' | 'old' }
 
   test('is declared with that type as an argument', () => {
     defineOperation({

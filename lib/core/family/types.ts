@@ -69,12 +69,12 @@ type NewItemIn<F> = F extends { service (...args: never): { create (fields: infe
  */
 export type Inferred<T, R> = T extends unknown ? R : never
 
-// Conditional types, since from these TypeScript infers `F`, which a constraint would not let it. A template infers only
-// from a text, not from `{ family, id }`.
+// Conditional types, since from these TypeScript infers `F`, which a constraint would not let it. From a template it
+// infers only a text, not `{ family, id }`.
 type OneFamily<F> = F extends string | AnyFamily ? F : AnyFamily
 type OtherFamily<F> = F extends AnyFamily ? F : AnyFamily
-type ReferenceField<F, V> =
-  IsAny<F> extends true ? string : F extends string ? F extends keyof V ? `${F}` : keyof NoInfer<V> & string : string
+type ReferenceField<F, V> = IsAny<F> extends true ? string : F extends string ? FieldIn<F, V> : string
+type FieldIn<F extends string, V> = F extends keyof V ? `${F}` : keyof NoInfer<V> & string
 
 type IsAny<T> = 0 extends T & 1 ? true : false
 
