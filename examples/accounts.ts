@@ -1,19 +1,17 @@
 // Accounts, and transfers between them that change both in one step: node build/examples/accounts.js
 import Fastify from 'fastify'
-import type { Static, Storage } from 'fastify-dealbook'
+import type { Storage } from 'fastify-dealbook'
 import { defineFamily, memoryStorage, Type } from 'fastify-dealbook'
 import { openStorage } from './storage-from-url.js'
-
-const fields = Type.Object({
-  id: Type.String(),
-  owner: Type.String({ minLength: 1 }),
-  balance: Type.Integer({ minimum: 0, description: 'In cents' })
-})
 
 export const accounts = defineFamily({
   name: 'accounts',
   singular: 'account',
-  fields,
+  fields: Type.Object({
+    id: Type.String(),
+    owner: Type.String({ minLength: 1 }),
+    balance: Type.Integer({ minimum: 0, description: 'In cents' })
+  }),
   // The balance that an account is opened with.
   create: ['owner', 'balance'],
   title: 'owner',
@@ -32,13 +30,10 @@ export const accounts = defineFamily({
       with: { to: { family: 'accounts', id: params => params.to } },
       // A page asks without parameters, whether to offer it at all.
       allowed: ({ balance }, params) => balance >= (params?.amount ?? 1) || `There are only ${balance} cents`,
-      apply (account, { amount }, { items }) {
-        const to = items['to'] as Static<typeof fields>
-        return {
-          item: { ...account, balance: account.balance - amount },
-          others: { to: { ...to, balance: to.balance + amount } }
-        }
-      }
+      apply: (account, { amount }, { items: { to } }) => ({
+        item: { ...account, balance: account.balance - amount },
+        others: { to: { ...to, balance: to.balance + amount } }
+      })
     }
   }
 })

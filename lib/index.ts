@@ -1,4 +1,3 @@
-export { Type } from '@sinclair/typebox'
 export type { Static } from '@sinclair/typebox'
 export { customers } from './customers.js'
 export { dealbook, dealbook as default } from './dealbook.js'
@@ -7,13 +6,18 @@ export { deals, defineOperation } from './deals/deals.js'
 export type { Deal } from './deals/deals.js'
 export { errorCodes } from './core/errors.js'
 export type {
-  AnyFamily, AttributeForm, AttributeReading, ConstraintText, Context, CreateDefinition, DefinedOperation,
-  EditDefinition, EditOf, Facts, FamilyDefinition, FieldName, ItemAndOthers, ItemOf, LookedUp, Lookups, MadeItems,
-  OpenOperation, Operation, OperationParams, OtherItem, Preparation, QueryDefinition, Renamed, ServiceMembers
+  AttributeForm, AttributeReading, ConstraintText, Context, CreateDefinition, CreateOf, DefinedOperation,
+  EditDefinition, EditOf, Facts, FamilyDefinition, FieldName, ItemAndOthers, Lookups, MadeItems, OpenOperation,
+  Operation, OperationParams, Preparation, QueryDefinition, Renamed
 } from './core/family/definition.js'
 export { decimal } from './core/family/decimal.js'
 export type { DecimalOptions } from './core/family/decimal.js'
+export type {
+  AnyFamily, ContextItems, FamilyTypes, FieldsOf, IdOf, ItemIn, ItemOf, ItemsAtCreation, OtherItem, ServiceMembers
+} from './core/family/types.js'
 export type { FamilyExtension } from './core/family/extension.js'
+export { Type } from './core/family/type.js'
+export type { TypeBuilder } from './core/family/type.js'
 export type { FormName } from './http/forms/forms.js'
 export { copyStorage } from './tools/copy-storage.js'
 export type { CopyOptions, CopyProgress } from './tools/copy-storage.js'

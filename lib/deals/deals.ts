@@ -1,5 +1,6 @@
 import { type TObject, Type } from '@sinclair/typebox'
-import type { DefinedOperation, ItemOf, OpenOperation } from '../core/family/definition.js'
+import type { DefinedOperation, OpenOperation } from '../core/family/definition.js'
+import type { ItemOf } from '../core/family/types.js'
 import { defineFamily, defineQuery } from '../http/plugin/define-family.js'
 
 const text = (description: string, maxLength: number, ...examples: string[]) =>
@@ -40,10 +41,10 @@ export type Deal = ItemOf<typeof dealFields.properties>
  *   apply: (deal, { by }) => ({ ...deal, approvedBy: by })
  * })
  */
-export function defineOperation<T extends TObject, I extends object = Deal> (
-  operation: OpenOperation<I, T>
+export function defineOperation<T extends TObject, I extends object = Deal, W = any, N = any> (
+  operation: OpenOperation<I, T, W, N>
 ): DefinedOperation<I, T> {
-  return operation as DefinedOperation<I, T>
+  return operation as unknown as DefinedOperation<I, T>
 }
 
 const isFree = (deal: Deal) => deal.status === 'open' && !deal.held
@@ -85,7 +86,7 @@ const complete = defineOperation({
   params: Type.Object({ comment: Type.Optional(text('A remark for the log', 4000, 'Delivered in full')) }),
   changes: ['status'],
   allowed: isFree,
-  apply: deal => ({ ...deal, status: 'completed' as const })
+  apply: deal => ({ ...deal, status: 'completed' })
 })
 
 const cancel = defineOperation({
@@ -103,7 +104,7 @@ const cancel = defineOperation({
   }),
   changes: ['status', 'amercement'],
   allowed: deal => deal.status === 'open',
-  apply: (deal, { amercement }) => ({ ...release(deal), status: 'cancelled' as const, amercement })
+  apply: (deal, { amercement }) => ({ ...release(deal), status: 'cancelled', amercement })
 })
 
 const changePrice = defineOperation({

@@ -29,6 +29,28 @@ export function blocksIn (language: string): Block[] {
   return blocks.filter(block => block.language === language && block.page !== tutorial)
 }
 
+/** A file of the tutorial after a block that says what becomes of it. */
+export function changeFile ({ comment, text }: Block, read: (file: string) => string): { file: string, text: string } {
+  const [, file, how, place] = /^(?:file: )?([\w.]+\.js)(?:, (below|in place of): (.+))?$/.exec(comment) ?? []
+  if (file === undefined) throw new Error(`what is to be done with this block? "${comment}"`)
+  if (how === undefined || place === undefined) return { file, text }
+  const lines = read(file).split('\n')
+  const at = lines.findIndex(line => line.trim().startsWith(place))
+  if (at === -1) throw new Error(`${file} has no line "${place}"`)
+  lines.splice(how === 'below' ? at + 1 : at, how === 'below' ? 0 : 1, text.trimEnd())
+  return { file, text: lines.join('\n') }
+}
+
+/** The files of the tutorial at its end. */
+export function writeTutorial (): ReadonlyMap<string, string> {
+  const files = new Map<string, string>()
+  for (const block of blocks.filter(({ page, language }) => page === tutorial && language === 'js')) {
+    const { file, text } = changeFile(block, name => files.get(name) ?? '')
+    files.set(file, text)
+  }
+  return files
+}
+
 /** What an answer must look like, for `match`; "…" stands for anything. */
 export function toPattern (shown: unknown): unknown {
   if (shown === '…') return /./

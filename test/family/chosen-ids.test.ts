@@ -1,9 +1,8 @@
 import swagger from '@fastify/swagger'
-import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { Storage } from '../../lib/index.js'
-import { deals, defineFamily, memoryStorage } from '../../lib/index.js'
+import { deals, defineFamily, memoryStorage, Type } from '../../lib/index.js'
 import { storages } from '../storages.js'
 
 const rooms = defineFamily({

@@ -359,7 +359,7 @@ t.test('a page where nothing can be edited as text, and one with an old value', 
   const things = make(Type.String())
   await things.service({ storage }).create({ size: 'medium', tags: [] })
   const sizes = Type.Union([Type.Literal('small'), Type.Literal('large')])
-  const stricter = defineFamily({ ...make(sizes).definition, edit: ['size'] } as FamilyDefinition)
+  const stricter = defineFamily({ ...make(sizes).definition, edit: ['size'] } as unknown as FamilyDefinition)
   const app = Fastify()
   t.teardown(() => app.close())
   app.register(things, { storage, prefix: '/a' })

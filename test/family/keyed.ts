@@ -1,5 +1,4 @@
-import { Type } from '@sinclair/typebox'
-import { defineFamily } from '../../lib/index.js'
+import { defineFamily, Type } from '../../lib/index.js'
 
 /** Refer to each other, and have names of their own. */
 export const people = defineFamily({

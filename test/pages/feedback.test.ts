@@ -226,7 +226,7 @@ t.test('what was refused for another item is done once that allows it, without a
         params: Type.Object({ to: Type.Integer() }),
         with: { to: { family: 'boxes', id: ({ to }) => to } },
         allowed: (_box, params, { items }) =>
-          params === undefined || (items['to'] as { open: boolean }).open || 'That one is closed',
+          params === undefined || items.to?.open || 'That one is closed',
         apply: box => ({ ...box, size: box.size + 1 })
       }
     }

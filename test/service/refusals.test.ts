@@ -168,7 +168,7 @@ testOverStorages(async (t, { book, storage }) => {
     await t.rejects(book.log(id, { sort: 'price' }), { code: 'invalid-query', errors: [{ parameter: 'sort' }] })
     await t.rejects(book.log(id, { limit: 0 }), { code: 'invalid-query', errors: [{ parameter: 'limit' }] })
     await t.rejects(book.find('nmae=a'), { message: /Did you mean "name"/ })
-    await t.rejects(book.find([{ field: 'nmae', op: 'eq', values: [] }]), { message: /Did you mean "name"/ })
+    await t.rejects(book.find([{ field: 'nmae' as string, op: 'eq', values: [] }]), { message: /Did you mean "name"/ })
   })
 })
 

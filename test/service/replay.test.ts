@@ -167,7 +167,7 @@ testOverStorages(async (t, { book, storage, another }) => {
     t.equal(new Set(ids).size, 20, 'none is given twice, though some may be passed over where two processes race')
     const last = ids.at(-1) as number
     t.match(await first.get(last), { id: last })
-    await t.rejects(first.get(String(last)), { code: 'not-found' }, 'text is no integer')
+    await t.rejects(first.get(String(last) as never), { code: 'not-found' }, 'text is no integer')
     for (const id of [1.5, NaN, Infinity, 2 ** 53]) await t.rejects(first.get(id), { code: 'not-found' }, String(id))
     await first.remove(last)
     t.equal((await first.create({ text: 'a' })).item.id, last + 1, 'what is gone is not given again')

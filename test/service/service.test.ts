@@ -84,7 +84,7 @@ testOverStorages(async (t, { book, storage }) => {
   })
 
   t.test('what is not there is not found, by any call', async t => {
-    for (const id of [randomUUID(), 'a b', '', 'x'.repeat(101), 1, undefined as never, null as never, {} as never]) {
+    for (const id of [randomUUID(), 'a b', '', 'x'.repeat(101), ...[1, undefined, null, {}] as never[]]) {
       for (const [call, work] of Object.entries<() => Promise<unknown>>({
         get: () => book.get(id),
         run: () => book.run('unhold', id),
@@ -130,7 +130,7 @@ testOverStorages(async (t, { book, storage }) => {
     const before = deals.service({ storage })
     for (const { id } of (await before.find()).items) await before.remove(id)
     const service = ownDeals.service({ storage })
-    const incomplete = service.create({ name: 'Tea', price: 1 })
+    const incomplete = service.create({ name: 'Tea', price: 1 } as never)
     await t.rejects(incomplete, { code: 'invalid-body', errors: [{ pointer: '/region' }] })
     const { item: { id } } = await service.create({ name: 'Tea', price: 1, region: 'north' })
     const { item } = await service.run('approve', id, {}, { principal: 'ann' })

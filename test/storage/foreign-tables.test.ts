@@ -56,7 +56,7 @@ const tickets = defineFamily({
       action: 'CloseTicket',
       params: Type.Object({ on: Type.String({ format: 'date' }) }),
       allowed: ticket => ticket.state !== 'closed',
-      apply: (ticket, { on }) => ({ ...ticket, state: 'closed' as const, due: on, tags: [...ticket.tags, 'done'] })
+      apply: (ticket, { on }) => ({ ...ticket, state: 'closed', due: on, tags: [...ticket.tags, 'done'] })
     }
   }
 })

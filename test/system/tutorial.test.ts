@@ -2,12 +2,13 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Block } from '../docs/pages.js'
-import { blocks, toPattern, tutorial } from '../docs/pages.js'
+import { blocks, changeFile, toPattern, tutorial } from '../docs/pages.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
 import { unmeasured } from '../unmeasured.js'
@@ -64,19 +65,9 @@ t.test('the tutorial works as it stands', { skip: !hasCurl && 'there is no curl'
     if (made !== undefined) folder = join(folder, made)
   }
 
-  async function writeBlock ({ comment, text }: Block): Promise<void> {
-    const [, file, how, place] = /^(?:file: )?([\w.]+\.js)(?:, (below|in place of): (.+))?$/.exec(comment) ?? []
-    if (file === undefined) throw new Error(`what is to be done with this block? "${comment}"`)
-    const path = join(folder, file)
-    if (how === undefined || place === undefined) {
-      return await writeFile(path, text.replace("schema: 'invoicing'", `schema: '${schema}'`))
-    }
-    const lines = (await readFile(path, 'utf8')).split('\n')
-    const at = lines.findIndex(line => line.trim().startsWith(place))
-    if (at === -1) throw new Error(`${file} has no line "${place}"`)
-    if (how === 'below') lines.splice(at + 1, 0, text.trimEnd())
-    else lines.splice(at, 1, text.trimEnd())
-    await writeFile(path, lines.join('\n'))
+  async function writeBlock (block: Block): Promise<void> {
+    const { file, text } = changeFile(block, name => readFileSync(join(folder, name), 'utf8'))
+    await writeFile(join(folder, file), text.replace("schema: 'invoicing'", `schema: '${schema}'`))
   }
 
   const readLastAnswer = (): unknown => JSON.parse(said.trim().split('\n').at(-1) as string)

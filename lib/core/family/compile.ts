@@ -9,7 +9,7 @@ import { makeValidator } from '../values/validate.js'
 import { addArticle } from '../values/words.js'
 import { findFlawInDefinition } from './checks.js'
 import {
-  type AnyFamily, type AttributeForm, type FamilyDefinition, listOperations, nameAction, type Operation, readCreate
+  type AttributeForm, type FamilyDefinition, listOperations, nameAction, type Operation, readCreate
 } from './definition.js'
 import {
   type CompiledOperation, type Deletion, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition,
@@ -17,6 +17,7 @@ import {
 } from './family.js'
 import { listDefaults, listFields, ServiceFields } from './fields.js'
 import { compileParams } from './params.js'
+import type { AnyFamily } from './types.js'
 
 export function compileFamily (definition: FamilyDefinition, renaming?: Renaming): Family {
   const flaw = findFlawInDefinition(definition)

@@ -34,7 +34,7 @@ const optionRule = membersOf({
  * @example
  * fields: Type.Object({ id: Type.Integer(), total: decimal({ scale: 2, minimum: 0 }) })
  */
-export function decimal (options: DecimalOptions): TString {
+export function decimal<O extends DecimalOptions> (options: O): WithDefault<TString, O> {
   const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_DECIMAL(flaw)
   const flaw = findFlaw(optionRule, options, 'option')
   if (flaw !== undefined) throw refuse(flaw)

@@ -4,10 +4,10 @@ import { isObject, type Members } from '../values/json.js'
 import { membersOf, namedOf, rules, suchAs } from '../values/rules.js'
 import { didYouMean } from '../values/words.js'
 import type {
-  AttributeForm, ConstraintText, CreateDefinition, EditDefinition, FamilyDefinition, Operation, OtherItem,
-  QueryDefinition
+  AttributeForm, ConstraintText, CreateDefinition, EditDefinition, FamilyDefinition, Operation, QueryDefinition
 } from './definition.js'
 import { withoutNull } from './fields.js'
+import type { OtherItem } from './types.js'
 
 const jsonTypes: readonly unknown[] = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
 

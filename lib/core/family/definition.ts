@@ -2,41 +2,15 @@ import { type Static, type TObject, type TOptional, type TProperties, type TSche
 import type { ItemPage, PageOptions } from '../query/grammar.js'
 import type { Condition, Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import type {
+  AnyFamily, ChangedItems, ContextItems, IdOf, Inferred, ItemIn, ItemOf, ItemsAtCreation, MemberName, NewFamilies,
+  NewIds, NewItems, OfferedItems, OtherItem, OtherItems, References
+} from './types.js'
 
-/** Makes TypeScript refuse unknown fields from `apply` and unknown members; the name of the type says what is wrong. */
-export type KnownFields<R, I> = { readonly [K in keyof R]: CheckMembers<R[K]> & CheckResult<R[K], I> }
+type AnyItems = Readonly<Record<string, Members | undefined>>
 
-type CheckMembers<R> = { readonly [K in Exclude<keyof R, keyof Operation>]: IsNoMemberOfAnOperation }
-
-declare const mark: unique symbol
-
-interface IsNoMemberOfAnOperation {
-  readonly [mark]: never
-}
-
-type CheckResult<R, I> =
-  R extends { apply (...args: never): infer A } ? CheckFields<UnknownKeys<ItemIn<A>, I>> : unknown
-
-type CheckFields<K extends PropertyKey> = [K] extends [never]
-  ? unknown
-  : { apply (...args: never): { readonly [F in K]: 'is no field of the family' } }
-
-type ItemIn<A> = A extends ItemAndOthers<infer I> ? I : A
-
-// Types with any members, such as `any`, have no unknown keys.
-type UnknownKeys<A, I> =
-  A extends unknown ? string extends keyof A ? never : Exclude<keyof A, keyof I | AbsentKeys<A>> : never
-
-// TypeScript gives each of two literals the members of the other, as optional and undefined.
-type AbsentKeys<A> = A extends { item?: undefined } ? 'item' | 'others' | 'created' : never
-
-/** A family with any fields and operations. */
-export interface AnyFamily {
-  readonly definition: { readonly name: string }
-}
-
-/** What `allowed`, `apply` and `initial` get besides the item and its parameters. */
-export interface Context {
+/** What rules get besides the item and its parameters; `X` are the types of `items`, `Y` those of `newIds`. */
+export interface Context<X = AnyItems, Y = any> {
   /** The moment of the decision, `YYYY-MM-DDTHH:mm:ss.sssZ`. */
   readonly now: string
   /** The id of the command; empty where the operation is only offered. */
@@ -47,9 +21,9 @@ export interface Context {
   // Of any type, so that a host can use its own names under every compiler option.
   readonly claims: any
   /** The other items that `with` names; undefined where there is none. Where it is only offered: those of fields. */
-  readonly items: Readonly<Record<string, Members | undefined>>
-  /** The ids of the items that `creates` names, if they are created. Of any type, like `claims`. */
-  readonly newIds: any
+  readonly items: X
+  /** The ids of the items that `creates` names, if they are created. */
+  readonly newIds: Y
   /** The result of `prepare`, else an empty object, as where the operation is only offered. Of any type, too. */
   readonly facts: any
 }
@@ -64,53 +38,37 @@ export interface Preparation<I> {
   readonly context: Context
 }
 
-/** An item of this family, as `prepare` reads it. */
-export type LookedUp<F> = F extends { readonly definition: { readonly fields: TObject<infer P extends TProperties> } }
-  ? ItemOf<P>
-  : Members
-
 /** What `prepare` returns: an object, or nothing. */
 export type Facts = object | undefined | void
 
 /** Reads for `prepare`, of any family by its plugin, or of its own by name. What the caller may not read is absent. */
 export interface Lookups {
-  get<F extends AnyFamily | string> (family: F, id: Id): Promise<LookedUp<F> | undefined>
+  get<F extends AnyFamily | string> (family: F, id: Id): Promise<ItemIn<F> | undefined>
   /** By a query string, or by conditions that all must hold. */
   find<F extends AnyFamily | string> (
     family: F,
     query?: string | readonly Condition[],
     options?: PageOptions
-  ): Promise<ItemPage<LookedUp<F>>>
-}
-
-/** Another item that an operation on an item `I` with parameters `Q` needs. */
-export interface OtherItem<Q = unknown, I = unknown> {
-  /** The name of the family that has the operation, or another family, as `defineFamily` made it. */
-  readonly family: string | AnyFamily
-  /** Its id, from the parameters and the item; undefined where none is needed this time. Pure. */
-  id (params: Q, item: I): Id | undefined
+  ): Promise<ItemPage<ItemIn<F>>>
 }
 
 /** Items by their names in `with` or `creates`; undefined ones stay unchanged, or are not created. */
 export type MadeItems = Readonly<Record<string, object | undefined>>
 
 /** What `apply` and `initial` return where they change others (by names in `with`) or create some (`creates`). */
-export type ItemAndOthers<I> =
-  | { readonly item: I, readonly others: MadeItems, readonly created?: MadeItems }
-  | { readonly item: I, readonly created: MadeItems, readonly others?: MadeItems }
+export type ItemAndOthers<I, X = MadeItems, C = MadeItems> =
+  | { readonly item: I, readonly others: X, readonly created?: C }
+  | { readonly item: I, readonly created: C, readonly others?: X }
 
 /** What a client sends at creation, and other items that `initial` needs. */
-export interface CreateDefinition<I, F extends string = string> {
+export interface CreateDefinition<I, F extends string = string, W = any, V = any, D = Id> {
   readonly fields: readonly F[]
   /** As in an operation; a field names the item that it refers to. `id` gets the fields that were sent. */
-  readonly with?: Readonly<Record<string, string | OtherItem<Partial<I>, Partial<I>>>>
+  readonly with?: OtherItems<Partial<I>, Partial<I>, W, V, D>
 }
 
-/**
- * A business operation: its words in the URL forms, its parameters, and two pure functions. In every form, `apply`
- * returns the item after it; if nothing would change, it succeeds; otherwise `allowed` decides.
- */
-export interface Operation<I = unknown, T extends TObject = TObject> {
+/** The words of an operation in the URL forms, its parameters, and how people see it. */
+export interface OperationWords<T extends TObject = TObject> {
   /** In problems, which list what is allowed. */
   readonly name: string
   /** `PUT …/{id}/hold` */
@@ -131,6 +89,39 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
   readonly final?: boolean
   /** The fields that it changes: the attribute form suggests the operation where one of them differs. */
   readonly changes?: readonly string[]
+}
+
+/**
+ * The rules of an operation. `X` are the items of `with`, `A` those that `allowed` gets, `N` the families of `creates`,
+ * `J` the item that `apply` returns.
+ */
+export interface OperationRules<I, T extends TObject, X = AnyItems, N = any, A = X, J = I> extends OperationWords<T> {
+  /**
+   * Whether the state of the item allows it, or why not. Default: always. It may throw a problem.
+   * It is called without params where the operation is only offered.
+   */
+  readonly allowed?: Inferred<T, (item: I, params: Static<T> | undefined, context: Context<A, NewIds<N>>) =>
+    boolean | string>
+  /**
+   * Returns the item after it or, if others change or are created, `{ item, others, created }`. Pure: no I/O, no
+   * clock, and no item is changed in place. It may throw a problem.
+   */
+  readonly apply: Inferred<T, (item: I, params: Static<T>, context: Context<X, NewIds<N>>) =>
+  Returned<J, X, N>>
+}
+
+// Without new items, an error of TypeScript need not mention them.
+type Returned<I, X, N> = I | (
+  [keyof N] extends [never]
+    ? { readonly item: I, readonly others: ChangedItems<X> }
+    : ItemAndOthers<I, ChangedItems<X>, NewItems<N>>
+)
+
+/**
+ * A business operation: its words in the URL forms, its parameters, and two pure functions. In every form, `apply`
+ * returns the item after it; if nothing would change, it succeeds; otherwise `allowed` decides.
+ */
+export interface Operation<I = unknown, T extends TObject = TObject> extends OperationRules<I, T> {
   /**
    * Other items that it needs and may change, in the same commit. By name, as in `context.items`: the field that
    * refers to the item, or its family and its id.
@@ -141,28 +132,36 @@ export interface Operation<I = unknown, T extends TObject = TObject> {
   readonly with?: Readonly<Record<string, string | OtherItem<Static<T>, I>>>
   /** Families of which it may create an item each, in the same commit, by the names in `created` of `apply`. */
   readonly creates?: Readonly<Record<string, AnyFamily>>
-  /**
-   * Whether the state of the item allows it, or why not. Default: always. It may throw a problem.
-   * It is called without params where the operation is only offered.
-   */
-  allowed? (item: I, params: Static<T> | undefined, context: Context): boolean | string
-  /**
-   * Returns the item after it or, if others change or are created, `{ item, others, created }`. Pure: no I/O, no
-   * clock, and no item is changed in place. It may throw a problem.
-   */
-  apply (item: I, params: Static<T>, context: Context): I | ItemAndOthers<I>
 }
 
-/** Like `Operation`, but `apply` may add fields that the family will have. */
-export interface OpenOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'apply'> {
-  apply (item: I, params: Static<T>, context: Context): Opened<I> | ItemAndOthers<Opened<I>>
+/** Operations in a family: by their names, `O` has the parameters, `W` what `with` names, `N` what `creates` names. */
+export type Operations<P extends TProperties, O extends OperationParams, W, N, V> = {
+  readonly [K in keyof O]: OperationIn<ItemOf<P>, O[K], W[K & keyof W], N[K & keyof N], V>
+} & {
+  readonly [K in keyof W]: { readonly with?: OtherItems<Static<O[K & keyof O]>, ItemOf<P>, W[K], V, IdOf<P>> }
+} & {
+  readonly [K in keyof N]: { readonly creates?: NewFamilies<N[K]> }
+}
+
+type OperationIn<I, T extends TObject, W, N, V, J = I, X = ContextItems<Static<T>, I, W, V>> =
+  OperationRules<I, T, X, N, OfferedItems<X, W, V>, J>
+
+/** Like `Operation`, but `apply` may add fields that the family will have. The family of a reference is unknown. */
+export interface OpenOperation<I, T extends TObject, W = any, N = any>
+  extends OperationIn<I, T, W, N, any, Opened<NoInfer<I>>, ContextItems<Static<T>, any, W, any>> {
+  // Without `I`, which would be inferred here, before the functions below say what it is.
+  readonly with?: OtherItems<Static<T>, any, W, any, Id>
+  readonly creates?: NewFamilies<N>
 }
 
 type Opened<I> = I | (I & { readonly [field: string]: unknown })
 
 /** An operation for every item that has the fields of `I`; it keeps the other fields. */
-export interface DefinedOperation<I, T extends TObject> extends Omit<Operation<I, T>, 'apply'> {
-  apply<J extends I> (item: J, params: Static<T>, context: Context): J | ItemAndOthers<J>
+export interface DefinedOperation<I, T extends TObject> extends OperationWords<T> {
+  readonly with?: any
+  readonly creates?: any
+  allowed? (item: I, params: Static<T> | undefined, context: any): boolean | string
+  apply<J extends I> (item: J, params: Static<T>, context: any): J | { readonly item: J, readonly others: any }
 }
 
 /** line-item -> CreateLineItem */
@@ -173,21 +172,9 @@ export function nameAction (verb: string, singular: string): string {
 /** A deletion has only this. */
 export type NounOperation = Pick<Operation, 'name' | 'noun' | 'action' | 'summary' | 'danger' | 'final'>
 
-/** The members that the service adds to every item of a family that can be written. */
-// A type, not an interface: an interface does not fit where any fields may be.
-export type ServiceMembers = {
-  /** 1 at creation, one more with every change. */
-  readonly revision: number
-  readonly createdAt: string
-  readonly updatedAt: string
-}
-
-/** An item of a family with these fields. */
-export type ItemOf<P extends TProperties> = Static<TObject<P>> & ServiceMembers
-
 /** A result of `GET /query/{result_name}/{parameter}`: the items whose field equals the parameter. */
-export interface QueryDefinition {
-  readonly field: string
+export interface QueryDefinition<F extends string = string> {
+  readonly field: F
 }
 
 /** What the attribute form makes of attributes that differ from the item's. */
@@ -198,12 +185,10 @@ export type AttributeReading =
 /** Fields that a client may also change by writing them, and the operation that this means. */
 export interface AttributeForm<I> {
   /** Every other field must be sent unchanged. */
-  readonly fields: readonly string[]
+  readonly fields: readonly (keyof I & string)[]
   /** Called where one of the fields differs; returns the operation, or which field is wrong. Pure. */
   read (wanted: I, current: I): AttributeReading
 }
-
-type MemberName<P extends TProperties> = (keyof P & string) | keyof ServiceMembers
 
 type OrderTerm<P extends TProperties> = `${'' | '-'}${MemberName<P>}`
 
@@ -230,10 +215,19 @@ export type Renamed<P, N> = {
 /** The parameters of each operation of a family. */
 export type OperationParams = Readonly<Record<string, TObject>>
 
+/** What a client sends to create an item with these fields; those with a default may be omitted. */
+export type CreateOf<P extends TProperties, C extends string> =
+  Static<TObject<Pick<P, Exclude<C & keyof P, Defaulted<P>>>>> & Partial<Static<TObject<Pick<P, C & Defaulted<P>>>>>
+
+type Defaulted<P> = { [K in keyof P]: P[K] extends { readonly default: unknown } ? K : never }[keyof P]
+
 /** What a client sends to edit these fields: null removes an optional one. */
 export type EditOf<P extends TProperties, F extends string> = {
   readonly [K in F & keyof P]?: Static<P[K]> | (P[K] extends TOptional<TSchema> ? null : never)
 }
+
+type Initial<I, X> = (item: I, context: Context<X, {}>) =>
+  I | { readonly item: I, readonly others: ChangedItems<X> }
 
 /**
  * A family: its names and fields and, where it can be written, what clients send and what they can do.
@@ -245,7 +239,12 @@ export type EditOf<P extends TProperties, F extends string> = {
 export interface FamilyDefinition<
   P extends TProperties = TProperties,
   O extends OperationParams = OperationParams,
-  F extends string = string
+  F extends string = string,
+  C extends string = string,
+  V = any,
+  W = any,
+  N = any,
+  D = any
 > {
   /** The plural, as in the URL. */
   readonly name: string
@@ -257,14 +256,14 @@ export interface FamilyDefinition<
    * The fields that a client sends at creation; with `id`, the client chooses the id. Without it, nothing can be
    * created or deleted.
    */
-  readonly create?: readonly (FieldName<P> | 'id')[] | CreateDefinition<Static<TObject<P>>, FieldName<P> | 'id'>
+  readonly create?: readonly C[] | CreateDefinition<Static<TObject<P>>, C, D, V, IdOf<P>>
   /** Whether items can be deleted. Default: where they can be created. */
   readonly remove?: boolean
   /**
    * Adds the fields that no client sends to a new item; returns it or, if others change too, `{ item, others }`. Pure.
    * If it throws a problem, nothing is created.
    */
-  initial? (item: Static<TObject<P>>, context: Context): Static<TObject<P>> | ItemAndOthers<Static<TObject<P>>>
+  readonly initial?: Inferred<P, Initial<Static<TObject<P>>, ItemsAtCreation<P, D, V>>>
   /**
    * Called before the decision on every creation and operation; rules get its result as `context.facts`. Unlike rules
    * it may be asynchronous, so it is not repeated if the item changes meanwhile. If it throws a problem, nothing is
@@ -274,7 +273,7 @@ export interface FamilyDefinition<
    * prepare: async ({ params }, { get }) => ({ rate: await get(rates, params.currency) })
    */
   prepare? (asked: Preparation<ItemOf<P>>, lookups: Lookups): Facts | Promise<Facts>
-  readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P>, O[K]> }
+  readonly operations?: Operations<P, O, W, N, V>
   /** The fields that a client may change directly, by an operation called `edit`. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P>, F>
   /** Fields that can also be changed by writing them, and which operation that is. */
@@ -299,7 +298,7 @@ export interface FamilyDefinition<
    * Fields that hold the id of an item of another family, by its plugin, or of this one, by its name. The other item
    * must exist, in the same storage, and cannot be deleted while it is referred to.
    */
-  readonly references?: { readonly [K in FieldName<P>]?: AnyFamily | string }
+  readonly references?: References<P, V>
   /**
    * What to say where a constraint of the database refuses a change, by its name: a text, or a text and the members
    * that it is about. On SQLite, a trigger is named by its message.
@@ -315,12 +314,12 @@ export interface FamilyDefinition<
   /** Whether a mount must name a version. */
   readonly versioned?: boolean
   /** Results of `/query/`, by name. The items by id are always included, under the family's name. */
-  readonly queries?: Readonly<Record<string, QueryDefinition>>
+  readonly queries?: Readonly<Record<string, QueryDefinition<MemberName<P>>>>
 }
 
 export function listOperations (definition: FamilyDefinition): Readonly<Record<string, Operation<Members>>> {
   const { edit, operations = {} } = definition
-  const declared = operations as Record<string, Operation<Members>>
+  const declared = operations as unknown as Record<string, Operation<Members>>
   return edit === undefined ? declared : { ...declared, edit: makeEdit(definition, readEdit(edit)) }
 }
 
@@ -329,7 +328,7 @@ export function readCreate ({ create = [] }: Pick<FamilyDefinition, 'create'>): 
 }
 
 export function readEdit (edit: NonNullable<FamilyDefinition['edit']>): EditDefinition<unknown> {
-  return 'fields' in edit ? edit : { fields: edit }
+  return 'fields' in edit ? edit as EditDefinition<unknown> : { fields: edit }
 }
 
 function makeEdit (

@@ -2,30 +2,34 @@ import { type Static, type TObject, type TProperties, Type } from '@sinclair/typ
 import { errorCodes } from '../errors.js'
 import { findFlaw } from '../values/rules.js'
 import {
-  type AnyFamily, type Context, type EditDefinition, type Facts, type FamilyDefinition, type FieldName, type ItemOf,
-  type Lookups, type Operation, type OperationParams, type Preparation, readCreate, readEdit
+  type Context, type EditDefinition, type Facts, type FamilyDefinition, type Lookups, type OperationParams,
+  type Operations, type Preparation, readCreate, readEdit
 } from './definition.js'
 import { extensionRule, findFlawInObject } from './definition-rules.js'
+import type { AnyTypes, FamilyTypes, Inferred, ItemOf, References } from './types.js'
 
 /** What a host adds to a family: fields, operations, and more of each list of its definition. */
 export interface FamilyExtension<
-  P extends TProperties, X extends TProperties, O extends OperationParams, F extends string = string
+  P extends TProperties, X extends TProperties, O extends OperationParams, F extends string = string,
+  C extends string = string, V = any, W = any, N = any, M extends FamilyTypes = AnyTypes
 > extends Partial<Pick<
-    FamilyDefinition<P & X>,
-    'attributes' | 'constraints' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries' | 'remove'
+    FamilyDefinition<P & NoInfer<X>>,
+    'attributes' | 'constraints' | 'indexes' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries' | 'remove' |
+    'unique'
   >> {
   readonly fields?: TObject<X>
-  readonly create?: readonly (FieldName<P & NoInfer<X>> | 'id')[]
+  readonly create?: readonly C[]
   /** Completes a new item after the family's `initial` did. */
-  initial? (item: Static<TObject<P & NoInfer<X>>>, context: Context): Static<TObject<P & NoInfer<X>>>
+  readonly initial?: Inferred<X, (
+    item: Static<TObject<P & NoInfer<X>>>,
+    context: Context<M['items'], {}>
+  ) => Static<TObject<P & NoInfer<X>>>>
   /** Called after that of the family; rules get the facts of both. */
   prepare? (asked: Preparation<ItemOf<P & NoInfer<X>>>, lookups: Lookups): Facts | Promise<Facts>
-  readonly operations?: { readonly [K in keyof O]: Operation<ItemOf<P & NoInfer<X>>, O[K]> }
+  readonly operations?: Operations<P & NoInfer<X>, O, W, N, M['references'] & NoInfer<V>>
   /** More fields that can be edited; its words and `allowed` replace those of the family. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
-  readonly indexes?: FamilyDefinition<P & NoInfer<X>>['indexes']
-  readonly unique?: readonly (readonly FieldName<P & NoInfer<X>>[])[]
-  readonly references?: { readonly [K in FieldName<P & NoInfer<X>>]?: AnyFamily | string }
+  readonly references?: References<P & NoInfer<X>, V>
 }
 
 export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationParams>

@@ -4,10 +4,11 @@ import type { FamilyShape, Field, Id, Order } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Validator } from '../values/validate.js'
 import type {
-  AnyFamily, AttributeForm, Context, FamilyDefinition, NounOperation, Operation, QueryDefinition
+  AttributeForm, Context, FamilyDefinition, NounOperation, Operation, QueryDefinition
 } from './definition.js'
 import { commandsShape } from './fields.js'
 import type { Params } from './params.js'
+import type { AnyFamily } from './types.js'
 
 export interface CompiledOperation {
   readonly operation: Operation<Members>
@@ -98,7 +99,7 @@ export interface Family {
   readonly renaming: Renaming | undefined
 }
 
-export type { AnyFamily } from './definition.js'
+export type { AnyFamily } from './types.js'
 
 // Not a member of the plugin: compiled families are internal.
 const families = new WeakMap<object, Family>()

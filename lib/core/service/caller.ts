@@ -24,11 +24,11 @@ export interface Intent {
 }
 
 /** What `authorize` may return. */
-export interface Grant {
+export interface Grant<F extends string = string> {
   /** Who asks. Replays of commands are bound to this name. */
   readonly principal?: string
   /** Conditions for every read and write of this request: for it, items that do not meet them do not exist. */
-  readonly where?: readonly Condition[]
+  readonly where?: readonly Condition<F>[]
   /** Facts about the caller for rules, as JSON: `context.claims`. Never logged or shown. */
   readonly claims?: Readonly<Record<string, unknown>>
   /** For `read` and `list`: the actions to offer. Default: `authorize` is called for each, with `tentative`. */
@@ -36,7 +36,7 @@ export interface Grant {
 }
 
 /** The result of `authorize`: nothing if the caller may do everything. */
-export type Granted = Grant | undefined | void
+export type Granted<F extends string = string> = Grant<F> | undefined | void
 
 /** A change that was made to an item `I`, for `onCommitted`. */
 export interface Committed<I = Stored> {

@@ -1,6 +1,6 @@
 import { errorCodes } from '../errors.js'
-import type { AnyFamily, Context, Lookups } from '../family/definition.js'
-import { type Family, getFamily } from '../family/family.js'
+import type { Context, Lookups } from '../family/definition.js'
+import { type AnyFamily, type Family, getFamily } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { writeCursor } from '../query/cursor.js'
 import { compileGrammar, type Grammar, type ItemPage, type PageOptions, type ParsedQuery } from '../query/grammar.js'

@@ -1,15 +1,16 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
-import type { ItemOf, OperationParams } from '../family/definition.js'
+import type { OperationParams } from '../family/definition.js'
 import type { CommandMembers } from '../family/fields.js'
+import type { AnyTypes, FamilyTypes, IdOf, ItemOf, KnownField, MemberName } from '../family/types.js'
 import type { ItemPage, PageOptions } from '../query/grammar.js'
 import type { Condition, Id, Storage } from '../storage/storage.js'
 import type { Granted, Intent } from './caller.js'
 
-/** Options of a service. */
-export interface ServiceOptions {
+/** Options of a service; conditions are on fields `F`. */
+export interface ServiceOptions<F extends string = string> {
   readonly storage: Storage
   /** Like the option of a mount, with the options of the call. A principal that it returns replaces the given one. */
-  readonly authorize?: (call: CallOptions, intent: Intent) => Granted | Promise<Granted>
+  readonly authorize?: (call: CallOptions, intent: Intent) => Granted<F> | Promise<Granted<F>>
   /** Writers that may wait for one item; others are refused. Default 100. */
   readonly maxWaitingPerItem?: number
   /** Writers that may wait in all, over everything that shares the storage. Default 1000. */
@@ -73,28 +74,31 @@ type ParamsAndOptions<T extends TObject> = {} extends Static<T>
 export interface Service<
   P extends TProperties = TProperties,
   O extends OperationParams = OperationParams,
-  E = object
+  M extends FamilyTypes = AnyTypes
 > {
   /** Creates an item from the fields in `create` of the definition. */
-  create (fields: Partial<Static<TObject<P>>>, options?: CreateOptions): Promise<Done<ItemOf<P>>>
+  create (fields: M['create'], options?: CreateOptions): Promise<Done<ItemOf<P>>>
   run<K extends keyof O & string> (
     operation: K,
-    id: Id,
+    id: IdOf<P>,
     ...rest: ParamsAndOptions<O[K]>
   ): Promise<Done<ItemOf<P> | undefined>>
   /** Edits fields; omitted ones stay unchanged. */
   run (
-    operation: [keyof E] extends [never] ? never : 'edit',
-    id: Id,
-    params?: E,
+    operation: [keyof M['edit']] extends [never] ? never : 'edit',
+    id: IdOf<P>,
+    params?: M['edit'],
     options?: RunOptions
   ): Promise<Done<ItemOf<P> | undefined>>
   /** Deletes an item; its log stays. */
-  remove (id: Id, options?: RunOptions): Promise<Omit<Done<never>, 'item'>>
+  remove (id: IdOf<P>, options?: RunOptions): Promise<Omit<Done<never>, 'item'>>
   /** Throws the problem `not-found` where there is none. */
-  get (id: Id, options?: CallOptions): Promise<ItemOf<P>>
+  get (id: IdOf<P>, options?: CallOptions): Promise<ItemOf<P>>
   /** Finds items by a query string, or by conditions that all must hold. */
-  find (query?: string | readonly Condition[], options?: FindOptions): Promise<ItemPage<ItemOf<P>>>
+  find<F extends string> (
+    query?: string | readonly Condition<KnownField<F, MemberName<P>>>[],
+    options?: FindOptions
+  ): Promise<ItemPage<ItemOf<P>>>
   /** The commands of an item, in the order of the changes. A log outlives its item. */
-  log (id: Id, options?: FindOptions): Promise<ItemPage<LoggedCommand>>
+  log (id: IdOf<P>, options?: FindOptions): Promise<ItemPage<LoggedCommand>>
 }

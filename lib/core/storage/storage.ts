@@ -10,22 +10,22 @@ export type Scalar = string | number | boolean
  * Unicode). `null` holds for absent and null values, or for all others. Of the other operators, only `ne` holds for an
  * absent or null value, which equals nothing.
  */
-export type FieldCondition =
-  | { readonly field: string, readonly op: 'eq' | 'ne', readonly values: readonly Scalar[] }
-  | { readonly field: string, readonly op: 'gt' | 'gte' | 'lt' | 'lte', readonly value: Scalar }
-  | { readonly field: string, readonly op: 'regex', readonly patterns: readonly string[] }
-  | { readonly field: string, readonly op: 'has', readonly texts: readonly string[] }
-  | { readonly field: string, readonly op: 'null', readonly is: boolean }
+export type FieldCondition<F extends string = string> =
+  | { readonly field: F, readonly op: 'eq' | 'ne', readonly values: readonly Scalar[] }
+  | { readonly field: F, readonly op: 'gt' | 'gte' | 'lt' | 'lte', readonly value: Scalar }
+  | { readonly field: F, readonly op: 'regex', readonly patterns: readonly string[] }
+  | { readonly field: F, readonly op: 'has', readonly texts: readonly string[] }
+  | { readonly field: F, readonly op: 'null', readonly is: boolean }
 
 /** Alternatives: holds when all conditions of one of the lists hold. */
-export interface AnyCondition {
+export interface AnyCondition<F extends string = string> {
   readonly op: 'any'
-  readonly of: readonly (readonly FieldCondition[])[]
+  readonly of: readonly (readonly FieldCondition<F>[])[]
   readonly field?: undefined
 }
 
 /** A condition on one field, or alternatives. */
-export type Condition = FieldCondition | AnyCondition
+export type Condition<F extends string = string> = FieldCondition<F> | AnyCondition<F>
 
 /** Text is ordered by code point; absent and null come first, and last when descending. */
 export interface Order {

@@ -1,4 +1,4 @@
-import type { TProperties } from '@sinclair/typebox'
+import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type {
   FastifyBaseLogger, FastifyInstance, FastifyPluginAsync, FastifyRequest, FastifyTypeProvider, RawServerBase,
   RawServerDefault, RegisterOptions
@@ -7,11 +7,15 @@ import fp from 'fastify-plugin'
 import { errorCodes } from '../../core/errors.js'
 import { compileFamily } from '../../core/family/compile.js'
 import type {
-  EditOf, FamilyDefinition, FieldName, ItemOf, KnownFields, OperationParams, QueryDefinition, Renamed
+  CreateOf, EditOf, FamilyDefinition, FieldName, OperationParams, QueryDefinition, Renamed
 } from '../../core/family/definition.js'
 import { type AnyExtension, extendDefinition, type FamilyExtension } from '../../core/family/extension.js'
 import { type AnyFamily, type Family, keepFamily, type Renaming } from '../../core/family/family.js'
+import type { KnownFields, KnownResult } from '../../core/family/known-fields.js'
 import { makeRenaming, renameDefinition } from '../../core/family/rename.js'
+import type {
+  AnyTypes, FamilyTypes, FieldsOf, ItemOf, ItemsAtCreation, KnownField, MemberIn, MemberName
+} from '../../core/family/types.js'
 import { compileGrammar } from '../../core/query/grammar.js'
 import { makeCallers, readMakers } from '../../core/service/caller.js'
 import { makeService } from '../../core/service/make-service.js'
@@ -35,11 +39,13 @@ import { checkOptions, type FamilyOptions, representations as allRepresentations
 import { answerUnknown, mountUnknown } from './unknown.js'
 
 /** A family as a Fastify plugin; you can register it any number of times. */
+// Of two call signatures, `register` of Fastify takes the last, which knows the fields; the first fits any options.
 export interface FamilyPlugin<
   P extends TProperties = TProperties,
   O extends OperationParams = OperationParams,
-  E = object
-> extends FastifyPluginAsync<FamilyOptions<ItemOf<P>>> {
+  M extends FamilyTypes = AnyTypes
+> extends
+  FastifyPluginAsync<FamilyOptions<ItemOf<P>>>, FastifyPluginAsync<FamilyOptions<ItemOf<P>, MemberName<P>>> {
   readonly definition: FamilyDefinition<P, O>
   /**
    * A new family with more fields, operations, edits and queries.
@@ -51,10 +57,19 @@ export interface FamilyPlugin<
    * })
    */
   extend<
-    X extends TProperties = {}, N extends OperationParams = {}, R = {}, G extends FieldName<P & NoInfer<X>> = never
+    X extends TProperties = {}, N extends OperationParams = {}, G extends FieldName<P & NoInfer<X>> = never,
+    C extends FieldName<P & NoInfer<X>> | 'id' = never, V = {}, W = {}, Y = {}, R = {}, S = {}
   > (
-    extension: FamilyExtension<P, X, N, G> & { readonly operations?: R & KnownFields<R, ItemOf<P & X>> }
-  ): FamilyPlugin<P & X, O & N, E & EditOf<P & X, G>>
+    extension: FamilyExtension<P, X, N, G, C, V, W, Y, M> & {
+      readonly operations?: R & KnownFields<R, P & X, N, W, Y, M['references'] & V>
+      readonly initial?: S & KnownResult<S, Static<TObject<P & X>>, {}>
+    }
+  ): FamilyPlugin<P & X, O & N, {
+    create: M['create'] & CreateOf<P & X, C>
+    edit: M['edit'] & EditOf<P & X, G>
+    references: M['references'] & V
+    items: M['items']
+  }>
   /**
    * The same items under other names, for another version: in bodies, queries, pointers, logs, pages and documents.
    * Rules and the storage have the names of this family. To extend it too, extend it first.
@@ -64,7 +79,12 @@ export interface FamilyPlugin<
    */
   rename<const N extends { readonly [K in FieldName<P>]?: string }> (
     names: N
-  ): FamilyPlugin<Renamed<P, N>, O, Renamed<E, N>>
+  ): FamilyPlugin<Renamed<P, N>, O, {
+    create: Renamed<M['create'], N>
+    edit: Renamed<M['edit'], N>
+    references: Renamed<M['references'], N>
+    items: M['items']
+  }>
   /**
    * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
    *
@@ -73,7 +93,7 @@ export interface FamilyPlugin<
    * const { item } = await book.create({ name: 'Tea', price: 100 }, { principal: 'ann', key: 'order-17' })
    * await book.run('hold', item.id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1', revision: 1 })
    */
-  service (options: ServiceOptions): Service<P, O, E>
+  service<F extends string> (options: ServiceOptions<KnownField<F, MemberName<P>>>): Service<P, O, M>
 }
 
 declare module 'fastify' {
@@ -86,9 +106,9 @@ declare module 'fastify' {
     TypeProviderDefault extends FastifyTypeProvider = FastifyTypeProvider,
     LoggerDefault extends FastifyBaseLogger = FastifyBaseLogger
   > {
-    <P extends TProperties, O extends OperationParams, E> (
-      plugin: FamilyPlugin<P, O, E>,
-      opts: RegisterOptions & FamilyOptions<ItemOf<P>>
+    <F extends AnyFamily & FastifyPluginAsync<never>, N extends string> (
+      plugin: F,
+      opts: RegisterOptions & FamilyOptions<ItemOf<FieldsOf<F>>, KnownField<N, MemberIn<F>>>
     ): T
   }
   /* eslint-enable @typescript-eslint/no-unused-vars */
@@ -105,12 +125,21 @@ declare module 'fastify' {
  * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
  */
 export function defineFamily<
-  P extends TProperties, O extends OperationParams = {}, R = {}, F extends FieldName<P> = never
+  P extends TProperties, O extends OperationParams = {}, F extends FieldName<P> = never,
+  C extends FieldName<P> | 'id' = never, V = {}, W = {}, N = {}, D = {}, R = {}, S = {}
 > (
-  definition: FamilyDefinition<P, O, F> & { readonly operations?: R & KnownFields<R, ItemOf<P>> }
-): FamilyPlugin<P, O, EditOf<P, F>> {
+  definition: FamilyDefinition<P, O, F, C, V, W, N, D> & {
+    readonly operations?: R & KnownFields<R, P, O, W, N, V>
+    readonly initial?: S & KnownResult<S, Static<TObject<P>>, ItemsAtCreation<P, D, V>>
+  }
+): FamilyPlugin<P, O, {
+  create: CreateOf<P, C>
+  edit: EditOf<P, F>
+  references: V
+  items: ItemsAtCreation<P, D, V>
+}> {
   // Internally, definitions are of no particular family; the types are for the host.
-  return makeFamily(definition as unknown as FamilyDefinition) as unknown as FamilyPlugin<P, O, EditOf<P, F>>
+  return makeFamily(definition as unknown as FamilyDefinition) as never
 }
 
 /**
@@ -119,7 +148,7 @@ export function defineFamily<
  * @example
  * queries: { 'invoices-by-customer': defineQuery({ field: 'customer' }) }
  */
-export function defineQuery (definition: QueryDefinition): QueryDefinition {
+export function defineQuery<const F extends string> (definition: QueryDefinition<F>): QueryDefinition<F> {
   return definition
 }
 

@@ -11,8 +11,8 @@ import { csv, json, ndjson, xml } from '../../representations/formats.js'
 import type { Representation } from '../../representations/representation.js'
 import { type FormName, forms } from '../forms/forms.js'
 
-/** Options to register a family with items `I`. */
-export interface FamilyOptions<I = Stored> {
+/** Options to register a family with items `I`; conditions are on fields `F`. */
+export interface FamilyOptions<I = Stored, F extends string = string> {
   /** The storage, or a function that chooses one by request, such as one per tenant, or throws a problem. */
   readonly storage: Storage | ((request: FastifyRequest) => Storage | Promise<Storage>)
   /** Fastify's prefix, before all paths. */
@@ -46,7 +46,7 @@ export interface FamilyOptions<I = Stored> {
    * such as `…/a.json` may name the item `a.json` or `a`: it is called for each. It is also called to read before a
    * write shows the item, and tentatively for each operation on offer.
    */
-  readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted | Promise<Granted>
+  readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted<F> | Promise<Granted<F>>
   /** Called after every change, when it is durable; an error it throws is only logged. */
   onCommitted? (change: Committed<I>, request: FastifyRequest): void | Promise<void>
   /** The current time, for decisions and `sunset`; for tests. Default: the time of the machine. */
