@@ -135,6 +135,23 @@ describe('rules know the items that an operation reaches', () => {
     })
   })
 
+  test('also by its only reference', () => {
+    defineFamily({
+      ...names,
+      fields,
+      references: { machine: machines },
+      operations: {
+        'hand-out': {
+          ...handOut,
+          params: none,
+          with: { machine: 'machine' },
+          apply: (item, _params, { items }) =>
+            ({ item, others: { machine: { ...items.machine, status: 'rented' } } })
+        }
+      }
+    })
+  })
+
   test('and without a family', () => {
     defineOperation({
       ...swap,
