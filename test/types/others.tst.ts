@@ -73,7 +73,8 @@ describe('rules know the items that an operation reaches', () => {
           with: {
             to: { family: machines, id: (params, booking) => params.to + booking.machine },
             from: { family: machines, id: ({ from }) => from },
-            other: { family: 'bookings', id: params => params.to }
+            other: { family: 'bookings', id: params => params.to },
+            mine: 'machine'
           },
           allowed (_booking, _params, { items }) {
             expect(items.to?.status).type.toBe<'available' | 'rented' | undefined>()
@@ -83,6 +84,7 @@ describe('rules know the items that an operation reaches', () => {
             expect(items.to.status).type.toBe<'available' | 'rented'>()
             expect(items.from?.id).type.toBe<number | undefined>()
             expect(items.other.total).type.toBe<number>()
+            expect(items.mine.branch).type.toBe<string>()
             return { item: { ...booking, machine: items.to.id }, others: { to: { ...items.to, status: 'rented' } } }
           }
         },
@@ -116,17 +118,35 @@ describe('rules know the items that an operation reaches', () => {
           ...swap,
           name: 'drive',
           params: none,
-          with: { driver: 'driver', machine: 'machine' },
+          with: { driver: 'driver', machine: 'machine', other: { family: machines, id: (_, { spare }) => spare } },
           creates: { invoice: invoices },
           apply (booking, _params, { items, newIds }) {
             expect(items.driver?.branch).type.toBe<string | undefined>()
             expect(items.machine.branch).type.toBe<string>()
+            expect(items.other.branch).type.toBe<string>()
             return {
               item: { ...booking, status: 'out', invoice: newIds.invoice },
               others: { machine: { ...items.machine, status: 'rented' } },
               created: { invoice: { total: 1, note: 'a' } }
             }
           }
+        }
+      }
+    })
+  })
+
+  test('also by its only reference', () => {
+    defineFamily({
+      ...names,
+      fields,
+      references: { machine: machines },
+      operations: {
+        'hand-out': {
+          ...handOut,
+          params: none,
+          with: { machine: 'machine' },
+          apply: (item, _params, { items }) =>
+            ({ item, others: { machine: { ...items.machine, status: 'rented' } } })
         }
       }
     })

@@ -73,8 +73,9 @@ export type Inferred<T, R> = T extends unknown ? R : never
 // infers only a text, not `{ family, id }`.
 type OneFamily<F> = F extends string | AnyFamily ? F : AnyFamily
 type OtherFamily<F> = F extends AnyFamily ? F : AnyFamily
-type ReferenceField<F, V> = IsAny<F> extends true ? string : F extends string ? FieldIn<F, V> : string
-type FieldIn<F extends string, V> = F extends keyof V ? `${F}` : keyof NoInfer<V> & string
+type ReferenceField<F, V> = IsAny<F> extends true
+  ? string
+  : F extends string ? F extends keyof V ? `${F}` : keyof NoInfer<V> & string : string
 
 type IsAny<T> = 0 extends T & 1 ? true : false
 
