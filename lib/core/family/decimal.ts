@@ -2,6 +2,7 @@ import { type TString, Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { describeDecimal, maxDigits, readDecimal, writeExample } from '../values/decimals.js'
 import { findFlaw, membersOf, rules } from '../values/rules.js'
+import type { WithDefault } from './type.js'
 
 /** Options of a decimal: those of every schema, and its bounds. */
 export interface DecimalOptions {
@@ -38,7 +39,7 @@ export function decimal<O extends DecimalOptions> (options: O): WithDefault<TStr
   const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_DECIMAL(flaw)
   const flaw = findFlaw(optionRule, options, 'option')
   if (flaw !== undefined) throw refuse(flaw)
-  const { scale, examples, ...others } = options
+  const { scale, examples, ...others }: DecimalOptions = options
   const read: Record<string, string> = {}
   for (const name of ['minimum', 'maximum', 'default'] as const) {
     const text = readDecimal(options[name], scale)
@@ -58,5 +59,5 @@ export function decimal<O extends DecimalOptions> (options: O): WithDefault<TStr
     ...('minimum' in read ? { minimum } : {}),
     ...('maximum' in read ? { maximum } : {}),
     ...('default' in read ? { default: read['default'] } : {})
-  })
+  }) as WithDefault<TString, O>
 }
