@@ -14,6 +14,7 @@ import { buildApp as ownFamily } from '../examples/own-family.js'
 import { buildApp as ownOperation } from '../examples/own-operation.js'
 import { describeProgress } from '../examples/progress.js'
 import { forgetOldCommands } from '../examples/prune.js'
+import { buildApp as rental } from '../examples/rental.js'
 import { buildApp as secondVersion } from '../examples/second-version.js'
 import { readSettings } from '../examples/settings.js'
 import { explainFailure } from '../examples/start-and-stop.js'
@@ -395,6 +396,52 @@ for (const { name, make } of anyStorage) {
       link: /<\/rest\/v2\/deals>; rel="successor-version"/
     })
     t.equal((await app.inject('/rest/v2/deals')).headers.deprecation, undefined)
+  })
+
+  t.test(`rental over ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    let now = '2030-05-01T08:00:00.000Z'
+    const app = await running(t, rental(storage, () => new Date(now)))
+    const as = (token: string) => async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) => {
+      const headers = { authorization: `Bearer ${token}` }
+      const { statusCode, body } = await app.inject({ method, url, headers, ...(payload && { payload }) })
+      return { statusCode, ...JSON.parse(body) }
+    }
+    const [ann, bob] = [as('ann-secret'), as('bob-secret')]
+    t.match(await as('eve')('GET', '/machines'), { statusCode: 401 })
+    t.match(await ann('POST', '/machines', { name: 'Digger', rate: 19.99 }), { id: 1, rate: '19.99', branch: 'north' })
+    t.match(await bob('POST', '/machines', { name: 'Digger', rate: '5' }), { id: 2, rate: '5.00', branch: 'south' })
+    t.match(await ann('POST', '/machines', { name: 'Digger', rate: 1 }), { statusCode: 409 })
+
+    const asked = { customer: 'Meyer', machine: 1, from: '2030-05-02', to: '2030-05-04' }
+    const made = await ann('POST', '/rest/v1/bookings', asked)
+    t.match(made, { statusCode: 201, id: 1, total: '59.97', branch: 'north', status: 'new' })
+    t.match(await bob('GET', '/rest/v1/bookings/1'), { statusCode: 404 }, 'of another branch')
+    t.match(await bob('POST', '/rest/v1/bookings', asked), { statusCode: 400, errors: [{ pointer: '/machine' }] })
+    t.match(await ann('POST', '/rest/v1/bookings', { ...asked, from: '2030-05-04', to: '2030-05-09' }),
+      { statusCode: 400, detail: '/from overlaps with booking 1' })
+    t.match(await ann('POST', '/rest/v2/bookings',
+      { customer: 'Huber', machine: 1, startsOn: '2030-06-02', endsOn: '2030-06-01' }),
+    { statusCode: 400, errors: [{ pointer: '/endsOn', detail: 'is before the first day' }] })
+
+    t.match(await ann('PUT', '/rest/v1/bookings/1/hand-out'), { statusCode: 409, detail: 'It begins on 2030-05-02' })
+    now = '2030-05-02T08:00:00.000Z'
+    t.match(await ann('PUT', '/rest/v2/bookings/1/hand-out'), { status: 'out', amount: '59.97' })
+    t.match(await ann('GET', '/machines/1'), { status: 'rented', revision: 2 })
+    t.match(await ann('PUT', '/machines/1/repair'), { statusCode: 409, allowed: ['edit'] })
+    t.match(await ann('PUT', '/rest/v1/bookings/1/bill'), { statusCode: 409, detail: 'The machine is not back yet' })
+    t.match(await ann('PUT', '/rest/v1/bookings/1/take-back', { damaged: true }), { status: 'back' })
+    t.match(await ann('GET', '/machines/1'), { status: 'repair' })
+    t.match(await ann('POST', '/invoices', { booking: 1, total: 1 }), { statusCode: 403 })
+    t.match(await ann('PUT', '/rest/v2/bookings/1/bill'), { status: 'billed', invoice: 1 })
+    t.match(await ann('PUT', '/rest/v2/bookings/1/bill'), { status: 'billed', invoice: 1, revision: 4 }, 'again')
+    t.match(await ann('GET', '/invoices/1?expand=booking'), { total: '59.97', booking: { id: 1, customer: 'Meyer' } })
+    t.match((await ann('GET', '/invoices?total>=59.9')).items, [{ id: 1 }])
+    t.match((await ann('GET', '/invoices/1/commands')).items, [{ action: 'BillBooking', about: { id: 1 } }])
+    t.match(await bob('GET', '/invoices'), { items: [] })
+    t.match(await ann('PUT', '/invoices/1/pay'), { paid: true })
+    t.match((await ann('GET', '/rest/v2/bookings?min-amount=59&startsOn=2030-05-02')).items, [{ endsOn: '2030-05-04' }])
   })
 
   t.test(`accounts over ${name}`, async t => {

@@ -51,6 +51,7 @@ for (const [name, makePlace] of Object.entries(places)) {
     await t.test('one command, one key, one condition', t => checkCommands(t, pair))
     await t.test('of those who race for a unique value, or with a deletion, one wins', t => checkKeys(t, pair))
     await t.test('transfers, while a server is killed', t => checkTransfers(t, pair))
+    await t.test('invoices without a gap, while a server is killed', t => checkInvoices(t, pair))
   })
 }
 
@@ -184,5 +185,59 @@ async function checkTransfers (t: Test, { servers, start, send }: Pair): Promise
     t.strictSame(log.map(({ revision }) => revision),
       Array.from({ length: balances[index]?.revision ?? 0 }, (_, at) => at + 1), 'each revision is one entry')
     t.strictSame(log.slice(1).map(entry => entry.id).sort(), [...took, ...gave].map(each => each.id).sort())
+  }
+}
+
+const invoicesInAll = isLong ? 200 : 24
+
+/** Each booking is billed once, however often that is sent, and each invoice has its booking. */
+async function checkInvoices (t: Test, { servers, start, send: sendAs }: Pair): Promise<void> {
+  const headers = { authorization: 'Bearer ann-secret' }
+  const send = (n: number, method: string, path: string, body?: object) => sendAs(n, method, path, body, headers)
+  const booked = await many(invoicesInAll, async n => {
+    const machine = (await send(n, 'POST', '/machines', { name: `Digger ${n}`, rate: 10 })).body['id']
+    const days = { from: '2020-01-01', to: '2020-01-02' }
+    const booking = (await send(n, 'POST', '/bookings', { customer: 'Meyer', machine, ...days })).body['id']
+    for (const verb of ['hand-out', 'take-back']) {
+      const { status, text } = await send(n, 'PUT', `/bookings/${String(booking)}/${verb}`, {})
+      t.equal(status, 200, text)
+    }
+    return booking as number
+  })
+  const answers: number[] = []
+  const bill = async (n: number): Promise<number> => {
+    const command = { booking: booked[n % invoicesInAll], action: 'BillBooking', params: {} }
+    for (let attempt = n; ; attempt++) {
+      const path = `/rest/commands/bill-${String(command.booking)}`
+      const answer = await send(attempt, 'PUT', path, command).catch(() => undefined)
+      if (answer === undefined) {
+        await delay(20)
+        continue
+      }
+      answers.push(answer.status)
+      return answer.status
+    }
+  }
+  // Each is sent three times, to both servers.
+  const billing = many(3 * invoicesInAll, bill)
+  for (let count = 0; count < kills; count++) {
+    while (answers.length < (count + 1) * invoicesInAll / (kills + 1)) await delay(1)
+    const killed = servers[count % 2] as Running
+    killed.stop('SIGKILL')
+    await killed.ended
+    servers[count % 2] = await start()
+  }
+  t.strictSame((await billing).filter(status => status !== 200 && status !== 201), [], 'each was answered')
+
+  const read = async (path: string) =>
+    ((await send(0, 'GET', `${path}?maxpagesize=1000&sort=id`)).body as { items: Body[] }).items
+  const [bookings, invoices] = [await read('/bookings'), await read('/invoices')]
+  t.strictSame(invoices.map(({ id }) => id), Array.from({ length: invoicesInAll }, (_, index) => index + 1), 'no gap')
+  t.strictSame(bookings.map(({ id, invoice }) => [id, invoice]).sort(),
+    invoices.map(({ id, booking }) => [booking, id]).sort(), 'each invoice has its booking, and each booking its own')
+  for (const { id, revision } of invoices) {
+    const { items } = (await send(1, 'GET', `/invoices/${String(id)}/commands`)).body as { items: Body[] }
+    t.match(items, [{ action: 'BillBooking' }])
+    t.strictSame([items.length, revision], [1, 1])
   }
 }

@@ -1,5 +1,6 @@
 import Fastify from 'fastify'
 import { accounts } from '../../examples/accounts.js'
+import { authorize, bookings, invoices, machines } from '../../examples/rental.js'
 import { deals } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
@@ -17,4 +18,5 @@ app.register(deals, { storage, version: 'v1', timeout })
 app.register(accounts, { storage, timeout })
 app.register(people, { storage, timeout })
 app.register(bills, { storage, timeout })
+for (const family of [machines, invoices, bookings]) app.register(family, { storage, timeout, authorize })
 console.log(`at ${await app.listen({ port: 0, host: '127.0.0.1' })}`)
