@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { readDateTime } from '../core/values/formats.js'
 import type { Members } from '../core/values/json.js'
 import type {
-  Confirmation, Feedback, ItemAffordances, Kinds, LogEntry, ShownChange, ShownMember
+  ChangedItem, Confirmation, Feedback, ItemAffordances, Kinds, LogEntry, ShownChange, ShownMember
 } from '../representations/affordances.js'
 import { type OneView, writeInTurns } from '../representations/representation.js'
 import { formatReason, nameForm, renderOperation, renderRefusal } from './form.js'
@@ -60,15 +60,19 @@ export function renderConfirmation (
 ${warning !== undefined && markup`<p>${warning}</p>`}
 ${final === true && markup`<p><strong>${texts.final}</strong></p>`}
 ${renderPart(texts.whatChanges, renderChanges(texts, changes))}
-${others.map(({ singular, title, href, changes }) => markup`<h2>${texts.changesToo}</h2>
-<p dir="auto">${renderLink(href, texts.item(texts.label(singular), title))}</p>
-${renderChanges(texts, changes)}`)}
+${others.map(other => renderOther(texts, other))}
 ${renderPart(texts.yourEntries, renderParams(texts, params))}
 <form method="post" action="${action}" class="confirm">
 ${entered.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
 `)}<button type="submit" class="danger">${nameForm(texts, form)}</button>
 <a href="${item}">${texts.leave}</a>
 </form>`
+}
+
+function renderOther (texts: Texts, { singular, title, href, changes, isNew }: ChangedItem): Markup {
+  return markup`<h2>${isNew ? texts.createsToo : texts.changesToo}</h2>
+<p dir="auto">${renderLink(href, texts.item(texts.label(singular), title))}</p>
+${renderChanges(texts, changes)}`
 }
 
 function renderPart (heading: string, content: Content): Content {

@@ -113,6 +113,7 @@ export const english = {
   yourEntries: 'What you entered',
   whatChanges: 'What will change',
   changesToo: 'What will change with it',
+  createsToo: 'What will be created',
   willBeGone: (singular: string): string => `The ${lowerFirst(singular)} will be gone. Its log stays.`,
 
   log: 'Log',

@@ -227,8 +227,11 @@ export interface LogEntry extends Feedback {
 /** A different item that changes too. */
 export interface ChangedItem {
   readonly singular: string
-  readonly title: string
+  /** Undefined where it is created, and only its id would identify it. */
+  readonly title: string | undefined
   readonly href?: string | undefined
+  /** Whether it is created. */
+  readonly isNew: boolean
   readonly changes: readonly ShownChange[]
 }
 
@@ -239,7 +242,7 @@ export interface Confirmation {
   readonly item: string
   readonly params: readonly ShownMember[]
   readonly changes: readonly ShownChange[]
-  /** Other items that change too, if the caller may read them. */
+  /** Other items that change or are created too, if the caller may read them. */
   readonly others: readonly ChangedItem[]
   /** Sent with the confirmation. */
   readonly entered: Entries

@@ -9,7 +9,8 @@ import type { Caller, Grant } from './caller.js'
 import { type Command, type CommandId, type CommandRecord, identifyCommand } from './command.js'
 import { decide, decideCreation, type Decision } from './decide.js'
 import {
-  type Asked, identifyNew, intendCommand, load, loadForCreation, makeContext, makeOwn, noOthers, noReach, prepare
+  type Asked, type IdentifiedItem, identifyNew, intendCommand, load, loadForCreation, makeContext, makeOwn, noOthers,
+  noReach, prepare
 } from './load.js'
 import { authorizeOthers, hasReach, type LoadedOther, loadReach, needsOthers, refuseUnreadable } from './others.js'
 import { Reader } from './reader.js'
@@ -267,7 +268,7 @@ function refuseUngranted ({ where = [] }: Grant, item: Stored | undefined): void
 
 /** The other items are those of the base. */
 export interface Preview {
-  readonly others: readonly LoadedOther[]
+  readonly others: readonly (LoadedOther | IdentifiedItem)[]
   readonly decision: Decision
 }
 
@@ -295,5 +296,6 @@ export async function preview (family: Family, caller: Caller, command: Command)
   const identity = identifyCommand(command, grant.principal)
   const facts = await prepare(asked, loaded, identity)
   const context = makeContext(caller.makers, grant, identity?.id ?? caller.makers.makeCommandId(), created, facts)
-  return { others, decision: decide(family, current, command, context, others, undefined, created) }
+  const decision = decide(family, current, command, context, others, undefined, created)
+  return { others: [...others, ...created], decision }
 }

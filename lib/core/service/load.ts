@@ -38,8 +38,11 @@ export async function loadForCreation (asked: Asked) {
   return { current: undefined, command, grant, others: await loadOthers(needed, storage), creating: noOthers }
 }
 
+/** An item that an operation creates, with the id that it will have. */
+export type IdentifiedItem = NewItem & { readonly id: Id }
+
 export async function identifyNew (items: readonly NewItem[], storage: GuardedStorage) {
-  const identified: (NewItem & { readonly id: Id })[] = []
+  const identified: IdentifiedItem[] = []
   for (const item of items) {
     const { family, caller: { makers, signal } } = item
     identified.push({ ...item, id: await makeNewId(family, makers, storage, signal) })

@@ -5,7 +5,7 @@ import { toOwnItem } from '../../core/family/rename.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Command, CommandRecord } from '../../core/service/command.js'
 import type { Decision } from '../../core/service/decide.js'
-import type { LoadedOther } from '../../core/service/others.js'
+import type { Preview } from '../../core/service/execute.js'
 import type { Reader } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import { explainState, readState } from '../../core/service/refusal.js'
@@ -117,14 +117,14 @@ export async function affordEntry (
 export interface Question {
   readonly command: Command
   readonly decision: Decision & { readonly outcome: 'done' }
-  readonly others: readonly LoadedOther[]
+  readonly others: Preview['others']
   readonly sent: FormBody
 }
 
 export async function affordConfirmation (
   exchange: Exchange,
   item: Stored,
-  { command, decision: { after, others: changed = new Map() }, others, sent }: Question
+  { command, decision: { after, others: changed, created }, others, sent }: Question
 ): Promise<ItemAffordances> {
   const { mount: { family, urls }, request } = exchange
   const self = urls.item(request, item.id)
@@ -133,7 +133,8 @@ export async function affordConfirmation (
     family.operations.get(action)?.operation ?? family.lifecycle?.deletion?.operation as NounOperation
   const [page, ...shown] = await Promise.all([
     startPage(exchange, self),
-    ...others.map(other => showOther(exchange, other, changed.get(other.name)))
+    ...others.map(other =>
+      showOther(exchange, other, (other.current === undefined ? created : changed)?.get(other.name)))
   ])
   return {
     ...page,
@@ -157,19 +158,24 @@ export async function affordConfirmation (
 /** Only if the caller may read the item before and after: permission to change it is not enough. */
 async function showOther (
   { mount, request }: Exchange,
-  { family, caller, id, current }: LoadedOther,
+  { family, caller, id, current }: Preview['others'][number],
   after: Stored | undefined
 ): Promise<ChangedItem[]> {
   if (after === undefined) return []
-  if (!await isGranted(request, caller, intendToRead(family, id), [current, after], false)) return []
+  const both = current === undefined ? [after] : [current, after]
+  if (!await isGranted(request, caller, intendToRead(family, id), both, false)) return []
   const there = family === mount.family ? mount : mount.neighbours.find(family.name, mount)
   // They are decided on under the names of the base.
   const shown = there?.family ?? family
   const [before, now] = [toOwnItem(shown, current), toOwnItem(shown, after)]
-  return [{
-    singular: shown.singular,
-    title: String(before[shown.presentation.title] ?? id),
-    href: there?.urls.item(request, id),
-    changes: showChanges(shown, listChanges(shown.ownFields, before, now))
-  }]
+  const { title } = shown.presentation
+  const changes = showChanges(shown, listChanges(shown.ownFields, before ?? {}, now))
+  if (before === undefined) {
+    // Its id is only known when it is created.
+    const named = title === 'id' ? undefined : String(now[title])
+    const others = changes.filter(({ name }) => name !== 'id')
+    return [{ singular: shown.singular, title: named, isNew: true, changes: others }]
+  }
+  const href = there?.urls.item(request, id)
+  return [{ singular: shown.singular, title: String(before[title] ?? id), href, isNew: false, changes }]
 }
