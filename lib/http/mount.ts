@@ -36,6 +36,8 @@ export interface Mount {
   readonly recommendedForm: string | undefined
   /** The schemas that route descriptions refer to, by id; the descriptions add them. */
   readonly schemas: Map<string, TSchema>
+  /** Their ids by their names. */
+  readonly schemaIds: Map<string, string>
   /** The schemas of all mounts in the application, as JSON, by their ids. */
   readonly schemaTexts: Map<string, string>
   readonly trustedOrigins: readonly string[]

@@ -7,12 +7,15 @@ import type { Mount } from '../mount.js'
 
 /** Keeps a schema by an id that Fastify and @fastify/swagger find in the mount's scope; returns a reference to it. */
 export function nameSchema (mount: Mount, name: string, schema: TSchema): TSchema {
-  const { prefix, version = '', schemas, schemaTexts } = mount
+  const { prefix, version = '', schemas, schemaTexts, schemaIds } = mount
+  const known = schemaIds.get(name)
+  if (known !== undefined) return Type.Unsafe({ $ref: `${known}#` })
   const text = JSON.stringify(schema)
   // Mounts share schemas that do not differ. Otherwise, prefix and version make the id unique.
   const shared = `dealbook.${name}`
   const isShared = (schemaTexts.get(shared) ?? text) === text
   const $id = isShared ? shared : [...`${prefix}/${version}`.match(/[A-Za-z0-9_-]+/g) ?? ['root'], name].join('.')
+  schemaIds.set(name, $id)
   schemaTexts.set($id, text)
   schemas.set($id, { ...schema, $id })
   return Type.Unsafe({ $ref: `${$id}#` })

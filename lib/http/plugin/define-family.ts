@@ -261,6 +261,7 @@ async function makeMount (
     forms: mounted,
     recommendedForm: forms.find(({ name }) => mounted.has(name))?.name,
     schemas: new Map(),
+    schemaIds: new Map(),
     schemaTexts,
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned,
