@@ -451,6 +451,8 @@ for (const { name, make } of anyStorage) {
     t.match(await bob('GET', '/invoices'), { items: [] })
     t.match(await ann('PUT', '/invoices/1/pay'), { paid: true })
     t.match((await ann('GET', '/rest/v2/bookings?min-amount=59&startsOn=2030-05-02')).items, [{ endsOn: '2030-05-04' }])
+    await ann('POST', '/rest/v1/bookings', { ...asked, from: '2030-07-01', to: '2030-07-10' })
+    t.match((await ann('GET', '/rest/v2/bookings?sort=-amount')).items, [{ amount: '199.90' }, { amount: '59.97' }])
   })
 
   t.test(`accounts over ${name}`, async t => {

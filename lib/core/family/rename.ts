@@ -56,7 +56,7 @@ export function renameConditions (names: Names, conditions: readonly Condition[]
 }
 
 export function toBaseQuery ({ toBase }: Renaming, query: Query): Query {
-  const order = query.order.map(({ field, descending }) => ({ field: toBase.get(field) ?? field, descending }))
+  const order = query.order.map(term => ({ ...term, field: toBase.get(term.field) ?? term.field }))
   return { ...query, where: renameConditions(toBase, query.where), order }
 }
 
