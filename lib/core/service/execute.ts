@@ -57,10 +57,10 @@ async function runAsBase (family: Family, caller: Caller, command: Command): Pro
       record: toOwnRecord(family, record),
       item: toOwnItem(family, item),
       ...(loadItem && { loadItem: async () => toOwnItem(family, await loadItem()) }),
-      problem: toOwnProblem(family, problem)
+      problem: toOwnProblem(family, record.action, problem)
     }
   } catch (error) {
-    throw toOwnProblem(family, error)
+    throw toOwnProblem(family, command.action, error)
   }
 }
 
@@ -278,7 +278,7 @@ async function previewAsBase (family: Family, caller: Caller, command: Command):
     if (decision.outcome !== 'done') return { others, decision }
     return { others, decision: { ...decision, after: toOwnItem(family, decision.after) } }
   } catch (error) {
-    throw toOwnProblem(family, error)
+    throw toOwnProblem(family, command.action, error)
   }
 }
 
