@@ -116,14 +116,24 @@ for (const { name, make } of storages) {
       }
     })
     await app.ready()
-    const { components, paths } = app.swagger() as { components: { schemas: object }, paths: Record<string, object> }
+    const { components: { schemas }, paths } = app.swagger() as {
+      components: { schemas: Record<string, { title: string }> }, paths: Record<string, object>
+    }
     const [old, renamed] = ['v1', 'v2'].map(version => JSON.stringify([
-      Object.entries(components.schemas).filter(([name]) => new RegExp(version, 'i').test(name)),
+      Object.values(schemas).filter(({ title }) => title.startsWith(version)),
       Object.entries(paths).filter(([path]) => path.startsWith(`/rest/${version}/`))
     ]))
     t.match(old, /"total".*"min-total"/)
     t.match(renamed, /"amount".*"min-amount"/)
-    t.notMatch(renamed, /"(total|branch|number|min-total)"/)
+    t.notMatch(renamed, /"(branch|min-total|site)"/)
+    const [[key]] = Object.entries(schemas).filter(([, { title }]) => title === 'v2.Machine') as [[string, object]]
+    const expanded = Object.values(schemas).find(({ title }) => title === 'v2.ExpandedLinkedBooking')
+    t.match(JSON.stringify(expanded), `"device":{"anyOf":[{"type":"integer"},{"$ref":"#/components/schemas/${key}"}]}`)
+    for (const name of ['LinkedBooking', 'ExpandedLinkedBooking', 'Machine', 'EditBookingParams']) {
+      const schema = JSON.stringify(Object.values(schemas).filter(({ title }) => title === `v2.${name}`))
+      t.match(schema, /"(amount|state)"/, name)
+      t.notMatch(schema, /"(total|number|site)"/, name)
+    }
     const send = sender(app)
     const [v1, v2] = ['/rest/v1/bookings', '/rest/v2/bookings']
 
