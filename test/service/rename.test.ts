@@ -386,3 +386,27 @@ t.test('other items of a command have its names of this version', async t => {
     t.notMatch(body, /Total/, url)
   }
 })
+
+t.test('a constraint of another item is not about fields of this one', async t => {
+  const storage = memoryStorage()
+  const fields = Type.Object({ id: Type.Integer(), number: Type.Integer() })
+  const bills = defineFamily({ name: 'bills', singular: 'bill', fields, create: ['number'], unique: [['number']] })
+  const orders = defineFamily({
+    name: 'orders',
+    singular: 'order',
+    fields,
+    create: ['number'],
+    operations: {
+      charge: {
+        ...words('charge'),
+        params: Type.Object({}),
+        creates: { bill: bills },
+        apply: order => ({ item: order, created: { bill: { number: 7 } } })
+      }
+    }
+  })
+  const book = orders.rename({ number: 'code' }).service({ storage })
+  await book.create({ code: 1 })
+  await book.run('charge', 1)
+  await t.rejects(book.run('charge', 1), { code: 'taken', errors: [{ pointer: '/number' }] })
+})

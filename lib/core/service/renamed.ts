@@ -1,6 +1,7 @@
 import type { Family, Names, Renaming } from '../family/family.js'
 import { listPointed, renameConditions, renameKnown, renameParams, toOwnItem } from '../family/rename.js'
 import { type Flaw, Problem } from '../problems.js'
+import { ConstraintError } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
@@ -92,6 +93,8 @@ export function toOwnProblem<T> (family: Family, action: string | undefined, err
   const { renaming } = family
   if (renaming === undefined || !(error instanceof Problem) || error.errors === undefined) return error
   if (inOwnNames.has(error)) return error
+  // Of another item.
+  if (error.cause instanceof ConstraintError && error.cause.family !== family.name) return error
   const { code, statusCode: status, members, headers, log, cause } = error
   const { detail, errors } = renameFlaws(listPointed(family, renaming, action ?? ''), error.message, error.errors)
   const options = { ...(errors && { errors }), ...(log === undefined ? {} : { log }) }
