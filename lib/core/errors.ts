@@ -34,6 +34,8 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_UNKNOWN_OPERATION: ['fastify-dealbook, %s: there is no operation "%s".%s', TypeError],
   FST_DEALBOOK_INVALID_VERDICT: ['fastify-dealbook, %s: allowed returned %s; it must return true, false or the ' +
     'reason why not', TypeError],
+  FST_DEALBOOK_INVALID_FACTS: ['fastify-dealbook, %s: prepare returned a %s; it must return an object, or nothing',
+    TypeError],
   FST_DEALBOOK_INVALID_LOOKUP: ['fastify-dealbook, %s: prepare looked up something that is not valid: %s', TypeError],
   FST_DEALBOOK_INVALID_ITEM: ['fastify-dealbook, %s, %s: the item after it is not valid: %s %s', TypeError],
   // loading items

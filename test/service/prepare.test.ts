@@ -143,3 +143,84 @@ t.test('prepare ends with the deadline, without holding up other writers', async
   release()
   t.match(await book.get(1), { sum: 2, revision: 2 })
 })
+
+t.test('facts stay as they are', async t => {
+  const cache: Record<string, unknown> = { low: 3, bytes: Buffer.from('x') }
+  cache['self'] = cache
+  const cached = loans.extend({
+    fields: Type.Object({ of: Type.Optional(Type.String()) }),
+    references: { of: rates },
+    create: ['of'],
+    prepare: async () => ({ cache }),
+    operations: {
+      check: {
+        name: 'check',
+        verb: 'check',
+        participle: 'checked',
+        noun: 'checks',
+        action: 'CheckLoan',
+        params: Type.Object({}),
+        with: { of: 'of' },
+        allowed: (_loan, _params, { facts }) => facts.cache.low === 3 || 'Not so',
+        apply: (loan, _params, { facts }) => ({ ...loan, open: facts.cache.low })
+      }
+    }
+  })
+  const storage = memoryStorage()
+  await rates.service({ storage }).create({ id: 'low', branch: 'north', percent: 3 })
+  const book = cached.service({ storage })
+  await book.create({ sum: 1, rate: 'low', of: 'low' })
+  t.match(await book.run('check', 1), { item: { open: 3 } })
+  cache['low'] = 4
+  await t.rejects(book.run('check', 1), { message: 'Not so' })
+  t.notOk(Object.isFrozen(cache))
+})
+
+t.test('prepare returns an object or nothing', async t => {
+  const give = async (facts: unknown) => {
+    const odd = rates.extend({ prepare: async () => facts as object })
+    await odd.service({ storage: memoryStorage() }).create({ id: 'low', branch: 'north', percent: 3 })
+  }
+  for (const facts of [7, 'low', true, [1], () => 7]) {
+    await t.rejects(give(facts), { code: 'FST_DEALBOOK_INVALID_FACTS' }, typeof facts)
+  }
+  for (const facts of [null, undefined, {}]) await t.resolves(give(facts))
+})
+
+t.test('a command that means another action since has the facts of that', async t => {
+  const words = (verb: string, action: string) =>
+    ({ name: verb, verb, participle: `${verb}-done`, noun: `${verb}s`, action, params: Type.Object({}) })
+  const bills = defineFamily({
+    name: 'bills',
+    singular: 'bill',
+    fields: Type.Object({ id: Type.Integer(), paid: Type.Boolean(), by: Type.Optional(Type.String()) }),
+    create: ['paid'],
+    prepare: async ({ action }) => ({ action }),
+    attributes: { fields: ['paid'], read: ({ paid }) => ({ operation: paid ? 'pay' : 'return', params: {} }) },
+    operations: {
+      pay: {
+        ...words('pay', 'PayBill'),
+        apply: (bill, _params, { facts }) => ({ ...bill, paid: true, by: facts.action })
+      },
+      return: { ...words('return', 'ReturnBill'), apply: bill => ({ ...bill, paid: false }) }
+    }
+  })
+  const storage = memoryStorage()
+  const book = bills.service({ storage })
+  await book.create({ paid: true })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(bills, { storage })
+  await app.ready()
+  const { get } = storage
+  storage.get = async (...asked) => {
+    const read = await get.apply(storage, asked)
+    if (asked[0] !== 'bills') return read
+    // The request has read the paid bill, and nothing is to be done; then it is returned.
+    storage.get = get
+    await book.run('return', 1)
+    return read
+  }
+  const { statusCode, body } = await app.inject({ method: 'PUT', url: '/bills/1', payload: { paid: true } })
+  t.match({ statusCode, ...JSON.parse(body) }, { statusCode: 200, paid: true, by: 'PayBill', revision: 3 })
+})

@@ -1,7 +1,9 @@
 import swagger from '@fastify/swagger'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import t from 'tap'
-import { type Committed, deals, defineFamily, loadItems, memoryStorage, Problem, Type } from '../../lib/index.js'
+import {
+  type Committed, deals, decimal, defineFamily, type Intent, loadItems, memoryStorage, Problem, Type
+} from '../../lib/index.js'
 import { storages } from '../storages.js'
 
 const words = (verb: string) => {
@@ -114,14 +116,24 @@ for (const { name, make } of storages) {
       }
     })
     await app.ready()
-    const { components, paths } = app.swagger() as { components: { schemas: object }, paths: Record<string, object> }
+    const { components: { schemas }, paths } = app.swagger() as {
+      components: { schemas: Record<string, { title: string }> }, paths: Record<string, object>
+    }
     const [old, renamed] = ['v1', 'v2'].map(version => JSON.stringify([
-      Object.entries(components.schemas).filter(([name]) => new RegExp(version, 'i').test(name)),
+      Object.values(schemas).filter(({ title }) => title.startsWith(version)),
       Object.entries(paths).filter(([path]) => path.startsWith(`/rest/${version}/`))
     ]))
     t.match(old, /"total".*"min-total"/)
     t.match(renamed, /"amount".*"min-amount"/)
-    t.notMatch(renamed, /"(total|branch|number|min-total)"/)
+    t.notMatch(renamed, /"(branch|min-total|site)"/)
+    const [[key]] = Object.entries(schemas).filter(([, { title }]) => title === 'v2.Machine') as [[string, object]]
+    const expanded = Object.values(schemas).find(({ title }) => title === 'v2.ExpandedLinkedBooking')
+    t.match(JSON.stringify(expanded), `"device":{"anyOf":[{"type":"integer"},{"$ref":"#/components/schemas/${key}"}]}`)
+    for (const name of ['LinkedBooking', 'ExpandedLinkedBooking', 'Machine', 'EditBookingParams']) {
+      const schema = JSON.stringify(Object.values(schemas).filter(({ title }) => title === `v2.${name}`))
+      t.match(schema, /"(amount|state)"/, name)
+      t.notMatch(schema, /"(total|number|site)"/, name)
+    }
     const send = sender(app)
     const [v1, v2] = ['/rest/v1/bookings', '/rest/v2/bookings']
 
@@ -260,4 +272,141 @@ t.test('names can be renamed again; mistakes are errors', async t => {
     const visits = { name: 'visits', singular: 'visit', fields, create: ['machine'], ...given }
     t.throws(() => defineFamily(visits as never), { message: /give the family itself, not one that rename made/ })
   }
+})
+
+for (const { name, make } of storages) {
+  t.test(`renamed decimals are in the order of numbers, ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const bills = defineFamily({
+      name: 'bills',
+      singular: 'bill',
+      fields: Type.Object({ id: Type.Integer(), total: decimal({ scale: 2 }) }),
+      order: ['total'],
+      create: ['total']
+    })
+    const book = bills.rename({ total: 'amount' }).service({ storage })
+    for (const amount of ['9', '10', '-3', '100']) await book.create({ amount })
+    const listed = async (sort?: string) => {
+      const seen: string[] = []
+      for (let after: string | undefined, more = true; more;) {
+        const page = await book.find('', { limit: 1, ...(sort && { sort }), ...(after && { after }) })
+        seen.push(...page.items.map(({ amount }) => amount))
+        after = page.next
+        more = page.hasNext
+      }
+      return seen
+    }
+    t.strictSame(await listed(), ['-3.00', '9.00', '10.00', '100.00'])
+    t.strictSame(await listed('-amount'), ['100.00', '10.00', '9.00', '-3.00'])
+  })
+}
+
+t.test('a new name that only another version has is not shown', async t => {
+  const storage = memoryStorage()
+  const extended = deals.extend({ fields: Type.Object({ title: Type.Optional(Type.String()) }), edit: ['title'] })
+  const { item: { id } } = await extended.service({ storage }).create({ name: 'tea', price: 3 })
+  await extended.service({ storage }).run('edit', id, { title: 'veiled' })
+  await extended.service({ storage }).run('edit', id, { name: 'milk', title: 'veiled too' })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(deals.rename({ name: 'title' }), { storage, version: 'v2' })
+  const url = `/rest/v2/deals/${id}/commands`
+  const params = (await app.inject(url)).json().items.map((entry: { params: object }) => entry.params)
+  t.strictSame(params, [{ title: 'tea', price: 3 }, {}, { title: 'milk' }])
+  const { body } = await app.inject({ url, headers: { accept: 'text/html' } })
+  t.match(body, 'milk')
+  t.notMatch(body, 'veiled')
+})
+
+t.test('problems of a renamed family point to what was sent', async t => {
+  const storage = memoryStorage()
+  const visits = defineFamily({
+    name: 'visits',
+    singular: 'visit',
+    fields: Type.Object({ id: Type.Integer(), machine: Type.Integer(), notes: Type.Optional(Type.Any()) }),
+    references: { machine: machines },
+    create: ['machine', 'notes'],
+    operations: {
+      move: {
+        ...words('move'),
+        params: Type.Object({ machine: Type.Integer() }),
+        with: { to: { family: machines, id: ({ machine }) => machine } },
+        apply (visit) {
+          if (visit.machine === 1) return { ...visit, machine: 2 }
+          const errors = [{ pointer: '/notes/a b.c', detail: 'is wrong' }, { pointer: '/machine', detail: 'is near' }]
+          throw new Problem('wrong-state', 'No', { errors })
+        }
+      }
+    }
+  })
+  for (const site of ['a', 'b']) await machines.service({ storage }).create({ site })
+  const book = visits.rename({ machine: 'device', notes: 'texts' }).service({ storage })
+  await book.create({ device: 1 })
+  await t.rejects(book.run('move', 1, { machine: 9 }),
+    { message: '/machine names no machine that exists', errors: [{ pointer: '/machine' }] })
+  await book.run('move', 1, { machine: 2 })
+  for (const command of ['new', 'new']) {
+    await t.rejects(book.run('move', 1, { machine: 1 }, { command }),
+      { errors: [{ pointer: '/texts/a b.c' }, { pointer: '/machine' }] })
+  }
+  const { items } = await book.log(1)
+  t.match(items.at(-1)?.['problem'], { errors: [{ pointer: '/texts/a b.c' }, { pointer: '/machine' }] })
+})
+
+t.test('other items of a command have its names of this version', async t => {
+  const storage = memoryStorage()
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const seen: object[] = []
+  app.register(machines, {
+    storage,
+    version: 'v2',
+    authorize: (_request, { action, params }: Intent) => { if (action !== 'read') seen.push({ action, params }) },
+    onCommitted: ({ action, params }) => { seen.push({ action, params, committed: true }) }
+  })
+  app.register(bookings, { storage, version: 'v1' })
+  app.register(bookingsV2, { storage, version: 'v2' })
+  const send = sender(app)
+  await send('POST', '/rest/v2/machines', { site: 'yard' })
+  seen.length = 0
+  const params = { device: 1, code: 'a', amount: 7, paid: 'cash' }
+  await send('POST', '/rest/v2/bookings', params)
+  const action = 'CreateBooking'
+  t.strictSame(seen, [{ action, params }, { action, params, committed: true }])
+
+  const log = '/rest/v2/machines/1/commands'
+  const { items: [, entry] } = await send('GET', log)
+  t.match(entry, { action, about: { family: 'bookings', id: 1 } })
+  t.strictSame(entry.params, params)
+  t.strictSame((await send('GET', `${log}/${entry.id}`)).params, params)
+  for (const url of ['/rest/v2/machines/1', log, `${log}/${entry.id}`]) {
+    const { body } = await app.inject({ url, headers: { accept: 'text/html' } })
+    t.match(body, /Amount/, url)
+    t.notMatch(body, /Total/, url)
+  }
+})
+
+t.test('a constraint of another item is not about fields of this one', async t => {
+  const storage = memoryStorage()
+  const fields = Type.Object({ id: Type.Integer(), number: Type.Integer() })
+  const bills = defineFamily({ name: 'bills', singular: 'bill', fields, create: ['number'], unique: [['number']] })
+  const orders = defineFamily({
+    name: 'orders',
+    singular: 'order',
+    fields,
+    create: ['number'],
+    operations: {
+      charge: {
+        ...words('charge'),
+        params: Type.Object({}),
+        creates: { bill: bills },
+        apply: order => ({ item: order, created: { bill: { number: 7 } } })
+      }
+    }
+  })
+  const book = orders.rename({ number: 'code' }).service({ storage })
+  await book.create({ code: 1 })
+  await book.run('charge', 1)
+  await t.rejects(book.run('charge', 1), { code: 'taken', errors: [{ pointer: '/number' }] })
 })

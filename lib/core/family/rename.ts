@@ -5,14 +5,13 @@ import { isObject, type Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
 import { type FamilyDefinition, type Operation, readCreate, readEdit } from './definition.js'
 import type { Family, Names, Renaming } from './family.js'
-import { ServiceFields } from './fields.js'
 
 /** @param earlier where the family is renamed already */
 export function makeRenaming (family: Family, names: unknown, earlier = family.renaming): Renaming {
   const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_RENAMING(family.name, flaw)
   if (!isObject(names)) throw refuse('give the new names by the old ones, such as { total: "amount" }')
   const fields = family.ownFields.map(({ name }) => name)
-  const renamed = fields.map(name => [names[name] ?? name, name] as [string, string])
+  const renamed = family.members.map(name => [names[name] ?? name, name] as [string, string])
   for (const [name, to] of Object.entries(names)) {
     if (name === 'id') throw refuse('the id cannot be renamed')
     if (!fields.includes(name)) throw refuse(`"${name}" is not a field.${didYouMean(name, fields)}`)
@@ -30,17 +29,18 @@ export function renameMembers<T extends Members> (names: Names, members: T): T {
   return renamed as T
 }
 
-const serviceMembers = Object.keys(ServiceFields.properties)
-
 /** Without members that only other versions have, and that might have one of the names. */
-export function toOwnItem<T extends Stored | undefined> ({ renaming }: Family, item: T): T {
-  if (renaming === undefined || item === undefined) return item
-  const own: Record<string, unknown> = {}
-  for (const name in item) {
-    const known = renaming.toOwn.get(name) ?? (serviceMembers.includes(name) ? name : undefined)
-    if (known !== undefined) own[known] = item[name]
+export function renameKnown<T extends Members> (names: Names, members: T): T {
+  const renamed: Record<string, unknown> = {}
+  for (const name in members) {
+    const known = names.get(name)
+    if (known !== undefined) renamed[known] = members[name]
   }
-  return own as T
+  return renamed as T
+}
+
+export function toOwnItem<T extends Stored | undefined> ({ renaming }: Family, item: T): T {
+  return renaming === undefined || item === undefined ? item : renameKnown(renaming.toOwn, item)
 }
 
 export function toBaseItem ({ renaming }: Family, item: Stored): Stored {
@@ -61,9 +61,19 @@ export function toBaseQuery ({ toBase }: Renaming, query: Query): Query {
 }
 
 /** Only the parameters of a creation or an edit are fields. */
-export function renameParams ({ lifecycle, edit }: Family, names: Names, action: string, params: Members): Members {
-  const areFields = action === lifecycle?.createAction || action === edit?.operation.action
-  return areFields ? renameMembers(names, params) : params
+function takesFields ({ lifecycle, edit }: Family, action: string): boolean {
+  return action === lifecycle?.createAction || action === edit?.operation.action
+}
+
+export function renameParams (family: Family, names: Names, action: string, params: Members): Members {
+  return takesFields(family, action) ? renameKnown(names, params) : params
+}
+
+/** The names here of what pointers name: parameters that are not fields keep theirs. */
+export function listPointed (family: Family, { toOwn }: Renaming, action: string): Names {
+  if (takesFields(family, action)) return toOwn
+  const params = family.operations.get(action)?.params.schema.properties ?? {}
+  return new Map([...toOwn].filter(([name]) => !Object.hasOwn(params, name)))
 }
 
 /**

@@ -62,7 +62,9 @@ export function openOthers (others: readonly NeededItem[]): ReadonlyMap<string, 
 
 export function inform (context: Context, opened: ReadonlyMap<string, OpenItem>): Context {
   if (opened.size === 0) return context
-  return freeze({ ...context, items: Object.fromEntries([...opened].map(([name, { known }]) => [name, known])) })
+  const items = Object.fromEntries([...opened].map(([name, { known }]) => [name, known]))
+  // Facts are the host's, and stay as they are.
+  return Object.freeze({ ...context, items: Object.freeze(items) })
 }
 
 function compareOthers (opened: ReadonlyMap<string, OpenItem>, operation: string, made: Members) {

@@ -37,8 +37,9 @@ export interface Outcome {
 interface Execution extends Asked {
   /** Undefined where the client gave neither id nor key: a retry is then done again. */
   readonly identity: CommandId | undefined
-  /** The result of `prepare`. */
+  /** The result of `prepare`, and the action that it was called for. */
   facts: unknown
+  prepared: string | undefined
   isCommitting: boolean
   isAbandoned: boolean
 }
@@ -58,10 +59,10 @@ async function runAsBase (family: Family, caller: Caller, command: Command): Pro
       record: toOwnRecord(family, record),
       item: toOwnItem(family, item),
       ...(loadItem && { loadItem: async () => toOwnItem(family, await loadItem()) }),
-      problem: toOwnProblem(family, problem)
+      problem: toOwnProblem(family, record.action, problem)
     }
   } catch (error) {
-    throw toOwnProblem(family, error)
+    throw toOwnProblem(family, command.action, error)
   }
 }
 
@@ -85,6 +86,7 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
     storage,
     grants,
     facts: undefined,
+    prepared: undefined,
     isCommitting: false,
     isAbandoned: false
   }
@@ -122,7 +124,7 @@ async function findOrRefuse (execution: Execution): Promise<Outcome | typeof noR
   if (earlier !== undefined) return earlier
   try {
     const loaded = target === undefined ? await loadForCreation(execution) : await load(execution, target)
-    execution.facts = await prepare(execution, loaded, identity)
+    await prepareFor(execution, loaded)
     return loaded
   } catch (error) {
     // The same command may have been done meanwhile.
@@ -130,6 +132,11 @@ async function findOrRefuse (execution: Execution): Promise<Outcome | typeof noR
     if (meanwhile === undefined) throw error
     return meanwhile
   }
+}
+
+async function prepareFor (execution: Execution, loaded: Parameters<typeof prepare>[1]): Promise<void> {
+  execution.facts = await prepare(execution, loaded, execution.identity)
+  execution.prepared = loaded.command.action
 }
 
 // Writers of one item wait for each other, as do creations whose ids are counted, or that have the same id.
@@ -176,6 +183,8 @@ async function attempt (execution: Execution): Promise<Outcome> {
   }
   const loaded = target === undefined ? await loadForCreation(execution) : await load(execution, target)
   const { command, grant, current, others, creating } = loaded
+  // What a client wrote may mean another action since the item changed.
+  if (family.prepare !== undefined && execution.prepared !== command.action) await prepareFor(execution, loaded)
   const newId = current === undefined
     ? chosenId ?? await makeNewId(family, caller.makers, storage, caller.signal)
     : undefined
@@ -279,7 +288,7 @@ async function previewAsBase (family: Family, caller: Caller, command: Command):
     if (decision.outcome !== 'done') return { others, decision }
     return { others, decision: { ...decision, after: toOwnItem(family, decision.after) } }
   } catch (error) {
-    throw toOwnProblem(family, error)
+    throw toOwnProblem(family, command.action, error)
   }
 }
 

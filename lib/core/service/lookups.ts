@@ -4,9 +4,10 @@ import { type AnyFamily, type Family, getFamily } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { writeCursor } from '../query/cursor.js'
 import { compileGrammar, type Grammar, type ItemPage, type PageOptions, type ParsedQuery } from '../query/grammar.js'
+import { isAbsent } from '../storage/conditions.js'
 import { raceSignal } from '../storage/deadline.js'
 import type { Condition, Stored } from '../storage/storage.js'
-import { freeze, makePicker, type Members } from '../values/json.js'
+import { freeze, isObject, makePicker, type Members } from '../values/json.js'
 import { checkConditions, checkOptions, optionRules, parseQuery } from './arguments.js'
 import { type Caller, intendToList, intendToRead, type Intent } from './caller.js'
 import { authorizeRead, findOther } from './others.js'
@@ -81,7 +82,10 @@ export async function prepareFacts ({ family, caller, action, params, item, cont
   const { prepare } = family
   if (prepare === undefined) return undefined
   const asked = { action, item: (item && freeze(showItem(family, item))) as never, params, context }
-  return await raceSignal(caller.signal, (async () => await prepare(asked, makeLookups({ family, caller })))())
+  const facts: unknown =
+    await raceSignal(caller.signal, (async () => await prepare(asked, makeLookups({ family, caller })))())
+  if (isAbsent(facts) || isObject(facts)) return facts
+  throw new errorCodes.FST_DEALBOOK_INVALID_FACTS(family.name, Array.isArray(facts) ? 'list' : typeof facts)
 }
 
 /** What the caller may not read does not exist. */

@@ -39,7 +39,7 @@ export function explainNow (
   const find = (field: string | undefined): Members | undefined => reach.get(field ?? '')
   try {
     const items = Object.fromEntries(others.map(({ name, field }) => [name, find(field)]))
-    const informed = others.length === 0 ? context : freeze({ ...context, items })
+    const informed = others.length === 0 ? context : Object.freeze({ ...context, items: freeze(items) })
     // An item that the caller may not read must not be guessed from a reason.
     const isHidden = others.some(({ field = '' }) => !isAbsent(item[field]) && find(field) === undefined)
     if (!isHidden) reason = explainForbidden(operation, freeze({ ...item }), undefined, informed)

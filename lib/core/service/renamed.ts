@@ -1,8 +1,9 @@
-import type { Family, Names } from '../family/family.js'
-import { renameConditions, renameMembers, renameParams, toOwnItem } from '../family/rename.js'
+import type { Family, Names, Renaming } from '../family/family.js'
+import { listPointed, renameConditions, renameKnown, renameParams, toOwnItem } from '../family/rename.js'
 import { type Flaw, Problem } from '../problems.js'
+import { ConstraintError } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import type { Caller, Grant } from './caller.js'
+import type { Caller, Grant, Intent } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 
 // A renamed family is decided on as its base. Commands are translated before, and what became of them afterwards.
@@ -17,29 +18,38 @@ export function callBase<C extends Called> (called: C): Called {
   const { family, caller } = called
   const { renaming } = family
   if (renaming === undefined) return called
-  const { base, toBase, toOwn } = renaming
+  const { base, toBase } = renaming
   const translate = (grant: Grant): Grant =>
     grant.where === undefined ? grant : { ...grant, where: renameConditions(toBase, grant.where) }
-  const { committed } = caller
+  const { authorize, committed, ...named } = nameParams(renaming, caller)
   return {
     family: base,
     caller: {
-      ...caller,
+      ...named,
       authorize (intent) {
-        const params = renameParams(base, toOwn, intent.action, intent.params)
-        const grant = own(() => caller.authorize({ ...intent, params }))
+        const grant = own(() => authorize(intent))
         return grant instanceof Promise ? grant.then(translate, keepProblem) : translate(grant)
       },
       committed: committed && (change => {
-        const { action, params, before, after } = change
-        committed({
-          ...change,
-          params: renameParams(base, toOwn, action, params),
-          before: toOwnItem(family, before),
-          after: toOwnItem(family, after)
-        })
-      })
+        committed({ ...change, before: toOwnItem(family, change.before), after: toOwnItem(family, change.after) })
+      }),
+      other (its) {
+        const other = caller.other(its)
+        return other && { ...other, caller: nameParams(renaming, other.caller) }
+      }
     }
+  }
+}
+
+/** Calls `authorize` and `onCommitted` with the names of the renamed family in its commands. */
+function nameParams ({ base, toOwn }: Renaming, caller: Caller): Caller {
+  const rename = <T extends Pick<Intent, 'action' | 'params'>>(asked: T): T =>
+    ({ ...asked, params: renameParams(base, toOwn, asked.action, asked.params) })
+  const { committed } = caller
+  return {
+    ...caller,
+    authorize: intent => caller.authorize(rename(intent)),
+    committed: committed && (change => { committed(rename(change)) })
   }
 }
 
@@ -68,17 +78,25 @@ export function toOwnRecord (family: Family, record: CommandRecord): CommandReco
   return {
     ...record,
     ...(params && { params: renameParams(renaming.base, names, record.action, params) }),
-    ...(changes && { changes: renameMembers(names, changes) }),
+    ...(changes && { changes: renameKnown(names, changes) }),
     ...(result && { result: toOwnItem(family, result) }),
-    ...(problem && { problem: { ...problem, ...renameFlaws(names, problem.detail, problem.errors) } })
+    ...(problem && {
+      problem: {
+        ...problem,
+        ...renameFlaws(listPointed(family, renaming, record.action), problem.detail, problem.errors)
+      }
+    })
   }
 }
 
-export function toOwnProblem<T> ({ renaming }: Family, error: T): T | Problem {
+export function toOwnProblem<T> (family: Family, action: string | undefined, error: T): T | Problem {
+  const { renaming } = family
   if (renaming === undefined || !(error instanceof Problem) || error.errors === undefined) return error
   if (inOwnNames.has(error)) return error
+  // Of another item.
+  if (error.cause instanceof ConstraintError && error.cause.family !== family.name) return error
   const { code, statusCode: status, members, headers, log, cause } = error
-  const { detail, errors } = renameFlaws(renaming.toOwn, error.message, error.errors)
+  const { detail, errors } = renameFlaws(listPointed(family, renaming, action ?? ''), error.message, error.errors)
   const options = { ...(errors && { errors }), ...(log === undefined ? {} : { log }) }
   return new Problem(code, detail, { ...options, status, members, headers, cause })
 }
@@ -90,13 +108,13 @@ function renameFlaws (names: Names, detail: string, errors: readonly Flaw[] | un
     const to = names.get(name)
     return to === undefined || to === name ? [] : { from: `/${name}${rest}`, to: `/${to}${rest}` }
   }) ?? []
-  const rename = (text: string): string => text.split(/([\s,.;:]+)/)
-    .map(word => renamed.find(({ from }) => from === word)?.to ?? word).join('')
+  const point = (pointer: string): string => renamed.find(({ from }) => from === pointer)?.to ?? pointer
+  const rename = (text: string): string => text.split(/([\s,.;:]+)/).map(point).join('')
   return {
     detail: rename(detail),
     ...(errors && {
       errors: errors.map(flaw => 'pointer' in flaw
-        ? { pointer: rename(flaw.pointer), detail: rename(flaw.detail) }
+        ? { pointer: point(flaw.pointer), detail: rename(flaw.detail) }
         : flaw)
     })
   }

@@ -73,7 +73,9 @@ function describeExpandable (mount: Mount, name: string, members: TObject): TSch
   const item = nameSchema(mount, name, members)
   if (references.size === 0) return item
   const expanded: TProperties = { ...members.properties }
-  for (const [field, { singular, schema }] of references) {
+  for (const [field, referred] of references) {
+    // It is shown as in the mount beside.
+    const { singular, schema } = mount.neighbours.find(referred.name, mount)?.family ?? referred
     const other = nameSchema(mount, toPascalCase(singular), schema)
     const either = Type.Unsafe({ anyOf: [members.properties[field], other] })
     expanded[field] = members.required?.includes(field) === true ? either : Type.Optional(either)

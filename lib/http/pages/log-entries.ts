@@ -1,5 +1,6 @@
 import type { Family } from '../../core/family/family.js'
 import type { Changes } from '../../core/family/params.js'
+import { renameParams } from '../../core/family/rename.js'
 import type { CommandRecord } from '../../core/service/command.js'
 import type { Reader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
@@ -9,7 +10,7 @@ import type { Members } from '../../core/values/json.js'
 import type {
   Feedback, Kinds, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
 } from '../../representations/affordances.js'
-import type { Exchange } from '../mount.js'
+import type { Exchange, Mount } from '../mount.js'
 
 const shownChanges = 10
 const shownRefusals = 5
@@ -35,7 +36,7 @@ export function showEntry (
   noun?: string
 ): LogEntry {
   const { family, urls } = mount
-  const { action, params = {}, changes = {}, about, createdAt, problem } = record
+  const { action, params = {}, changes = {}, about, createdAt, problem } = nameParams(mount, record)
   const there = about && (about.family === family.name ? mount : mount.neighbours.find(about.family, mount))
   return {
     ...makeFeedback(family, record),
@@ -52,6 +53,14 @@ export function showEntry (
     reason: problem?.detail,
     wrongState: problem && readWrongState(family, problem.code, problem.detail, problem.members)
   }
+}
+
+/** A command of another family has its names in this version. */
+export function nameParams (mount: Mount, record: CommandRecord): CommandRecord {
+  const { about, action, params } = record
+  const renaming = about && mount.neighbours.find(about.family, mount)?.family.renaming
+  if (renaming === undefined || params === undefined || about?.family === mount.family.name) return record
+  return { ...record, params: renameParams(renaming.base, renaming.toOwn, action, params) }
 }
 
 export function makeFeedback (

@@ -16,7 +16,7 @@ import {
 } from '../openapi/routes.js'
 import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
 import { affordEntry } from '../pages/item-affordances.js'
-import { showEntry } from '../pages/log-entries.js'
+import { nameParams, showEntry } from '../pages/log-entries.js'
 import { trailToItem } from '../pages/offers.js'
 import { affordRows } from '../pages/page-affordances.js'
 import { sendOne } from '../reply.js'
@@ -90,7 +90,7 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
         hasLongItems: family.hasLongCommands,
         find: query => reader.findLog(id, query, operation),
         reader,
-        show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
+        show: entry => pick(showCommand(family, nameParams(mount, entry as CommandRecord), nameOf(entry))),
         afford: (exchange, { items }, links) => affordRows(exchange, parsed, {
           grammar,
           columns: members,
@@ -144,11 +144,13 @@ export function sendEntry (
 
 /** `noun` names the part of the log that shows the command. A command that is not in the log has no id. */
 export function linkCommand (
-  { mount: { family, urls }, request }: Exchange,
+  { mount, request }: Exchange,
   { record, id }: Pick<Outcome, 'record' | 'id'>,
   noun?: string
 ): Members & { readonly links: { readonly self?: string } } {
+  const { family, urls } = mount
   const target = readTarget(family, record)
   const self = id === undefined ? {} : { self: urls.command(request, target, id, noun) }
-  return { ...showCommand(family, record, id), links: { ...self, [family.singular]: urls.item(request, target) } }
+  const shown = showCommand(family, nameParams(mount, record), id)
+  return { ...shown, links: { ...self, [family.singular]: urls.item(request, target) } }
 }
