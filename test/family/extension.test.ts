@@ -148,7 +148,7 @@ t.test('own fields, operations and queries stand in the documentation', async t 
     '/query/deals-by-region/{parameter}'
   ]) { t.ok(paths[path], path) }
   const text = JSON.stringify(paths[home])
-  for (const each of ['min-weight', 'region.ne', '"In tons"', '"enum":["north","south"]']) {
+  for (const each of ['min-weight', '"region"', '"In tons"', '"enum":["north","south"]']) {
     t.ok(text.includes(each), each)
   }
   t.match(JSON.stringify(paths[`${home}/{id}`]?.put), 'SignDeal')
@@ -309,5 +309,6 @@ t.test('clashes are errors that say which', async t => {
     const error = { code: /^FST_DEALBOOK_INVALID_(EXTENSION|DEFINITION)$/, message }
     t.throws(() => deals.extend(extension as never), error, name)
   }
-  t.throws(() => customers.extend({ create: ['age'] }), { message: /"children" needs a default/ })
+  const firms = { fields: Type.Object({ branch: Type.String() }), create: ['age'] as const }
+  t.throws(() => customers.extend(firms), { message: /"branch" needs a default/ })
 })

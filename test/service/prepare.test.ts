@@ -27,8 +27,8 @@ const loans = defineFamily({
   initial: (loan, { facts }) => ({ ...loan, percent: facts.percent ?? -1, open: facts.open }),
   async prepare ({ action, item, params, context }, { find, get }) {
     calls.push(`${action} ${item?.id} ${context.principal}`)
-    if (params['sum'] === 13) throw new Problem('invalid-body', 'No credit for 13', { errors: [] })
-    const rate = await get(rates, params['rate'] ?? item?.rate ?? 'none')
+    if (params.sum === 13) throw new Problem('invalid-body', 'No credit for 13', { errors: [] })
+    const rate = await get(rates, params.rate ?? item?.rate ?? 'none')
     const { items } = await find('loans', 'sum>=100', { limit: 10 })
     const all = await find(rates, [{ field: 'percent', op: 'gte', value: 0 }], { count: true })
     return { percent: rate?.percent, open: items.length, rates: all.total }
@@ -129,7 +129,7 @@ t.test('prepare ends with the deadline, without holding up other writers', async
   let release = (): void => {}
   const slow = loans.extend({
     prepare: async ({ params }) => {
-      if (params['by'] === 2) await new Promise<void>(resolve => { release = resolve })
+      if (params.by === 2) await new Promise<void>(resolve => { release = resolve })
     }
   })
   const storage = memoryStorage()

@@ -34,7 +34,8 @@ export interface Preparation<I> {
   readonly action: string
   /** As it is before the command, which may have changed by the decision. Undefined for a creation. */
   readonly item: I | undefined
-  readonly params: Readonly<Record<string, any>>
+  // Of any type, since every operation has its own.
+  readonly params: any
   readonly context: Context
 }
 
