@@ -72,7 +72,7 @@ async function open (storage: Storage) {
 }
 
 for (const { name, make } of storages) {
-  t.test(`prepare looks up facts for the rules, ${name}`, async t => {
+  t.test(`${name}: prepare looks up facts for the rules`, async t => {
     const { storage, dispose } = await make()
     const { app, send } = await open(storage)
     t.teardown(async () => { await app.close(); await dispose() })

@@ -84,7 +84,7 @@ function sender (app: FastifyInstance) {
 }
 
 for (const { name, make } of storages) {
-  t.test(`a renamed family has the same items, ${name}`, async t => {
+  t.test(`${name}: a renamed family has the same items`, async t => {
     const { storage, dispose } = await make()
     const app = Fastify()
     t.teardown(async () => { await app.close(); await dispose() })
