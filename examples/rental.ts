@@ -110,7 +110,13 @@ export const bookings = defineFamily({
   async prepare ({ action, params }, { find }) {
     if (action !== 'CreateBooking') return {}
     const { machine, from, to } = params
-    const { items } = await find('bookings', `machine=${machine}&status=new&status=out&max-from=${to}&min-to=${from}`)
+    // Conditions, not a query string, which a value could change.
+    const { items } = await find('bookings', [
+      { field: 'machine', op: 'eq', values: [machine] },
+      { field: 'status', op: 'eq', values: ['new', 'out'] },
+      { field: 'from', op: 'lte', value: to },
+      { field: 'to', op: 'gte', value: from }
+    ])
     return { clash: items[0] }
   },
   initial (booking, { items: { machine }, claims, facts }) {
