@@ -2,7 +2,6 @@ import { type TString, Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { describeDecimal, maxDigits, readDecimal, writeExample } from '../values/decimals.js'
 import { findFlaw, membersOf, rules } from '../values/rules.js'
-import type { WithDefault } from './type.js'
 
 /** Options of a decimal: those of every schema, and its bounds. */
 export interface DecimalOptions {
@@ -35,11 +34,15 @@ const optionRule = membersOf({
  * @example
  * fields: Type.Object({ id: Type.Integer(), total: decimal({ scale: 2, minimum: 0 }) })
  */
-export function decimal<O extends DecimalOptions> (options: O): WithDefault<TString, O> {
+export function decimal (
+  options: DecimalOptions & { readonly default: string | number }
+): TString & { readonly default: string }
+export function decimal (options: DecimalOptions): TString
+export function decimal (options: DecimalOptions): TString {
   const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_DECIMAL(flaw)
   const flaw = findFlaw(optionRule, options, 'option')
   if (flaw !== undefined) throw refuse(flaw)
-  const { scale, examples, ...others }: DecimalOptions = options
+  const { scale, examples, ...others } = options
   const read: Record<string, string> = {}
   for (const name of ['minimum', 'maximum', 'default'] as const) {
     const text = readDecimal(options[name], scale)
@@ -59,5 +62,5 @@ export function decimal<O extends DecimalOptions> (options: O): WithDefault<TStr
     ...('minimum' in read ? { minimum } : {}),
     ...('maximum' in read ? { maximum } : {}),
     ...('default' in read ? { default: read['default'] } : {})
-  }) as WithDefault<TString, O>
+  })
 }

@@ -3,8 +3,7 @@ import {
   type TBoolean, type TInteger, type TNumber, type TSchema, type TString, Type as TypeBox, type Union
 } from '@sinclair/typebox'
 
-/** The type of a schema whose options may have a default. */
-export type WithDefault<T, O> = O extends { readonly default: infer D } ? T & { readonly default: D } : T
+type WithDefault<T, O> = O extends { readonly default: infer D } ? T & { readonly default: D } : T
 
 /** `Type` of @sinclair/typebox; the types that it makes also say whether there is a default. */
 export interface TypeBuilder
