@@ -123,6 +123,10 @@ t.test('an extension adds facts; a family that is not mounted is a mistake', asy
   const wrong = more.extend({ prepare: async (_asked, { find }) => ({ found: await find('loans', 'summ=1') }) })
   await t.rejects(wrong.service({ storage: memoryStorage() }).create({ sum: 1, rate: 'none' }),
     { code: 'FST_DEALBOOK_INVALID_LOOKUP', message: /summ/ })
+  const renamedRates = rates.rename({ percent: 'share' })
+  const renamed = more.extend({ prepare: async (_asked, { get }) => ({ rate: await get(renamedRates, 'low') }) })
+  await t.rejects(renamed.service({ storage: memoryStorage() }).create({ sum: 1, rate: 'none' }),
+    { code: 'FST_DEALBOOK_INVALID_LOOKUP', message: /not one that rename made/ })
 })
 
 t.test('prepare ends with the deadline, without holding up other writers', async t => {

@@ -90,8 +90,13 @@ export async function prepareFacts ({ family, caller, action, params, item, cont
 
 /** What the caller may not read does not exist. */
 function makeLookups (own: { readonly family: Family, readonly caller: Caller }): Lookups {
-  const find = (family: AnyFamily | string) =>
-    family === own.family.name ? own : findOther(own, getFamily(family as AnyFamily))
+  const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_LOOKUP(own.family.name, flaw)
+  const find = (family: AnyFamily | string) => {
+    if (family === own.family.name) return own
+    const its = getFamily(family as AnyFamily)
+    if (its.renaming === undefined) return findOther(own, its)
+    throw refuse('give the family itself, not one that rename made')
+  }
   const read = async (
     { family, caller }: typeof own,
     intent: Intent
@@ -117,7 +122,7 @@ function makeLookups (own: { readonly family: Family, readonly caller: Caller })
       } catch (error) {
         // It was written by the host, not by the client.
         if (!(error instanceof Problem) || error.code !== 'invalid-query') throw error
-        throw new errorCodes.FST_DEALBOOK_INVALID_LOOKUP(own.family.name, error.message)
+        throw refuse(error.message)
       }
     }
   }

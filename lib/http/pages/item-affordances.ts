@@ -9,6 +9,7 @@ import type { Preview } from '../../core/service/execute.js'
 import type { Reader } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import { explainState, readState } from '../../core/service/refusal.js'
+import { isAbsent } from '../../core/storage/conditions.js'
 import type { Stored } from '../../core/storage/storage.js'
 import type { ChangedItem, Feedback, FormAffordance, ItemAffordances } from '../../representations/affordances.js'
 import type { FormBody } from '../body.js'
@@ -172,7 +173,7 @@ async function showOther (
   const changes = showChanges(shown, listChanges(shown.ownFields, before ?? {}, now))
   if (before === undefined) {
     // Its id is only known when it is created.
-    const named = title === 'id' ? undefined : String(now[title])
+    const named = title === 'id' || isAbsent(now[title]) ? undefined : String(now[title])
     const others = changes.filter(({ name }) => name !== 'id')
     return [{ singular: shown.singular, title: named, isNew: true, changes: others }]
   }
