@@ -18,6 +18,9 @@ export const customers = defineFamily({
   }),
   title: 'id',
   list: ['id', 'age', 'children'],
+  labels: {
+    de: { plural: 'Kunden', singular: 'Kunde', fields: { id: 'Nummer', age: 'Alter', children: 'Kinder' } }
+  },
   indexes: ['age', 'children'],
   queries: {
     'customers-by-age': defineQuery({ field: 'age' }),

@@ -15,6 +15,7 @@ export type { DecimalOptions } from './core/family/decimal.js'
 export type {
   AnyFamily, ContextItems, FamilyTypes, FieldsOf, IdOf, ItemIn, ItemOf, ItemsAtCreation, OtherItem, ServiceMembers
 } from './core/family/types.js'
+export type { Labels, OperationLabel, StateDefinition, Tone } from './core/family/presentation.js'
 export type { FamilyExtension } from './core/family/extension.js'
 export { Type } from './core/family/type.js'
 export type { TypeBuilder } from './core/family/type.js'

@@ -2,6 +2,7 @@ import { type TObject, Type } from '@sinclair/typebox'
 import type { DefinedOperation, OpenOperation } from '../core/family/definition.js'
 import type { ItemOf } from '../core/family/types.js'
 import { defineFamily, defineQuery } from '../http/plugin/define-family.js'
+import { dealLabels } from './labels.js'
 
 const text = (description: string, maxLength: number, ...examples: string[]) =>
   Type.String({ minLength: 1, maxLength, description, ...(examples.length === 0 ? {} : { examples }) })
@@ -47,7 +48,9 @@ export function defineOperation<T extends TObject, I extends object = Deal, W = 
   return operation as unknown as DefinedOperation<I, T>
 }
 
-const isFree = (deal: Deal) => deal.status === 'open' && !deal.held
+const isOpen = ({ status }: Deal) => status === 'open' || `The deal is ${status}`
+
+const isFree = (deal: Deal) => deal.status === 'open' && deal.held ? 'The deal is held' : isOpen(deal)
 
 const hold = defineOperation({
   name: 'hold',
@@ -71,7 +74,7 @@ const unhold = defineOperation({
   summary: 'Release a held deal',
   params: Type.Object({}),
   changes: ['held', 'holdReason'],
-  allowed: deal => deal.status === 'open' && deal.held,
+  allowed: deal => deal.status === 'open' && !deal.held ? 'The deal is not held' : isOpen(deal),
   apply: deal => release(deal)
 })
 
@@ -103,7 +106,7 @@ const cancel = defineOperation({
     reason: text('Why the deal is cancelled', 4000, 'The customer withdrew')
   }),
   changes: ['status', 'amercement'],
-  allowed: deal => deal.status === 'open',
+  allowed: isOpen,
   apply: (deal, { amercement }) => ({ ...release(deal), status: 'cancelled', amercement })
 })
 
@@ -174,9 +177,15 @@ export const deals = defineFamily({
       return { operation: 'unhold', params: {} }
     }
   },
-  state: deal => deal.status === 'open' && deal.held ? 'held' : deal.status,
+  states: {
+    open: { filter: 'status=open&held=false' },
+    held: { tone: 'warning', filter: 'status=open&held=true' },
+    completed: 'done',
+    cancelled: 'bad'
+  },
+  labels: dealLabels,
   title: 'name',
-  list: ['name', 'status', 'held', 'price', 'completionDate', 'createdAt'],
+  list: ['name', 'price', 'completionDate', 'createdAt'],
   indexes: ['name', 'status'],
   versioned: true,
   queries: {

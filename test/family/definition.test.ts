@@ -149,6 +149,47 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     { fields: Type.Object({ ...fields.properties, id: Type.String({ default: 'a' }) }) as TObject },
     /the id cannot have a default/
   ],
+  ['search in a number', { search: ['pages'] }, /search has "pages", which is not a field for any text/],
+  ['search in what is none', { search: ['titel'] }, /search has "titel", .* Did you mean "title"\?/],
+  ['search twice in one field', { search: ['title', 'title'] }, /search has "title" twice/],
+  [
+    'a state without conditions',
+    { states: { lent: 'good' } },
+    /the state "lent" needs a filter, .*or give the function/
+  ],
+  [
+    'a state of an unknown tone',
+    { states: { lent: 'god' as never } },
+    /"lent" has the tone "god"\. Did you mean "good"/
+  ],
+  [
+    'a state by what is no field',
+    { states: { lent: { filter: 'titel=a' } } },
+    /the state "lent" has a filter that cannot be used: "titel=a" is not a condition on a field/
+  ],
+  ['a state by a setting', { states: { lent: { filter: 'sort=id' } } }, /"sort=id" is not a condition on a field/],
+  ['a state by alternatives', { states: { lent: { filter: 'or.pages=1&or.title=a' } } }, /"or.pages=1" is not a cond/],
+  ['a state by a search', { states: { lent: { filter: 'title.has=a' } } }, /"title.has=a" searches in a text/],
+  ['a state by a pattern', { states: { lent: { filter: 'title.regex=a' } } }, /"title.regex=a" searches in a text/],
+  [
+    'a state by several days',
+    { states: { lent: { filter: 'createdAt=2026-01-01&createdAt=2026-01-03' } } },
+    /the state "lent" has a filter that cannot be used: it has alternatives/
+  ],
+  ['a state by a wrong value', { states: { lent: { filter: 'pages=many' } } }, /: pages must be an integer/],
+  ['a state by nothing', { states: { lent: { filter: '' } } }, /: it has no condition/],
+  ['a state without a name', { states: { '': { filter: 'pages=1' } } }, /a state has no name/],
+  ['labels of no language', { labels: { 'not a tag': {} } }, /labels "not a tag": its name must be a language/],
+  [
+    'a label of what is no field',
+    { labels: { de: { fields: { titel: 'Titel' } } } },
+    /labels "de": fields has "titel", which is not a field or a parameter\. Did you mean "title"\?/
+  ],
+  [
+    'a label of what is no operation',
+    { labels: { de: { operations: { lend: 'Verleihen' } } } },
+    /labels "de": operations has "lend", which is not an operation/
+  ],
   ['a query named like the family', { queries: { books: defineQuery({ field: 'title' }) } }, /"books" exists already/]
 ]
 
@@ -163,6 +204,33 @@ const members: readonly (readonly [string, object, RegExp])[] = [
   ['create with schemas', { create: [Type.String()] }, /"create" must be a list of names/],
   ['operations in a list', { operations: [lend] }, /"operations" must be an object/],
   ['a state that is a text', { state: 'here' }, /"state" must be a function/],
+  ['states in a list', { states: ['lent'] }, /"states" must be an object/],
+  [
+    'a state that is a number',
+    { states: { lent: 1 } },
+    /the state "lent": must be one of neutral, good, .*, or an obj/
+  ],
+  ['a misspelt filter', { states: { lent: { filer: '' } } }, /the state "lent": unknown member "filer"\. Did you mean/],
+  [
+    'a tone that is none',
+    { states: { lent: { tone: 'red' } } },
+    /the state "lent": "tone" must be "neutral", .*"done"/
+  ],
+  ['search by name', { search: 'title' }, /"search" must be a list of names/],
+  ['labels that are texts', { labels: { de: 'Bücher' } }, /labels "de": must be an object with plural, singular/],
+  ['an unknown label', { labels: { de: { plurals: 'Bücher' } } }, /labels "de": unknown member "plurals"/],
+  [
+    'a label that is empty',
+    { labels: { de: { plural: '' } } },
+    /labels "de": "plural" must be a text that is not empty/
+  ],
+  ['labels of fields in a list', { labels: { de: { fields: ['Titel'] } } }, /labels "de": "fields" must be an object/],
+  ['a label that is a number', { labels: { de: { fields: { title: 1 } } } }, /"fields" must be an object with texts/],
+  [
+    'an operation without a label',
+    { labels: { de: { operations: { edit: { done: 'Geändert' } } } } },
+    /labels "de": the operation "edit": "label" is missing; it must be a text .*, such as "Hold"/
+  ],
   ['an id that is made already', { makeId: 'a' }, /"makeId" must be a function/],
   ['a version', { versioned: 'v1' }, /"versioned" must be true or false/],
   ['an operation that is a function', { operations: { lend: () => {} } }, /operation "lend": must be an object with/],

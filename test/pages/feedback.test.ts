@@ -162,7 +162,7 @@ t.test('what cannot be undone is asked about first', async t => {
     t.equal(same.statusCode, 303, 'nothing would change')
     const refused = await post(app, `${item}/completions`, { _key: 'm', _confirm: 'ask' })
     t.equal(refused.statusCode, 409)
-    t.match(refused.body, 'Not possible while the deal is cancelled.')
+    t.match(refused.body, 'The deal is cancelled')
   })
 
   await t.test('a request without a page is not asked to confirm', async t => {

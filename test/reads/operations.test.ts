@@ -53,7 +53,7 @@ for (const { name, make } of anyStorage) {
       required: ['reason']
     })
     t.notOk('reason' in hold)
-    t.equal(unhold.reason, 'unhold is not allowed while the deal is open')
+    t.equal(unhold.reason, 'The deal is not held')
     t.match(listed.at(-1), { action: 'DeleteDeal', method: 'DELETE', href: self, params: { properties: {} } })
 
     for (const { name, before } of operations) {

@@ -214,7 +214,8 @@ t.test('an operation that makes what is no deal, or changes it in place, is a fa
   const wrong = (apply: (item: Record<string, unknown>) => unknown) => {
     const definition = deals.definition as unknown as FamilyDefinition
     const { hold } = definition.operations as unknown as Record<string, object>
-    return compileFamily({ ...definition, operations: { hold: { ...hold, apply } } } as unknown as FamilyDefinition)
+    const operations = { hold: { ...hold, apply } }
+    return compileFamily({ ...definition, labels: {}, operations } as unknown as FamilyDefinition)
   }
   const hold = { action: 'HoldDeal', target: 'd-1', params: { reason: 'a' } }
   t.throws(() => decide(wrong(item => ({ ...item, price: 'much' })), open, hold, context),
@@ -235,7 +236,7 @@ t.test('given an operation that is not allowed, then what it would make need not
   const allowed = (item: Stored, params?: { reason: string }) => params?.reason !== 'much' || `Not for ${item.id}`
   const apply = (item: Stored) => ({ ...item, price: 'much' })
   const operations = { hold: { ...hold, allowed, apply } }
-  const wrong = compileFamily({ ...definition, operations } as unknown as FamilyDefinition)
+  const wrong = compileFamily({ ...definition, labels: {}, operations } as unknown as FamilyDefinition)
   const decision = decide(wrong, open, { action: 'HoldDeal', target: 'd-1', params: { reason: 'much' } }, context)
   t.match(decision, { outcome: 'refused', problem: { message: 'Not for d-1' } })
   t.throws(() => decide(wrong, open, { action: 'HoldDeal', target: 'd-1', params: { reason: 'a' } }, context), {

@@ -83,6 +83,23 @@ describe('what a host adds to a family', () => {
     })
   })
 
+  test('states, search and labels know them too', () => {
+    const extended = deals.extend({
+      fields,
+      create: ['region'],
+      states: { open: 'good', approved: { tone: 'good', filter: 'approvedBy.null=false' } },
+      search: ['name', 'region'],
+      labels: { fr: { fields: { region: 'Région' }, operations: { hold: { label: 'Retenir', done: 'Retenu' } } } }
+    })
+    expect(extended.definition.search).type.toBeAssignableTo<readonly string[] | undefined>()
+    // @ts-expect-error Type '"regoin"' is not assignable
+    deals.extend({ fields, create: ['region'], search: ['regoin'] })
+    // @ts-expect-error Type '"god"' is not assignable
+    deals.extend({ states: { open: 'god' } })
+    // @ts-expect-error 'plurals' does not exist
+    deals.extend({ labels: { de: { plurals: 'Geschäfte' } } })
+  })
+
   test('a wrong field name is an error', () => {
     deals.extend({
       fields,

@@ -12,12 +12,16 @@ import {
 import { definitionRule, findFlawInObject } from './definition-rules.js'
 import { findFamily } from './family.js'
 import { CommandMembers, declaresNull, listFields, ServiceFields } from './fields.js'
+import { tones } from './presentation.js'
+import { listStates, readStateDefinition, readStateFilter } from './states.js'
 
 type MaybeFlaw = string | false | undefined
 
 // Each check may rely on those before it.
-const checks =
-  [checkNames, checkFields, checkClientFields, checkEdit, checkWords, checkOthers, checkLists, checkReferences]
+const checks = [
+  checkNames, checkFields, checkClientFields, checkEdit, checkWords, checkOthers, checkLists, checkReferences,
+  checkStates, checkLabels
+]
 
 export function findFlawInDefinition (definition: FamilyDefinition): string | undefined {
   const unfit = findFlaw(definitionRule, definition)
@@ -169,11 +173,11 @@ function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
 }
 
 function * checkLists (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  const { name: family, fields: schema, create, queries = {} } = definition
-  const { order = [], title = 'id', list, indexes = [], unique = [] } = definition
+  const { name: family, fields: schema, queries = {} } = definition
+  const { order = [], title = 'id', list, search = [], indexes = [], unique = [] } = definition
   const own = listFields(schema)
   const stored = [...own, ...listFields(ServiceFields)]
-  const members = create !== undefined || Object.keys(listOperations(definition)).length > 0 ? stored : own
+  const members = listMembers(definition)
   for (const [query, { field }] of Object.entries(queries)) {
     yield !word.test(query) && `the query "${query}" ${wordRule}`
     yield query === family && `the query "${query}" exists already: the items by id`
@@ -183,6 +187,8 @@ function * checkLists (definition: FamilyDefinition): Generator<MaybeFlaw> {
   yield findUnknown('the title is', [title], plainOf(members), 'not a field that is a text or a number')
   yield list?.length === 0 && 'the list must name a field'
   yield findUnknown('the list names', list ?? [], members.map(({ name }) => name))
+  const texts = own.filter(({ kind, values }) => kind === 'string' && values === undefined).map(({ name }) => name)
+  yield findUnknown('search has', search, texts, 'not a field for any text')
   for (const row of indexes.map(row => [row].flat())) {
     yield row.length === 0 && 'indexes has a row without a field'
     yield row[0] === 'id' && 'indexes has "id", which has an index in any case'
@@ -221,6 +227,45 @@ function * checkReferences ({ name: family, fields, references = {} }: FamilyDef
   }
 }
 
+function * checkStates (definition: FamilyDefinition): Generator<MaybeFlaw> {
+  const { states = {}, state: own } = definition
+  const fields = listMembers(definition)
+  for (const [state, { filter }] of listStates(definition, fields)) {
+    const given = states[state]
+    const what = `the state "${state}"`
+    if (given === undefined) continue
+    yield state === '' && 'a state has no name'
+    const { tone = 'neutral', filter: declared } = readStateDefinition(given)
+    yield !tones.includes(tone) && `${what} has the tone "${tone}".${didYouMean(tone, tones)} ` +
+      `There are ${tones.join(', ')}`
+    const read = declared === undefined ? [] : readStateFilter(fields, declared)
+    yield typeof read === 'string' && `${what} has a filter that cannot be used: ${read}`
+    yield own === undefined && filter === undefined &&
+      `${what} needs a filter, as no single required field has it among its values; or give the function state`
+  }
+}
+
+function * checkLabels (definition: FamilyDefinition): Generator<MaybeFlaw> {
+  const operations = Object.entries(listOperations(definition))
+  const params = operations.flatMap(([, { params }]) => Object.keys(params.properties))
+  const fields = [...new Set([...listMembers(definition).map(({ name }) => name), ...params])]
+  const names = [...new Set(['create', 'delete', 'edit', ...operations.map(([name]) => name)])]
+  for (const [language, labels] of Object.entries(definition.labels ?? {})) {
+    const what = `labels "${language}"`
+    yield !isLanguage(language) && `${what}: its name must be a language, such as "en" or "de-CH"`
+    yield findUnknown(`${what}: fields has`, Object.keys(labels.fields ?? {}), fields, 'not a field or a parameter')
+    yield findUnknown(`${what}: operations has`, Object.keys(labels.operations ?? {}), names, 'not an operation')
+  }
+}
+
+function isLanguage (text: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(text).length === 1
+  } catch {
+    return false
+  }
+}
+
 const renamedFlaw = 'give the family itself, not one that rename made: rules have its names'
 
 function isRenamed (value: unknown): boolean {
@@ -244,6 +289,13 @@ function findUnknown (
 
 function isServiceField (name: string): boolean {
   return Object.hasOwn(ServiceFields.properties, name)
+}
+
+/** The fields that items have, including those of the service. */
+function listMembers (definition: FamilyDefinition): Field[] {
+  const { fields, create } = definition
+  const isWritable = create !== undefined || Object.keys(listOperations(definition)).length > 0
+  return [...listFields(fields), ...isWritable ? listFields(ServiceFields) : []]
 }
 
 function plainOf (fields: readonly Field[]): string[] {

@@ -17,6 +17,8 @@ import {
 } from './family.js'
 import { listDefaults, listFields, ServiceFields } from './fields.js'
 import { compileParams } from './params.js'
+import type { Presentation } from './presentation.js'
+import { listStates, makeState } from './states.js'
 import type { AnyFamily } from './types.js'
 
 export function compileFamily (definition: FamilyDefinition, renaming?: Renaming): Family {
@@ -38,6 +40,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
   const referred = Object.entries(definition.references ?? {})
     .map(([field, other]) => [field, findFamily(other)] as const)
   const references = new Map<string, Family>()
+  const presentation = choosePresentation(fields, definition)
 
   const family: Family = {
     name,
@@ -60,7 +63,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
         ? {}
         : { references: Object.fromEntries(referred.map(([field, other]) => [field, other?.name ?? name])) })
     },
-    presentation: choosePresentation(fields, definition),
+    presentation,
     order,
     tag: tagShape(fields),
     references,
@@ -77,7 +80,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     makeId: definition.makeId,
     validate: makeValidator(Type.Object(properties, { additionalProperties: false })),
     readId: text => readId(idKind, text),
-    state: state as ((item: Members) => string) | undefined,
+    state: state as Family['state'] ?? (definition.states && makeState(presentation.states)),
     constraints: definition.constraints ?? {},
     renaming
   }
@@ -150,11 +153,21 @@ const maxColumns = 6
 // Longer texts are only on the page of the item.
 const shortText = 200
 
-function choosePresentation (fields: readonly Field[], declared: FamilyDefinition): Family['presentation'] {
+function choosePresentation (fields: readonly Field[], definition: FamilyDefinition): Presentation {
   const named = fields.find(({ name, kind, optional }) =>
     ['name', 'title', 'label'].includes(name) && kind === 'string' && !optional)
-  const title = declared.title ?? named?.name ?? 'id'
-  if (declared.list !== undefined) return { title, list: declared.list }
+  const title = definition.title ?? named?.name ?? 'id'
+  const isText = fields.some(({ name, kind, values }) => name === title && kind === 'string' && values === undefined)
+  return {
+    title,
+    list: definition.list ?? chooseColumns(fields, title),
+    states: listStates(definition, fields),
+    search: definition.search ?? (isText && title !== 'id' ? [title] : []),
+    labels: definition.labels ?? {}
+  }
+}
+
+function chooseColumns (fields: readonly Field[], title: string): string[] {
   const rank = ({ name, kind, values, maxLength = Infinity }: Field): number => {
     if (name === title) return 0
     if (name === 'id' || name === 'revision' || kind === 'json') return Infinity
@@ -166,7 +179,7 @@ function choosePresentation (fields: readonly Field[], declared: FamilyDefinitio
   const chosen = fields.filter(field => rank(field) !== Infinity)
     .sort((a, b) => rank(a) - rank(b)).slice(0, maxColumns).map(({ name }) => name)
   const others = fields.map(({ name }) => name).filter(name => name !== title && chosen.includes(name))
-  return { title, list: [title, ...others] }
+  return [title, ...others]
 }
 
 /** Includes the default order, along which pages are read, and the references. */

@@ -1,12 +1,13 @@
 import { Kind, TransformKind, type TSchema, Type } from '@sinclair/typebox'
 import { formatNames, getFormat, transformNames } from '../values/formats.js'
 import { isObject, type Members } from '../values/json.js'
-import { membersOf, namedOf, rules, suchAs } from '../values/rules.js'
+import { membersOf, namedOf, oneOf, rules, suchAs } from '../values/rules.js'
 import { didYouMean } from '../values/words.js'
 import type {
   AttributeForm, ConstraintText, CreateDefinition, EditDefinition, FamilyDefinition, Operation, QueryDefinition
 } from './definition.js'
 import { withoutNull } from './fields.js'
+import { type Labels, type OperationLabel, type StateDefinition, tones } from './presentation.js'
 import type { OtherItem } from './types.js'
 
 const jsonTypes: readonly unknown[] = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
@@ -137,6 +138,27 @@ const attributes = membersOf({
 
 const query = membersOf({ field: suchAs(word, 'customer') } satisfies RulesOf<QueryDefinition>, ['field'])
 
+const state = membersOf({
+  tone: oneOf(...tones),
+  filter: suchAs(word, '"status=open"')
+} satisfies RulesOf<StateDefinition>)
+
+const texts = Type.Record(Type.String(), rules.text, { description: 'an object with texts' })
+
+const operationLabel = membersOf({
+  label: suchAs(rules.text, '"Hold"'),
+  done: suchAs(rules.text, '"Held"')
+} satisfies RulesOf<OperationLabel>, ['label'])
+
+const labels = membersOf({
+  plural: rules.text,
+  singular: rules.text,
+  create: suchAs(rules.text, '"New deal"'),
+  fields: texts,
+  operations: namedOf(operationLabel, 'the operation', 'a text, or an object with label and done'),
+  states: texts
+} satisfies RulesOf<Labels>)
+
 const parts = {
   fields: any,
   create: Type.Union([words, create], { description: 'a list of names, or an object' }),
@@ -147,10 +169,13 @@ const parts = {
   edit: Type.Union([words, edit], { description: 'a list of names, or an object' }),
   attributes,
   state: callback,
+  states: namedOf(state, 'the state', `one of ${tones.join(', ')}, or an object with tone and filter`),
   makeId: callback,
   order: words,
   title: word,
   list: words,
+  search: words,
+  labels: namedOf(labels, 'labels'),
   indexes: Type.Array(Type.Union([word, words]), {
     description: 'a list of fields, or of rows of them, such as ["status"]'
   }),

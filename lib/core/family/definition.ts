@@ -2,6 +2,7 @@ import { type Static, type TObject, type TOptional, type TProperties, type TSche
 import type { ItemPage, PageOptions } from '../query/grammar.js'
 import type { Condition, Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import type { Labels, StateDefinition, Tone } from './presentation.js'
 import type {
   AnyFamily, ChangedItems, ContextItems, IdOf, Inferred, ItemIn, ItemOf, ItemsAtCreation, MemberName, NewFamilies,
   NewIds, NewItems, OfferedItems, OtherItem, OtherItems, References
@@ -279,8 +280,19 @@ export interface FamilyDefinition<
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P>, F>
   /** Fields that can also be changed by writing them, and which operation that is. */
   readonly attributes?: AttributeForm<ItemOf<P>>
-  /** The state of an item in a word, for the problem of an operation that is not allowed. */
+  /**
+   * The state of an item in a word, for pages and for the problem of an operation that is not allowed. Default: the
+   * first of `states` whose filter holds.
+   */
   readonly state?: (item: ItemOf<P>) => string
+  /**
+   * The states of items in the order of pages, each with its tone and which items are in it: clients filter by
+   * `state=held`. Default: the values of a required field that has a choice of them.
+   *
+   * @example
+   * states: { open: 'neutral', late: { tone: 'warning', filter: 'status=open&reminders>0' }, paid: 'done' }
+   */
+  readonly states?: Readonly<Record<string, Tone | StateDefinition>>
   /** Makes the id of a new item. Default: a UUID of version 7, or the next integer. */
   readonly makeId?: () => Id
   /** The default order of a list, such as `['-createdAt']`: `-` is descending. The id breaks ties. Default: by id. */
@@ -312,6 +324,15 @@ export interface FamilyDefinition<
   readonly title?: MemberName<P>
   /** The columns of a list in pages, in this order. Default: the most telling few. */
   readonly list?: readonly MemberName<P>[]
+  /** The text fields that `search=…` looks in. Default: that of `title`, unless it is the id. */
+  readonly search?: readonly (keyof P & string)[]
+  /**
+   * How people call the family and its parts, by language.
+   *
+   * @example
+   * labels: { de: { plural: 'Aufträge', singular: 'Auftrag', create: 'Neuer Auftrag', fields: { price: 'Preis' } } }
+   */
+  readonly labels?: Readonly<Record<string, Labels>>
   /** Whether a mount must name a version. */
   readonly versioned?: boolean
   /** Results of `/query/`, by name. The items by id are always included, under the family's name. */

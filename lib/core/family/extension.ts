@@ -6,6 +6,7 @@ import {
   type Operations, type Preparation, readCreate, readEdit
 } from './definition.js'
 import { extensionRule, findFlawInObject } from './definition-rules.js'
+import type { Labels } from './presentation.js'
 import type { AnyTypes, FamilyTypes, Inferred, ItemOf, References } from './types.js'
 
 /** What a host adds to a family: fields, operations, and more of each list of its definition. */
@@ -14,8 +15,8 @@ export interface FamilyExtension<
   C extends string = string, V = any, W = any, N = any, M extends FamilyTypes = AnyTypes
 > extends Partial<Pick<
     FamilyDefinition<P & NoInfer<X>>,
-    'attributes' | 'constraints' | 'indexes' | 'state' | 'makeId' | 'order' | 'title' | 'list' | 'queries' | 'remove' |
-    'unique'
+    'attributes' | 'constraints' | 'indexes' | 'labels' | 'list' | 'makeId' | 'order' | 'queries' | 'remove' |
+    'search' | 'state' | 'states' | 'title' | 'unique'
   >> {
   readonly fields?: TObject<X>
   readonly create?: readonly C[]
@@ -38,7 +39,7 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
   const {
     fields, create, initial, prepare, operations, edit, indexes, unique, references, queries, constraints, remove,
-    ...others
+    states, labels, ...others
   } = extension ?? {}
   const { initial: complete, prepare: first } = base
   const baseEdit = readEdit(base.edit ?? [])
@@ -68,6 +69,9 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...(references && { references: { ...base.references, ...references } }),
     // Fields that a host adds are shown, unless it names the columns.
     ...(base.list && fields && !others.list && { list: [...base.list, ...Object.keys(fields.properties)] }),
+    // An added state is often a part of another, and the first that fits an item is its state.
+    ...(states && { states: { ...states, ...base.states, ...states } }),
+    ...(labels && { labels: addLabels(base.labels ?? {}, labels) }),
     constraints: { ...base.constraints, ...constraints },
     queries: { ...base.queries, ...queries }
   }
@@ -87,6 +91,23 @@ function chain (first: Initial, second: Initial): Initial {
 function prepareBoth (first: Prepare, second: Prepare): Prepare {
   return async (asked, lookups) => ({ ...await first(asked, lookups), ...await second(asked, lookups) })
 }
+
+function addLabels (base: AllLabels, added: AllLabels): AllLabels {
+  const both = Object.entries(added).map(([language, labels]): [string, Labels] => {
+    const { fields, operations, states, ...others } = labels
+    const before = base[language] ?? {}
+    return [language, {
+      ...before,
+      ...others,
+      fields: { ...before.fields, ...fields },
+      operations: { ...before.operations, ...operations },
+      states: { ...before.states, ...states }
+    }]
+  })
+  return { ...base, ...Object.fromEntries(both) }
+}
+
+type AllLabels = NonNullable<FamilyDefinition['labels']>
 
 type Names = readonly string[] | Readonly<Record<string, unknown>>
 

@@ -8,6 +8,7 @@ import type {
 } from './definition.js'
 import { commandsShape } from './fields.js'
 import type { Params } from './params.js'
+import type { Presentation } from './presentation.js'
 import type { AnyFamily } from './types.js'
 
 export interface CompiledOperation {
@@ -72,8 +73,8 @@ export interface Family {
   readonly shape: FamilyShape
   /** The end of entity tags: it changes with the fields. */
   readonly tag: string
-  /** How pages show items: the field that identifies one, and the columns of a list. */
-  readonly presentation: { readonly title: string, readonly list: readonly string[] }
+  /** How people see it. */
+  readonly presentation: Presentation
   /** The default order; by id where it is empty. */
   readonly order: readonly Order[]
   readonly references: ReadonlyMap<string, Family>
@@ -93,7 +94,7 @@ export interface Family {
   readonly validate: Validator
   /** Undefined where no item can have the id. */
   readId (text: string): Id | undefined
-  readonly state: ((item: Members) => string) | undefined
+  readonly state: ((item: Members) => string | undefined) | undefined
   readonly constraints: NonNullable<FamilyDefinition['constraints']>
   /** Undefined unless `rename` made it. */
   readonly renaming: Renaming | undefined

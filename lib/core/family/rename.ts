@@ -82,6 +82,7 @@ export function listPointed (family: Family, { toOwn }: Renaming, action: string
  */
 export function renameDefinition (definition: FamilyDefinition, names: Readonly<Record<string, string>>) {
   const { fields: { properties }, create, edit, attributes, state, title, queries = {}, operations = {} } = definition
+  const { states, search, labels } = definition
   const { fields: sent, with: others } = readCreate(definition)
   const forward: Names = new Map(Object.entries(names))
   const back = (item: Members) => renameMembers(new Map(Array.from(forward, ([name, to]) => [to, name])), item)
@@ -105,6 +106,9 @@ export function renameDefinition (definition: FamilyDefinition, names: Readonly<
       }
     }),
     ...(state && { state: (item: Members) => state(back(item) as never) }),
+    ...(states && { states: renameStates(states, rename) }),
+    ...(search && { search: renameAll(search) }),
+    ...(labels && { labels: renameLabels(labels, rename, listParams(operations as Record<string, Operation>)) }),
     operations: Object.fromEntries(Object.entries(operations as Record<string, Operation>).map(([name, operation]) => {
       const { with: others, changes } = operation
       return [name, {
@@ -121,4 +125,29 @@ export function renameDefinition (definition: FamilyDefinition, names: Readonly<
     ...(definition.references && { references: renameMembers(forward, definition.references) }),
     queries: Object.fromEntries(Object.entries(queries).map(([name, { field }]) => [name, { field: rename(field) }]))
   } as unknown as FamilyDefinition
+}
+
+type Rename = (name: string) => string
+type Defined<M extends keyof FamilyDefinition> = NonNullable<FamilyDefinition[M]>
+
+function renameStates (states: Defined<'states'>, rename: Rename): Defined<'states'> {
+  return Object.fromEntries(Object.entries(states).map(([state, given]) => {
+    if (typeof given === 'string' || given.filter === undefined) return [state, given]
+    const parts = given.filter.split('&').map(part =>
+      part.replace(/^(min-|max-)?(\w+)/, (_, bound: string | undefined, name: string) => (bound ?? '') + rename(name)))
+    return [state, { ...given, filter: parts.join('&') }]
+  }))
+}
+
+/** @param params the names of parameters, which stay the same */
+function renameLabels (labels: Defined<'labels'>, rename: Rename, params: readonly string[]): Defined<'labels'> {
+  return Object.fromEntries(Object.entries(labels).map(([language, { fields, ...others }]) => {
+    const both = Object.entries(fields ?? {}).flatMap(([name, label]) =>
+      [...params.includes(name) ? [[name, label]] : [], [rename(name), label]])
+    return [language, fields === undefined ? others : { ...others, fields: Object.fromEntries(both) }]
+  }))
+}
+
+function listParams (operations: Readonly<Record<string, Operation>>): string[] {
+  return Object.values(operations).flatMap(({ params }) => Object.keys(params.properties))
 }

@@ -1,0 +1,60 @@
+// How people see a family: what a definition says of it, and what is made of that.
+import type { FieldCondition } from '../storage/storage.js'
+
+/** How good or bad a state is; a page shows it as a colour. */
+export type Tone = 'neutral' | 'good' | 'warning' | 'bad' | 'done'
+
+export const tones: readonly Tone[] = ['neutral', 'good', 'warning', 'bad', 'done']
+
+/** A state of items. */
+export interface StateDefinition {
+  /** Default: neutral. */
+  readonly tone?: Tone
+  /**
+   * Which items are in it, as in the query of a list: `status=open&held=true`. Default: those of which the one required
+   * field with a choice of values that has this state among them has it.
+   */
+  readonly filter?: string
+}
+
+/** How an operation is called in one language. */
+export interface OperationLabel {
+  /** On its button: "Hold". */
+  readonly label: string
+  /** After it was done: "Held". */
+  readonly done?: string
+}
+
+/** How people call a family and its parts in one language. */
+export interface Labels {
+  readonly plural?: string
+  readonly singular?: string
+  /** The button that opens the form: "New deal". */
+  readonly create?: string
+  /** Of fields and of the parameters of operations. */
+  readonly fields?: Readonly<Record<string, string>>
+  /** Of operations by name, also of `create`, `delete` and `edit`. */
+  readonly operations?: Readonly<Record<string, string | OperationLabel>>
+  /** Of states, and of the values of fields that have a choice of them. */
+  readonly states?: Readonly<Record<string, string>>
+}
+
+export interface ShownState {
+  readonly tone: Tone
+  /** As in the query of a list; undefined where the state cannot be filtered. */
+  readonly filter: string | undefined
+  readonly where: readonly FieldCondition[] | undefined
+}
+
+export interface Presentation {
+  /** The field that identifies an item. */
+  readonly title: string
+  /** The columns of a list. */
+  readonly list: readonly string[]
+  /** In the order in which they are shown. */
+  readonly states: ReadonlyMap<string, ShownState>
+  /** The fields that `search` looks in. */
+  readonly search: readonly string[]
+  /** By language. */
+  readonly labels: Readonly<Record<string, Labels>>
+}
