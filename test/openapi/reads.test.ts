@@ -37,9 +37,11 @@ const everything = defineFamily({
     born: Type.String({ format: 'date' }),
     seen: Type.Optional(Type.String({ format: 'date-time' })),
     status: Type.Union([Type.Literal('open'), Type.Literal('closed')]),
-    tags: Type.Array(Type.String())
+    tags: Type.Array(Type.String()),
+    note: Type.Optional(Type.String())
   }),
-  order: ['-born']
+  order: ['-born'],
+  search: ['note']
 })
 
 const ofOne = ['application/json', 'application/xml', 'text/html']
@@ -164,6 +166,11 @@ t.test('the document of a host', async t => {
     t.strictSame(items('status'), { type: 'string', enum: ['open', 'closed'] })
     t.strictSame([things.has('min-held'), things.has('status.gt'), things.has('tags')], [false, false, false])
     t.match(things.get('maxpagesize')?.description, '77')
+    t.match(items('state'), { type: 'string', enum: ['open', 'closed'] })
+    t.match(things.get('search')?.description, 'one of note')
+    t.match(schemaOf('time-zone'), { type: 'string' })
+    t.strictSame([list.has('state'), list.has('search'), list.has('time-zone')], [false, false, false],
+      'where there are no states, texts and times')
   })
 
   await t.test('the conditions of one item, and its validators', async t => {

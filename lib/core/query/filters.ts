@@ -70,6 +70,8 @@ interface FilterUse {
 }
 
 export interface GivenFilters {
+  /** Of days. */
+  readonly timeZone?: string | undefined
   readonly byKey: Map<string, { readonly use: FilterUse, readonly operands: Operand[] }>
   /** Including invalid ones. */
   patterns: number
@@ -107,7 +109,9 @@ export function addFilter (given: GivenFilters, use: FilterUse, limits: QueryLim
   if (isSearch(op) && ++given.patterns > maxPatterns) {
     return `is one pattern too many: a query may have at most ${maxPatterns}`
   }
-  const read = isSearch(op) ? readSearch(op, text, limits) : readOperand(op === 'null' ? isNullField : field, text)
+  const read = isSearch(op)
+    ? readSearch(op, text, limits)
+    : readOperand(op === 'null' ? isNullField : field, text, given.timeZone)
   if ('expected' in read) return read.expected
   if (operands === undefined) given.byKey.set(key, { use, operands: [read.value] })
   else operands.push(read.value)
@@ -126,7 +130,7 @@ export function toConditions ({ byKey }: GivenFilters): Condition[] {
   return conditions
 }
 
-function oneOf (alternatives: readonly FieldCondition[][]): readonly Condition[] {
+export function oneOf (alternatives: readonly FieldCondition[][]): readonly Condition[] {
   return alternatives.length === 1 ? alternatives[0] as FieldCondition[] : [{ op: 'any', of: alternatives }]
 }
 
@@ -172,7 +176,8 @@ function splitOperands (operands: readonly Operand[]): { values: Scalar[], days:
   const days: Day[] = []
   for (const operand of operands) {
     if (typeof operand !== 'object') values.push(operand)
-    else if (!days.some(({ from }) => from === operand.from)) days.push(operand)
+    // A day that a time zone left out has no length, and begins with the next.
+    else if (!days.some(({ from, before }) => from === operand.from && before === operand.before)) days.push(operand)
   }
   return { values, days }
 }

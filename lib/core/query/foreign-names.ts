@@ -3,6 +3,8 @@ import type { Filter } from './filters.js'
 
 const orderHint = 'The order is sort=FIELD, and sort=-FIELD is descending.'
 
+const searchHint = 'To search there is FIELD.has, as in FIELD.has=abc.'
+
 // Parameters of other systems (PostgREST, Feathers, JSON:API, OData, Spring, Django, GraphQL), each with a hint.
 // In lower case, without hyphens and underscores; FIELD is replaced by a field of the family.
 const meanings: readonly (readonly [names: string, hint: string])[] = [
@@ -14,8 +16,7 @@ const meanings: readonly (readonly [names: string, hint: string])[] = [
     'page[before] page[cursor]', 'Follow links.next and links.prev, which go from place to place.'],
   ['order orderby $orderby ordering $sort sortby sort[] sortorder direction dir orderdirection sortdirection',
     orderHint],
-  ['q query search $search s term keyword keywords fulltext $text',
-    'To search there is FIELD.has, as in FIELD.has=abc.'],
+  ['q query search $search s term keyword keywords fulltext $text', searchHint],
   ['filter $filter filters where $where conditions criteria rsql fq',
     'Each condition is a parameter of its own, as FIELD=1, FIELD.ne=1 or FIELD.has=abc.'],
   ['select $select columns only props include[] attributes fields[]', 'The members to show are fields=id,FIELD.'],
@@ -35,11 +36,14 @@ const operators = new Map([
 export function explainForeignName (
   name: string,
   fields: readonly Field[],
-  filters: ReadonlyMap<string, Filter>
+  filters: ReadonlyMap<string, Filter>,
+  hasSearch: boolean
 ): string | undefined {
   const plain = name.toLowerCase().replace(/[-_]/g, '')
   const example = fields.find(field => field.name !== 'id' && field.kind !== 'json')?.name ?? 'id'
-  return hints.get(plain)?.replaceAll('FIELD', example) ?? explainBrackets(name, filters)
+  const hint = hints.get(plain)
+  if (hint === searchHint && hasSearch) return 'To search there is search, as in search=abc.'
+  return hint?.replaceAll('FIELD', example) ?? explainBrackets(name, filters)
 }
 
 // filter[age], age[gte], where[age][$gte], sort[age], fields[deals], age[]

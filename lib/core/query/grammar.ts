@@ -1,15 +1,16 @@
 import type { QueryFlaw } from '../problems.js'
-import type { Field, Order, Query } from '../storage/storage.js'
+import type { Field, FieldCondition, Order, Query } from '../storage/storage.js'
 import { didYouMean, maxHints, shorten } from '../values/words.js'
 import {
   type OrderedList, type PlacesAround, readCursor, readOrder, type Start, toTotalOrder, writeCursor
 } from './cursor.js'
 import {
-  addFilter, type Filter, findFilter, type GivenFilters, listFilters, reservedNames, splitGroup, toConditions
+  addFilter, type Filter, findFilter, type GivenFilters, listFilters, oneOf, reservedNames, splitGroup, toConditions
 } from './filters.js'
 import { explainForeignName, explainForeignOrder } from './foreign-names.js'
 import { countParameters, maxParameters, type Parameter, splitQuery } from './query-string.js'
-import { type QueryLimits, readInteger, type ReadResult } from './values.js'
+import { isTimeZone } from './time-zones.js'
+import { type QueryLimits, readInteger, type ReadResult, readSearch } from './values.js'
 
 export interface ParsedQuery {
   readonly query: Query
@@ -22,6 +23,10 @@ export interface ParsedQuery {
   readonly start: Start | undefined
   /** As they were sent, for the links to other pages. */
   readonly parameters: readonly Parameter[]
+  /** Those that were asked for. */
+  readonly states: readonly string[]
+  readonly search: string | undefined
+  readonly timeZone: string | undefined
 }
 
 export interface Grammar {
@@ -29,11 +34,19 @@ export interface Grammar {
   readonly order: readonly Order[]
   readonly references: readonly string[]
   readonly filters: ReadonlyMap<string, Filter>
+  /** Those that `state` can name; empty where there is no such parameter. */
+  readonly states: readonly string[]
+  /** The fields that `search` looks in; empty where there is no such parameter. */
+  readonly search: readonly string[]
   parse (search: string): ParsedQuery | { readonly flaws: readonly QueryFlaw[] }
 }
 
 type ListShape = Omit<OrderedList, 'order'> & Partial<Pick<OrderedList, 'order'>> & {
   readonly references?: readonly string[]
+  readonly presentation?: {
+    readonly states: ReadonlyMap<string, { readonly where: readonly FieldCondition[] | undefined }>
+    readonly search: readonly string[]
+  }
 }
 
 /** Which page of a list a program asks for. */
@@ -67,9 +80,10 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
   const { name, fields, order: ownOrder = [], references = [] } = shape
   const filters = listFilters(fields)
   const ownList: OrderedList = { name, fields, order: toTotalOrder(ownOrder, fields) }
-  const settingReaders = makeSettingReaders(fields, references, limits.maxValues)
+  const { states, searched } = listShortcuts(shape)
+  const settingReaders = makeSettingReaders({ fields, references, states, searched }, limits)
 
-  return { limits, order: ownList.order, references, filters, parse }
+  return { limits, order: ownList.order, references, filters, states: [...states.keys()], search: searched, parse }
 
   function parse (search: string): ParsedQuery | { flaws: QueryFlaw[] } {
     const parts = splitQuery(search)
@@ -79,7 +93,9 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     }
 
     const settings: Settings = {}
-    const given: GivenFilters = { byKey: new Map(), patterns: 0 }
+    // It is for all days, whatever their order.
+    const timeZone = parts.find(({ name }) => name === 'time-zone') as Parameter | undefined
+    const given: GivenFilters = { byKey: new Map(), patterns: 0, timeZone: timeZone?.value }
     const parameters: Parameter[] = []
     const flaws: QueryFlaw[] = []
     let unknown = 0
@@ -107,15 +123,24 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     if (start !== undefined && 'detail' in start) flaws.push(start)
     if (flaws.length > 0) return { flaws }
 
+    const inState = (settings.state ?? []).map(state => [...states.get(state) as readonly FieldCondition[]])
+    const where = [
+      ...inState.length === 0 ? [] : oneOf(inState),
+      ...toConditions(given),
+      ...splitWords(settings.search ?? '').flatMap(word => oneOf(searched.map(field => [searchFor(field, word)])))
+    ]
     return {
-      query: { where: toConditions(given), order: list.order, offset, limit, count: settings.count ?? false },
+      query: { where, order: list.order, offset, limit, count: settings.count ?? false },
       page,
       sized: settings.maxpagesize !== undefined,
       fields: settings.fields,
       expand: settings.expand,
       list,
       start: start as Start | undefined,
-      parameters
+      parameters,
+      states: settings.state ?? [],
+      search: settings.search,
+      timeZone: settings['time-zone']
     }
   }
 
@@ -123,8 +148,9 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     const name = parameter.name as keyof Settings
     const readSetting = settingReaders.get(name)
     if (readSetting !== undefined) {
-      if (settings[name] !== undefined) return 'may be given only once'
-      const read = readSetting(parameter.value)
+      const before = settings[name]
+      if (before !== undefined && name !== 'fields' && name !== 'state') return 'may be given only once'
+      const read = readSetting(parameter.value, before as string[] | undefined)
       if ('expected' in read) return read.expected
       settings[name] = read.value as never
       return undefined
@@ -138,12 +164,13 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     const text = `Unknown parameter "${shorten(name, 50)}".${before < maxHints ? findHint(name) : ''}`
     if (before > 0) return text
     const names = fields.filter(({ kind }) => kind !== 'json').map(field => field.name).join(', ')
-    const others = `other parameters: ${[...reservedNames, ...references.length > 0 ? ['expand'] : []].join(', ')}`
+    const optional = optionalSettings.filter(name => settingReaders.has(name))
+    const others = `other parameters: ${[...reservedNames, ...optional].join(', ')}`
     return `${text} Fields that can be filtered: ${names}; ${others}; or. before alternatives`
   }
 
   function findHint (name: string): string {
-    const foreign = explainForeignName(name, fields, filters)
+    const foreign = explainForeignName(name, fields, filters, searched.length > 0)
     if (foreign !== undefined) return ` ${foreign}`
     const { group } = splitGroup(name)
     return didYouMean(name, group === undefined
@@ -163,12 +190,47 @@ interface Settings {
   /** As sent: the meaning depends on the order. */
   after?: string
   before?: string
+  state?: string[]
+  search?: string
+  'time-zone'?: string
 }
 
-function makeSettingReaders (fields: readonly Field[], references: readonly string[], maxValues: number) {
+const optionalSettings = ['expand', 'state', 'search', 'time-zone'] as const
+
+const maxWords = 8
+
+function splitWords (text: string): string[] {
+  return text.split(/\s+/).filter(word => word !== '')
+}
+
+function searchFor (field: string, word: string): FieldCondition {
+  return { field, op: 'has', texts: [word] }
+}
+
+/** A field of the same name is filtered by it. */
+function listShortcuts ({ fields, presentation }: ListShape) {
+  const isFree = (name: string): boolean => !fields.some(field => field.name === name)
+  const states = new Map<string, readonly FieldCondition[]>()
+  for (const [state, { where }] of isFree('state') ? presentation?.states ?? [] : []) {
+    if (where !== undefined) states.set(state, where)
+  }
+  return { states, searched: isFree('search') ? presentation?.search ?? [] : [] }
+}
+
+interface Known {
+  readonly fields: readonly Field[]
+  readonly references: readonly string[]
+  readonly states: ReadonlyMap<string, unknown>
+  readonly searched: readonly string[]
+}
+
+function makeSettingReaders ({ fields, references, states, searched }: Known, limits: QueryLimits) {
+  const { maxValues } = limits
   const sortable = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name)
   const keep = (value: string) => ({ value })
-  const readers: { readonly [S in keyof Settings]-?: (text: string) => ReadResult<NonNullable<Settings[S]>> } = {
+  // Of a setting that may be repeated, `before` is what was given before.
+  type Read<S extends keyof Settings> = (text: string, before?: string[]) => ReadResult<NonNullable<Settings[S]>>
+  const readers: { readonly [S in keyof Settings]-?: Read<S> } = {
     page: readPositive,
     maxpagesize: readPositive,
     sort (text) {
@@ -177,15 +239,33 @@ function makeSettingReaders (fields: readonly Field[], references: readonly stri
       const read = readNames(sort.map(({ field }) => field), sortable, 'no field', explain)
       return 'expected' in read ? read : { value: sort }
     },
-    fields: text => readNames(text.split(','), fields.map(({ name }) => name), 'no field'),
+    fields: (text, before = []) =>
+      readNames([...before, ...text.split(',')], fields.map(({ name }) => name), 'no field'),
     expand: text => readNames(text.split(','), references, 'no field that refers to an item'),
     count: text => text === 'exact' ? { value: true } : { expected: 'must be "exact"' },
     format: keep,
     after: keep,
-    before: keep
+    before: keep,
+    state: (text, before = []) => states.has(text)
+      ? { value: [...new Set([...before, text])] }
+      : { expected: `must be one of ${[...states.keys()].join(', ')}` },
+    search (text) {
+      const words = splitWords(text)
+      if (words.length > maxWords) return { expected: `may have at most ${maxWords} words` }
+      const flawed = words.map(word => readSearch('has', word, limits)).find(read => 'expected' in read)
+      return flawed === undefined ? { value: text } : flawed as { readonly expected: string }
+    },
+    'time-zone': text => isTimeZone(text)
+      ? { value: text }
+      : { expected: 'must be the name of a time zone, as in Europe/Berlin' }
   }
   const entries = Object.entries(readers) as [keyof Settings, typeof readers[keyof Settings]][]
-  return new Map(entries.filter(([name]) => name !== 'expand' || references.length > 0))
+  const absent = new Set([
+    ...references.length > 0 ? [] : ['expand'],
+    ...states.size > 0 ? [] : ['state'],
+    ...searched.length > 0 ? [] : ['search']
+  ])
+  return new Map(entries.filter(([name]) => !absent.has(name)))
 
   function readNames (
     value: string[],

@@ -1,8 +1,9 @@
 import { compilePattern, PatternSizeError } from '../storage/patterns.js'
 import type { Field, FieldCondition, Scalar } from '../storage/storage.js'
 import { describeDecimal, readDecimal } from '../values/decimals.js'
-import { dateRule, dateTimeRule, type Day, isDate, readDateTime, toDay, transformText } from '../values/formats.js'
+import { dateRule, dateTimeRule, type Day, isDate, readDateTime, transformText } from '../values/formats.js'
 import { findTextFlaw } from '../values/json.js'
+import { toDayIn } from './time-zones.js'
 
 /** A value, or what was expected instead. */
 export type ReadResult<Value = Scalar> = { readonly value: Value } | { readonly expected: string }
@@ -17,10 +18,11 @@ export function readValue ({ kind, values, scale = 0 }: Field, text: string): Re
 
 export type Operand = Scalar | Day
 
-/** A bare date means the whole day where the field is a date-time. */
-export function readOperand (field: Field, given: string): ReadResult<Operand> {
+/** A bare date means the whole day where the field is a date-time. @param timeZone of days; default: UTC */
+export function readOperand (field: Field, given: string, timeZone?: string): ReadResult<Operand> {
   const text = field.transform === undefined ? given : transformText(field.transform, given)
-  return field.kind === 'date-time' && isDate(text) ? { value: toDay(text) } : readValue(field, text)
+  const isDay = field.kind === 'date-time' && isDate(text)
+  return isDay ? { value: toDayIn(timeZone, text) } : readValue(field, text)
 }
 
 const readers: Record<Field['kind'], (text: string, scale: number) => ReadResult> = {

@@ -27,9 +27,11 @@ export const limits = {
 const compiled = new WeakMap<Family, { readonly grammar: Grammar, readonly pick: (item: Members) => Members }>()
 
 function compile (family: Family) {
-  const { name, order, shape: { fields } } = family
-  const ready = compiled.get(family) ??
-    { grammar: compileGrammar({ name, fields, order }, limits), pick: makePicker(fields.map(({ name }) => name)) }
+  const { name, order, presentation, shape: { fields } } = family
+  const ready = compiled.get(family) ?? {
+    grammar: compileGrammar({ name, fields, order, presentation }, limits),
+    pick: makePicker(fields.map(({ name }) => name))
+  }
   compiled.set(family, ready)
   return ready
 }

@@ -92,7 +92,9 @@ export function describeQuerystring (mount: Mount, list: 'items' | 'log', kind: 
 }
 
 function describeSettings ({ representations }: Mount, grammar: Grammar, list: string): Record<string, TSchema> {
-  const { limits: { pageSize, maxPageSize }, order, references } = grammar
+  const { limits: { pageSize, maxPageSize }, order, references, states, search, filters } = grammar
+  const state = Type.Unsafe<string>({ type: 'string', enum: states })
+  const hasDays = [...filters.values()].some(({ field: { kind } }) => kind === 'date-time')
   return {
     page: Type.Integer({ minimum: 1, default: 1, description: 'The number of the page' }),
     after: Type.String({ description: 'Where it begins, as in links.next' }),
@@ -107,6 +109,11 @@ function describeSettings ({ representations }: Mount, grammar: Grammar, list: s
       description: `Such as -${list.split(', ').at(-1)},id`
     }),
     fields: Type.String({ description: `Only these of ${list}` }),
+    ...states.length === 0 ? {} : { state: Type.Union([state, Type.Array(state)], { description: 'In this state' }) },
+    ...search.length === 0
+      ? {}
+      : { search: Type.String({ description: `Every word is contained in one of ${search.join(', ')}` }) },
+    ...hasDays ? { 'time-zone': Type.String({ description: 'Of days; else UTC', examples: ['Europe/Berlin'] }) } : {},
     ...references.length === 0
       ? {}
       : {

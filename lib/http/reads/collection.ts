@@ -158,7 +158,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
     },
     async load (loading) {
       const { reader, name, query: parsed } = loading
-      const read = readOperand(field, name)
+      const read = readOperand(field, name, parsed.timeZone)
       if ('expected' in read) return undefined
       const where = listEqual(field.name, [read.value]).flat()
       const order = [{ field: 'id', descending: false }]

@@ -1,0 +1,67 @@
+import { BoundedCache } from '../cache.js'
+import { type Day, toDay } from '../values/formats.js'
+
+// A formatter takes much memory. Unknown names are cached too, as undefined.
+const formatters = new BoundedCache<Intl.DateTimeFormat | undefined>(50, 100)
+
+function getFormatter (timeZone: string): Intl.DateTimeFormat | undefined {
+  return formatters.get(timeZone.toLowerCase(), () => {
+    // Newer versions of Node know offsets too, such as +05:00.
+    if (!/^[a-z][\w+/-]*$/i.test(timeZone)) return undefined
+    try {
+      return new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' })
+    } catch {
+      return undefined
+    }
+  })
+}
+
+export function isTimeZone (text: string): boolean {
+  return getFormatter(text) !== undefined
+}
+
+const second = 1000
+const day = 86_400 * second
+
+/** A day of a time zone, which may have 23 or 25 hours. @param timeZone default: UTC */
+export function toDayIn (timeZone: string | undefined, date: string): Day {
+  const formatter = timeZone === undefined ? undefined : getFormatter(timeZone)
+  const utc = toDay(date)
+  if (formatter === undefined) return utc
+  const midnight = Date.parse(`${date}T00:00:00.000Z`)
+  return {
+    from: write(findStart(formatter, midnight), utc),
+    before: write(findStart(formatter, midnight + day), utc)
+  }
+}
+
+/** The moment from which local time is at or after midnight: later, where the clock skips midnight. */
+function findStart (formatter: Intl.DateTimeFormat, midnight: number): number {
+  const offsets = [getOffset(formatter, midnight - day), getOffset(formatter, midnight + day)]
+  // It is midnight by one of the two, or the clock changes in between.
+  let low = midnight - Math.max(...offsets) - second
+  let high = midnight - Math.min(...offsets)
+  while (high - low > second) {
+    const middle = low + Math.floor((high - low) / 2 / second) * second
+    if (middle + getOffset(formatter, middle) >= midnight) high = middle
+    else low = middle
+  }
+  return high
+}
+
+// 11/17/2026, GMT+05:45; also GMT alone and, before there were zones, GMT-03:06:28.
+const offsetPattern = /([+-])(\d+):(\d+)(?::(\d+))?$/
+
+function getOffset (formatter: Intl.DateTimeFormat, moment: number): number {
+  const [, sign, hours, minutes, seconds = '0'] = offsetPattern.exec(formatter.format(moment)) ?? []
+  if (sign === undefined) return 0
+  const offset = (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)
+  return (sign === '-' ? -offset : offset) * second
+}
+
+/** At the ends of the calendar, the day in UTC: other years cannot be compared. */
+function write (moment: number, { from, before }: Day): string {
+  const text = new Date(moment).toISOString()
+  if (text.startsWith('0000')) return from
+  return /^\d{4}-/.test(text) ? text : before
+}
