@@ -2,7 +2,9 @@ import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
-import { customers, dealbook, deals, html, json, loadItems, memoryStorage, Type, xml } from '../../lib/index.js'
+import {
+  customers, dealbook, deals, defineFamily, html, json, loadItems, memoryStorage, Type, xml
+} from '../../lib/index.js'
 import { people } from '../customers-app.js'
 import { anyStorage, storages } from '../storages.js'
 
@@ -33,7 +35,9 @@ for (const { name, make } of anyStorage) {
     for (const price of [1, 2, 3]) {
       const payload = { name: 'Tea', price }
       const { id } = (await app.inject({ method: 'POST', url: '/crm/rest/v1/deals', payload })).json<{ id: string }>()
-      if (price === 3) await app.inject({ method: 'PUT', url: `/crm/rest/v1/deals/${id}/complete`, payload: {} })
+      const url = `/crm/rest/v1/deals/${id}`
+      if (price === 2) await app.inject({ method: 'PUT', url: `${url}/hold`, payload: { reason: 'Papers' } })
+      if (price === 3) await app.inject({ method: 'PUT', url: `${url}/complete`, payload: {} })
     }
     const list = '/crm/rest/v1/deals'
     t.strictSame((await app.inject('/crm/')).json(), {
@@ -44,9 +48,10 @@ for (const { name, make } of anyStorage) {
           version: 'v1',
           total: 3,
           states: [
-            { state: 'open', total: 2, links: { list: `${list}?status=open` } },
-            { state: 'completed', total: 1, links: { list: `${list}?status=completed` } },
-            { state: 'cancelled', total: 0, links: { list: `${list}?status=cancelled` } }
+            { state: 'open', total: 1, links: { list: `${list}?state=open` } },
+            { state: 'held', total: 1, links: { list: `${list}?state=held` } },
+            { state: 'completed', total: 1, links: { list: `${list}?state=completed` } },
+            { state: 'cancelled', total: 0, links: { list: `${list}?state=cancelled` } }
           ],
           links: { list }
         }
@@ -55,9 +60,41 @@ for (const { name, make } of anyStorage) {
     })
     const page = await app.inject({ url: '/crm/', headers: { accept: 'text/html' } })
     t.match(page.body, '1,000+ in all')
-    t.match(page.body, /<a href="\/crm\/rest\/v1\/deals\?status=open"><span class="badge">open<\/span><\/a> 2</)
+    t.match(page.body, /<a href="\/crm\/rest\/v1\/deals\?state=held"><span class="badge">held<\/span><\/a> 1</)
   })
 }
+
+t.test('the home counts states that can be filtered, each with a link to its items', async t => {
+  const status = Type.Union([Type.Literal('new'), Type.Literal('a b')], { default: 'new' })
+  const fields = { id: Type.Integer(), size: Type.Integer(), status }
+  const states = { large: { filter: 'size>9&status=new' }, 'a b': 'good', odd: 'bad', new: 'done' } as const
+  const own = { singular: 'thing', create: ['size'], states, state: () => 'odd' } as const
+  const things = defineFamily({ ...own, name: 'things', fields: Type.Object(fields) })
+  const stated = defineFamily({
+    ...own, name: 'stated', singular: 'one', fields: Type.Object({ ...fields, state: Type.Optional(Type.String()) })
+  })
+  const plain = defineFamily({ name: 'plain', singular: 'other', fields: Type.Object(fields) })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  for (const family of [things, stated, plain]) app.register(family, { storage: memoryStorage(), prefix: '/p' })
+  for (const [url, size] of [['/p/things', 5], ['/p/things', 10], ['/p/stated', 10]] as const) {
+    await app.inject({ method: 'POST', url, payload: { size } })
+  }
+  const { families } = (await app.inject('/p/')).json<{ families: { states: Counted[] }[] }>()
+  const [ofThings, ofStated, ofPlain] = families.map(({ states }) =>
+    states.map(({ state, total, links: { list } }) => [state, total, list.split('?')[1]]))
+  t.strictSame(ofThings, [['large', 1, 'state=large'], ['a b', 0, 'state=a%20b'], ['new', 2, 'state=new']])
+  t.strictSame(ofStated, [['large', 1, 'size>9&status=new'], ['a b', 0, 'status=a%20b'], ['new', 1, 'status=new']],
+    'a family with a field of this name')
+  t.strictSame(ofPlain, [['new', 0, 'state=new'], ['a b', 0, 'state=a%20b']])
+  for (const { states } of families) {
+    for (const { total, links: { list } } of states) {
+      t.equal((await app.inject(`${list}&count=exact`)).json<{ total: number }>().total, total, list)
+    }
+  }
+})
+
+interface Counted { readonly state: string, readonly total: number, readonly links: { readonly list: string } }
 
 t.test('the home is negotiated like everything else', async t => {
   const app = await makeApp(t)
@@ -150,7 +187,10 @@ for (const { name, make } of storages) {
       {
         name: 'deals',
         total: 2,
-        states: [{ state: 'open', total: 2 }, { state: 'completed', total: 0 }, { state: 'cancelled', total: 0 }]
+        states: [
+          { state: 'open', total: 2 }, { state: 'held', total: 0 }, { state: 'completed', total: 0 },
+          { state: 'cancelled', total: 0 }
+        ]
       }
     ])
   })

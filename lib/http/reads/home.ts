@@ -64,18 +64,25 @@ async function countItems (
   list: string
 ): Promise<Pick<HomeFamily, keyof Count | 'states'>> {
   const total = await count(reader, [])
-  const { ownFields, lifecycle, edit } = family
-  const sent = [...lifecycle?.params.fields ?? [], ...edit?.params.fields ?? []].map(({ name }) => name)
-  const choices = ownFields.filter(({ values, optional }) => values !== undefined && !optional)
-  // Preferably one that clients do not send.
-  const field = choices.find(({ name }) => !sent.includes(name)) ?? choices[0]
-  if (field === undefined) return total
-  const states = await Promise.all((field.values as readonly string[]).map(async state => ({
-    state,
-    ...await count(reader, [{ field: field.name, op: 'eq', values: [state] }]),
-    href: `${list}?${field.name}=${encodeURIComponent(state)}`
-  })))
-  return { ...total, states }
+  const { states, hasState } = listCounted(family)
+  if (states.length === 0) return total
+  return {
+    ...total,
+    states: await Promise.all(states.map(async ({ state, where, filter }) => ({
+      state,
+      ...await count(reader, where),
+      href: `${list}?${hasState ? filter : `state=${encodeURIComponent(state)}`}`
+    })))
+  }
+}
+
+function listCounted ({ fields, presentation }: Family) {
+  return {
+    states: Array.from(presentation.states, ([state, { where = [], filter = '' }]) => ({ state, where, filter }))
+      .filter(({ where }) => where.length > 0),
+    // Then its values are meant by the parameter.
+    hasState: fields.some(({ name }) => name === 'state')
+  }
 }
 
 async function count (reader: Reader, where: readonly Condition[]): Promise<Count> {
