@@ -12,8 +12,8 @@ import { addArticle, didYouMean } from '../../core/values/words.js'
 import { getJsonBody, readJsonParams } from '../body.js'
 import type { Mount } from '../mount.js'
 import {
-  commandIdParameter, describeCommandAnswers, describeItemRoute, describeNothing, describeQuerystring,
-  describeRequestHeaders, describeResource, describeSharedRoute, describeShortly, describeWriteProblems, readConditions,
+  commandIdParameter, describeCommandAnswers, describeForm, describeItemRoute, describeNothing, describeQuerystring,
+  describeRequestHeaders, describeResource, describeSharedRoute, operationRule, readConditions,
   writeConditions
 } from '../openapi/routes.js'
 import {
@@ -24,9 +24,7 @@ import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js
 import { toProblem } from '../reply.js'
 import { readCommandId, readIdempotencyKey, readItemId, requireId } from '../request.js'
 import { type Endpoint, retire } from '../routes.js'
-import {
-  answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, operationRule, writeHandler
-} from './write.js'
+import { answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, writeHandler } from './write.js'
 
 /** Reads `{ "action": "HoldDeal", "params": { … } }`. If `isNamed`, the body names the item, by the singular. */
 function compileEnvelope (family: Family, isNamed = false): (request: FastifyRequest) => Command {
@@ -58,7 +56,7 @@ export const update: Form<'update'> = {
   name: 'update',
   endpoints (mount) {
     const { family } = mount
-    return [makeItemEndpoint(mount, `update-${family.singular}`, {
+    return [makeItemEndpoint(mount, 'update', `update-${family.singular}`, {
       method: 'PUT',
       path: '/:id',
       accepts: body => isObject(body) && Object.hasOwn(body, 'action'),
@@ -82,14 +80,14 @@ export const command: Form<'command'> = {
       path: '/:id/commands/:command',
       read: request => ({ ...readEnvelope(request), id: readCommandId(request) }),
       answer: answerEntry,
-      schema: describeItemRoute(mount, 'commands', `put-${family.singular}-command`, {
+      schema: describeForm(mount, 'command', describeItemRoute(mount, 'commands', `put-${family.singular}-command`, {
         summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
         description: `${operationRule} ${commandRule}`,
         path: { command: commandIdParameter },
         headers: describeRequestHeaders(...writeConditions, 'prefer'),
         body: describeAction(mount),
         response: describeCommandAnswers(mount, describeCommand(mount))
-      })
+      }))
     })]
   }
 }
@@ -137,14 +135,14 @@ export const commands: Form<'commands'> = {
           retire(reply, found.mount.retirement)
           return await found.put(request, reply)
         },
-        schema: describeSharedRoute(mount, 'all commands', 'put-command', {
+        schema: describeForm(mount, 'commands', describeSharedRoute(mount, 'all commands', 'put-command', {
           summary: 'Command an item, under an id that the client chooses',
           description: `The member named like the family says what the command is for. ${commandRule}`,
           path: parameters,
           headers: describeRequestHeaders(...writeConditions, 'prefer'),
           body: { anyOf: bodies },
           response: describeCommandAnswers(mount, answer, 'taken', 'precondition-required', 'gone')
-        })
+        }))
       },
       {
         method: 'GET',
@@ -231,15 +229,11 @@ function makeEndpoint (mount: Mount, action: string, summary: string, own: Param
         return reply.code(200).send()
       }
     }),
-    schema: describeShortly(mount, describeSharedRoute(mount, 'commands', `command-${action}`, {
+    schema: describeSharedRoute(mount, 'commands', `command-${action}`, {
       summary: `${summary} (without an answer)`,
       description: 'The same as in every other form, answered by its status alone.',
-      headers: describeRequestHeaders(...writeConditions, 'idempotency-key'),
       body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
-      response: {
-        200: describeNothing('Done; there is no body'),
-        ...describeWriteProblems(mount, action, 'cross-site', 'id-reused', 'invalid-header')
-      }
-    }))
+      response: { 200: describeNothing('Done; there is no body') }
+    })
   }
 }

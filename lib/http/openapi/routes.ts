@@ -1,15 +1,18 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import type { Deletion } from '../../core/family/family.js'
 import { CommandMembers } from '../../core/family/fields.js'
 import { type ProblemCode, problemCodes } from '../../core/problems.js'
 import { writeOrder } from '../../core/query/cursor.js'
 import type { Grammar } from '../../core/query/grammar.js'
 import type { Field } from '../../core/storage/storage.js'
 import { textIdPattern } from '../../core/values/ids.js'
-import type { Members } from '../../core/values/json.js'
+import { addArticle } from '../../core/values/words.js'
 import { canShow, type Representation } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
-import type { RouteSchema } from '../routes.js'
-import { describeId, describeLinkedItem, nameSchema, ProblemSchema } from './schemas.js'
+import type { Endpoint, RouteSchema } from '../routes.js'
+import {
+  describeId, describeLinkedItem, describeParams, nameItem, nameSchema, ProblemSchema
+} from './schemas.js'
 
 /** The tag of a route: `all commands` and `home` are for all families at a prefix. */
 type Group = 'items' | 'operations' | 'commands' | 'all commands' | 'home'
@@ -215,13 +218,17 @@ export function describeResource (
   }
 }
 
-export function describeItemAnswers (mount: Mount): Answers {
-  const description = `The ${mount.family.singular} after it`
-  const item = describeLinkedItem(mount)
+export const operationRule = 'Succeeds where nothing would change; 409 where the state does not allow it.'
+
+/** Of a write that is answered by the item. */
+export function describeItemWrite (mount: Mount): Description {
   return {
-    200: describeAnswer(mount, 'written', description, item),
-    204: minimal,
-    ...describeWriteProblems(mount, '')
+    headers: describeRequestHeaders(...writeConditions, 'prefer'),
+    response: {
+      200: describeAnswer(mount, 'written', `The ${mount.family.singular} after it`, describeLinkedItem(mount)),
+      204: minimal,
+      ...describeWriteProblems(mount, '')
+    }
   }
 }
 
@@ -248,29 +255,50 @@ function describeProblem (mount: Mount, description: string): object {
   return { description, content: { 'application/problem+json': { schema } } }
 }
 
+export type DescribedWord = Pick<Endpoint, 'schema' | 'word'>
+
+/**
+ * A form with a path for each operation. In the recommended form, each is described in full; otherwise one path is
+ * described for all words.
+ *
+ * @param describe what it has besides its parameters, by the action, or of any action where it is empty
+ */
+export function describeWords (
+  mount: Mount,
+  form: string,
+  words: readonly string[],
+  operations: readonly Deletion[],
+  describe: (action: string) => Description
+): DescribedWord[] {
+  const { recommendedForm, family: { singular } } = mount
+  const bodies = operations.map(({ operation: { action }, params }) => describeParams(mount, action, params))
+  if (form === recommendedForm) {
+    return operations.map(({ operation: { name, action, summary = name } }, index) => ({
+      schema: describeItemRoute(mount, 'operations', `${form}-${words[index]}-${singular}`, {
+        summary, description: operationRule, body: bodies[index], ...describe(action)
+      })
+    }))
+  }
+  const taken = operations.map(({ operation: { action } }, index) => `${words[index]} takes ${action}Params`)
+  const schema = describeShortly(mount, describeItemRoute(mount, 'operations', `${form}-${singular}`, {
+    ...describe(''),
+    summary: `Change ${addArticle(singular)} by the ${form} of an operation`,
+    description: `The same as by its ${recommendedForm}: ${taken.join(', ')}.`,
+    path: { word: Type.Unsafe<string>({ type: 'string', enum: words }) },
+    body: nameSchema(mount, `${nameItem(mount)}${form === 'noun' ? 'Noun' : 'Participle'}Params`, Type.Union(bodies))
+  }))
+  return words.map(word => ({ schema, word }))
+}
+
 /** The recommended form of operations is described in full. */
 export function describeForm (mount: Mount, form: string, schema: RouteSchema): RouteSchema {
   return form === mount.recommendedForm ? schema : describeShortly(mount, schema)
 }
 
 /** The other forms of an operation: what they send and answer, without what is as in the recommended form. */
-export function describeShortly (mount: Mount, schema: RouteSchema): RouteSchema {
-  const { headers, querystring, response, params, ...short } = schema
-  const answers = Object.entries(response as Record<string, { description: string, content?: Members }>)
-    .filter(([status]) => status === '200' || status === '201')
-    .map(([status, { description, content }]) => {
-      const [first] = Object.entries(content ?? {})
-      return [status, first ? { description, content: Object.fromEntries([first]) } : { type: 'null', description }]
-    })
-  const plain = Object.entries((params as TObject | undefined)?.properties ?? {})
-    .map(([name, { type }]) => [name, { type }])
-  const form = mount.recommendedForm
-  return {
-    ...short,
-    description: form === undefined ? 'In short.' : `The same as in the form ${form}.`,
-    ...(plain.length > 0 && { params: Type.Object(Object.fromEntries(plain)) }),
-    response: { ...Object.fromEntries(answers), default: describeProblem(mount, 'A problem') }
-  }
+export function describeShortly (mount: Mount, { headers, querystring, response, ...short }: RouteSchema): RouteSchema {
+  const answers = Object.entries(response as Record<string, object>).filter(([status]) => /^20[01]$/.test(status))
+  return { ...short, response: { ...Object.fromEntries(answers), default: describeProblem(mount, 'A problem') } }
 }
 
 const ofWrites = ['invalid-body', 'constraint'] as const

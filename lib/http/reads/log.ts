@@ -30,10 +30,11 @@ export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint
   const path = `${mount.home}/:id/${operation?.noun ?? 'commands'}`
   // The part of an operation is read like the whole log, which is described.
   const { list, one } = operation === undefined ? describeLog(mount) : { list: { hide: true }, one: { hide: true } }
-  return [
+  const endpoints = [
     ...readEndpoints(logRead(mount, operation), path, list),
     ...readEndpoints(entryRead(mount, operation), `${path}/:command`, one)
   ]
+  return operation === undefined ? endpoints : endpoints.map(endpoint => ({ ...endpoint, word: operation.noun }))
 }
 
 function describeLog (mount: Mount): { readonly list: RouteSchema, readonly one: RouteSchema } {
