@@ -71,6 +71,8 @@ export class Neighbours {
   /** The families under `/rest/commands`, by their singulars. */
   readonly commands = new Map<string, Owned<{ readonly put: Endpoint['handler'] }>>()
   readonly commandSchemas = { bodies: [] as TSchema[], answers: [] as TSchema[] }
+  /** The actions under `/command`, and the schemas of their bodies. */
+  readonly actions = { names: [] as string[], bodies: [] as TSchema[] }
   readonly #unversioned = new Map<string, Owned<{ endpoint: Endpoint }>>()
 
   /** Prefers the mount of the same version. */
@@ -89,6 +91,14 @@ export class Neighbours {
     const before = this.commands.get(singular)?.mount
     if (takesOver(mount, before, `/rest/commands with "${singular}"`)) this.commands.set(singular, { mount, put })
     return before === undefined
+  }
+
+  addAction ({ unversioned }: Mount, action: string, body: TSchema): void {
+    const { names, bodies } = this.actions
+    const index = names.indexOf(action)
+    if (index !== -1 && unversioned !== true) return
+    names[index === -1 ? names.length : index] = action
+    bodies[index === -1 ? bodies.length : index] = body
   }
 
   /** Empty where another version of the family has already declared the route, which then calls its current owner. */

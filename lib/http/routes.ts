@@ -82,6 +82,17 @@ function shareRoutes (app: FastifyInstance, endpoints: readonly Endpoint[]): End
   })
 }
 
+/** Describes a path that stands for several routes, which are hidden; its own route matches nothing. */
+export function documentRoute (
+  app: FastifyInstance,
+  { bodyLimit, unknown }: RouteSettings,
+  method: Endpoint['method'],
+  path: string,
+  schema: RouteSchema
+): void {
+  declareRoute(app, { bodyLimit, unknown }, { method, handler: unknown }, `${path}(^(?!)$)`, schema)
+}
+
 export function mountRoot (
   app: FastifyInstance,
   settings: RouteSettings,

@@ -1,6 +1,5 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { Deletion } from '../../core/family/family.js'
-import { CommandMembers } from '../../core/family/fields.js'
 import { type ProblemCode, problemCodes } from '../../core/problems.js'
 import { writeOrder } from '../../core/query/cursor.js'
 import type { Grammar } from '../../core/query/grammar.js'
@@ -79,23 +78,26 @@ export const jsonOrForm = ['application/json', 'application/x-www-form-urlencode
 export const commandIdParameter =
   Type.String({ pattern: textIdPattern, description: 'The id of the command', examples: ['order-17-hold'] })
 
-/** The parameters of each kind of resource. Filters are only described for pages of items, and a few for logs. */
-const settings = { page: /./, bare: /^(?!count$)/, one: /^(fields|expand|format)$/, format: /^format$/ }
-
-const logFilters = ['action', 'outcome', 'principal', 'min-createdAt', 'max-createdAt']
-
-export function describeQuerystring (mount: Mount, list: 'items' | 'log', kind: keyof typeof settings): TObject {
-  const grammar = list === 'items' ? mount.grammar : mount.logGrammar
-  const members = list === 'items' ? mount.family.members : Object.keys(CommandMembers.properties)
-  const known = Object.entries(describeSettings(mount, grammar, members.join(', ')))
-  const parameters = Object.fromEntries(known.filter(([name]) => settings[kind].test(name)))
-  const filters = kind === 'page' ? Object.entries(describeFilters(grammar)) : []
-  const shown = list === 'items' ? filters : filters.filter(([name]) => logFilters.includes(name))
-  return Type.Partial(Type.Object({ ...parameters, ...Object.fromEntries(shown) }), { additionalProperties: false })
+/** The parameters of each kind of resource. The list of the items has all of them, the others mention the rest. */
+const settings = {
+  page: /./,
+  log: /^(after|before|maxpagesize|count|action|outcome|principal|min-createdAt|max-createdAt)$/,
+  bare: /^(after|maxpagesize|expand)$/,
+  one: /^(fields|expand|format)$/,
+  format: /^format$/
 }
 
-function describeSettings ({ representations }: Mount, grammar: Grammar, list: string): Record<string, TSchema> {
+export function describeQuerystring (mount: Mount, kind: keyof typeof settings): TObject {
+  const grammar = kind === 'log' ? mount.logGrammar : mount.grammar
+  const filters = kind === 'page' || kind === 'log' ? describeFilters(grammar) : {}
+  const known = Object.entries({ ...describeSettings(mount, grammar), ...filters })
+  const parameters = Object.fromEntries(known.filter(([name]) => settings[kind].test(name)))
+  return Type.Partial(Type.Object(parameters), { additionalProperties: false })
+}
+
+function describeSettings ({ representations, family }: Mount, grammar: Grammar): Record<string, TSchema> {
   const { limits: { pageSize, maxPageSize }, order, references } = grammar
+  const list = family.members.join(', ')
   return {
     page: Type.Integer({ minimum: 1, default: 1, description: 'The number of the page' }),
     after: Type.String({ description: 'Where it begins, as in links.next' }),
@@ -189,17 +191,18 @@ export const redirected = describeNothing('To what came of it, where a form was 
 
 export const minimal = describeNothing('Done; no body was asked for, or the caller may not read it')
 
+/** The members of all pages but the items are one schema. */
 export function describePage (mount: Mount, name: string, description: string, items: TSchema): object {
   const total = Type.Integer({ minimum: 0, description: 'With count=exact: how many there are on all pages' })
   const link = Type.String({ format: 'uri-reference' })
-  const links = Type.Object({ self: link, first: link, next: Type.Optional(link), prev: Type.Optional(link) })
-  return describeAnswer(mount, 'page', description, nameSchema(mount, name, Type.Object({
-    items: Type.Array(items),
+  const members = nameSchema(mount, 'ListMembers', Type.Object({
     page: Type.Integer({ minimum: 1 }),
     pageSize: Type.Integer({ minimum: 1 }),
     total: Type.Optional(total),
-    links: nameSchema(mount, 'PageLinks', links)
-  })), 'link')
+    links: Type.Object({ self: link, first: link, next: Type.Optional(link), prev: Type.Optional(link) })
+  }))
+  const page = Type.Unsafe({ allOf: [Type.Object({ items: Type.Array(items) }), members] })
+  return describeAnswer(mount, 'page', description, nameSchema(mount, name, page), 'link')
 }
 
 type Answers = Record<string, object>
@@ -247,12 +250,9 @@ export function describeProblems (mount: Mount, ...own: readonly ProblemCode[]):
   const ended = mount.retirement.sunset === undefined ? [] : ['gone'] as const
   const codes = [...new Set<ProblemCode>([...own, ...ended])]
   const named = codes.map(code => `${problemCodes[code].status} ${code}`).sort()
-  return { default: describeProblem(mount, `A problem, such as ${named.join(', ')}`) }
-}
-
-function describeProblem (mount: Mount, description: string): object {
+  const description = named.length === 0 ? 'A problem' : `A problem, such as ${named.join(', ')}`
   const schema = nameSchema(mount, 'Problem', ProblemSchema)
-  return { description, content: { 'application/problem+json': { schema } } }
+  return { default: { description, content: { 'application/problem+json': { schema } } } }
 }
 
 export type DescribedWord = Pick<Endpoint, 'schema' | 'word'>
@@ -280,7 +280,7 @@ export function describeWords (
     }))
   }
   const taken = operations.map(({ operation: { action } }, index) => `${words[index]} takes ${action}Params`)
-  const schema = describeShortly(mount, describeItemRoute(mount, 'operations', `${form}-${singular}`, {
+  const schema = describeForm(mount, form, describeItemRoute(mount, 'operations', `${form}-${singular}`, {
     ...describe(''),
     summary: `Change ${addArticle(singular)} by the ${form} of an operation`,
     description: `The same as by its ${recommendedForm}: ${taken.join(', ')}.`,
@@ -290,15 +290,29 @@ export function describeWords (
   return words.map(word => ({ schema, word }))
 }
 
-/** The recommended form of operations is described in full. */
+/** The recommended form of operations is described in full, the others without what is the same there. */
 export function describeForm (mount: Mount, form: string, schema: RouteSchema): RouteSchema {
-  return form === mount.recommendedForm ? schema : describeShortly(mount, schema)
+  if (form === mount.recommendedForm) return schema
+  const { headers, ...short } = schema
+  const key = (headers as TObject | undefined)?.properties['idempotency-key']
+  return {
+    ...short,
+    ...(key && { headers: describeRequestHeaders('idempotency-key') }),
+    response: shortenAnswers(schema)
+  }
 }
 
-/** The other forms of an operation: what they send and answer, without what is as in the recommended form. */
-export function describeShortly (mount: Mount, { headers, querystring, response, ...short }: RouteSchema): RouteSchema {
-  const answers = Object.entries(response as Record<string, object>).filter(([status]) => /^20[01]$/.test(status))
-  return { ...short, response: { ...Object.fromEntries(answers), default: describeProblem(mount, 'A problem') } }
+/** A read besides those of items: what it answers, without what is the same there. */
+export function describeShortly (mount: Mount, { headers, ...schema }: RouteSchema): RouteSchema {
+  return { ...schema, response: { ...shortenAnswers(schema), ...describeProblems(mount) } }
+}
+
+function shortenAnswers ({ response }: RouteSchema): Answers {
+  const answers = Object.entries(response as Record<string, { description: string, content: object }>)
+    .filter(([status]) => status === '200' || status === '201')
+    .map(([status, { description, content }]) =>
+      [status, { description, content: Object.fromEntries(Object.entries(content).slice(0, 1)) }])
+  return Object.fromEntries(answers)
 }
 
 const ofWrites = ['invalid-body', 'constraint'] as const
