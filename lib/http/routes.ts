@@ -85,12 +85,15 @@ function shareRoutes (app: FastifyInstance, endpoints: readonly Endpoint[]): End
 /** Describes a path that stands for several routes, which are hidden; its own route matches nothing. */
 export function documentRoute (
   app: FastifyInstance,
-  { bodyLimit, unknown }: RouteSettings,
+  settings: RouteSettings,
   method: Endpoint['method'],
   path: string,
   schema: RouteSchema
 ): void {
-  declareRoute(app, { bodyLimit, unknown }, { method, handler: unknown }, `${path}(^(?!)$)`, schema)
+  const url = `${path}(^(?!)$)`
+  // Another scope at the same prefix may have it.
+  if (app.hasRoute({ method, url: app.prefix.replace(/\/+$/, '') + url })) return
+  declareRoute(app, settings, { method, handler: settings.unknown }, url, schema)
 }
 
 export function mountRoot (
@@ -154,9 +157,13 @@ export function announceRetirement (endpoint: Endpoint, retirement: Retirement):
   if (deprecation === undefined && sunset === undefined && successor === undefined) return endpoint
   return {
     ...endpoint,
-    schema: { ...endpoint.schema, deprecated: deprecation !== undefined || sunset !== undefined },
+    schema: { ...endpoint.schema, deprecated: isRetired(retirement) },
     before: reply => retire(reply, retirement)
   }
+}
+
+export function isRetired ({ deprecation, sunset }: Retirement): boolean {
+  return deprecation !== undefined || sunset !== undefined
 }
 
 /** RFC 9745 and RFC 8594; throws a problem where the version has ended. */

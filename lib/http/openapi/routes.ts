@@ -270,6 +270,7 @@ export function describeWords (
   operations: readonly Deletion[],
   describe: (action: string) => Description
 ): DescribedWord[] {
+  if (operations.length === 0) return []
   const { recommendedForm, family: { singular } } = mount
   const bodies = operations.map(({ operation: { action }, params }) => describeParams(mount, action, params))
   if (form === recommendedForm) {

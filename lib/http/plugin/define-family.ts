@@ -35,7 +35,7 @@ import { itemEndpoints, operationsEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
 import { sendProblem } from '../reply.js'
 import { makeUrls } from '../request.js'
-import { announceRetirement, documentRoute, mountEndpoints, type RouteSettings } from '../routes.js'
+import { announceRetirement, documentRoute, isRetired, mountEndpoints, type RouteSettings } from '../routes.js'
 import { checkOptions, type FamilyOptions, representations as allRepresentations } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
@@ -218,8 +218,13 @@ async function mountFamily (
   neighbours.endpoints.push(...endpoints.map(endpoint => ({ mount, endpoint })))
   const settings: RouteSettings = { bodyLimit, unknown: (request, reply) => answerUnknown(mount, request, reply) }
   mountEndpoints(app, endpoints, settings)
-  if (isFirst && neighbours.actions.names.length > 0) {
-    documentRoute(app, settings, 'POST', '/command/:word', describeActionRoute(mount))
+  const { actions } = neighbours
+  if (isFirst && actions.names.length > 0) {
+    const schema = describeActionRoute(mount)
+    documentRoute(app, settings, 'POST', '/command/:word', schema)
+    app.addHook('onReady', async () => {
+      if (actions.mounts.every(({ retirement }) => isRetired(retirement))) Object.assign(schema, { deprecated: true })
+    })
   }
   mountHome(app, mount, settings, options.home)
   addSchemas(app, mount)
