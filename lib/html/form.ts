@@ -1,106 +1,47 @@
 import type { Members } from '../core/values/json.js'
-import type { FormAffordance, FormField, Refusal, SampleRequest, WrongState } from '../representations/affordances.js'
+import type { FormAffordance, Refusal, SampleRequest, WrongState } from '../representations/affordances.js'
 import type { ProblemView } from '../representations/representation.js'
-import { type Content, formatBoolean, type Markup, markup, renderTerms } from './markup.js'
-import type { Texts } from './texts.js'
+import { formatError, renderInputs, toFieldId } from './fields.js'
+import { type Content, type Markup, markup, renderTerms } from './markup.js'
+import { nameField, nameOperation, nameSingular, nameState, type Words } from './words.js'
 
-export function renderOperation (texts: Texts, form: FormAffordance): Markup {
-  const { name, title, action, isRefused, request, danger } = form
-  const label = nameForm(texts, form)
-  return markup`<details class="operation${danger === true && ' danger'}"${isRefused && markup` open`}>
+/** A button that acts at once, or that opens the form where something is to be entered. */
+export function renderOperation (words: Words, form: FormAffordance): Markup {
+  const { name, title, action, isRefused, danger, fields } = form
+  const label = nameOperation(words, form)
+  const button = markup`<button type="submit"${danger === true && markup` class="danger"`}>${label}</button>`
+  if (fields.length === 0) {
+    return markup`<form method="post" action="${action}" class="operation">
+${renderInputs(words, form)}${button}
+</form>
+`
+  }
+  const hint = title === undefined ? undefined : words.translate(title)
+  return markup`<details class="operation${danger === true && ' danger'}" name="operation"${isRefused && markup` open`}>
 <summary id="${name}.title">${label}</summary>
 <form method="post" action="${action}" aria-labelledby="${name}.title">
-${title !== undefined && title !== label && markup`<p class="hint">${title}</p>`}
-${renderInputs(texts, form)}
-<button type="submit"${danger === true && markup` class="danger"`}>${label}</button>
-${request && renderRequest(texts, request)}
+${hint !== undefined && hint !== label && markup`<p class="hint">${hint}</p>
+`}<div class="inputs">
+${renderInputs(words, form)}
+</div>
+${button}
 </form>
-</details>`
+</details>
+`
 }
 
-export function nameForm (texts: Texts, { name, singular }: Pick<FormAffordance, 'name' | 'singular'>): string {
-  return texts.submit(texts.label(name), texts.label(singular))
+/** The same as every button does, as command lines for a POSIX shell. */
+export function renderRequests (words: Words, forms: readonly FormAffordance[]): Content {
+  const shown = forms.filter(({ request }) => request !== undefined)
+  return shown.length > 0 && markup`<details class="requests">
+<summary>${words.texts.requests}</summary>
+<p class="hint">${words.texts.requestsHint}</p>
+${shown.map(form => markup`<h3>${nameOperation(words, form)}</h3>
+${renderRequest(form.request as SampleRequest)}
+`)}</details>`
 }
 
-export function renderInputs (texts: Texts, { name, fields, key, revision, danger, final }: FormAffordance): Markup {
-  const asksFirst = danger === true || final === true
-  return markup`<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
-<input type="hidden" name="_revision" value="${revision}">`}${asksFirst && markup`
-<input type="hidden" name="_confirm" value="ask">`}
-${fields.map(field => renderField(texts, field, name))}`
-}
-
-export const filterForm = 'filter'
-
-export function renderField (texts: Texts, field: FormField, form: string): Markup {
-  const { name, description, was, error } = field
-  const id = toFieldId(form, name)
-  return markup`<div class="field">
-<label for="${id}">${labelField(texts, field)}</label>
-${description !== undefined && markup`<span class="hint" id="${id}-hint">${description}</span>`}
-${renderControl(texts, field, id, form)}${was !== undefined && markup`
-<input type="hidden" name="_was.${name}" value="${was}">`}
-${error !== undefined && markup`<span class="error" id="${id}-error">${formatError(texts, field)}</span>`}
-</div>`
-}
-
-function toFieldId (form: string, name: string): string {
-  return `${form}-${name.replaceAll('.', '-')}`
-}
-
-function labelField (texts: Texts, { label, bound }: FormField): string {
-  const name = texts.label(label)
-  return bound === undefined ? name : texts[bound](name)
-}
-
-function formatError (texts: Texts, field: FormField): string {
-  return texts.sentence(labelField(texts, field), texts.flaw(field.error as string))
-}
-
-function renderControl (texts: Texts, field: FormField, id: string, form: string): Markup {
-  const { name, kind, required, values, value, maxLength, description, error } = field
-  const described = [description !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean)
-  const attributes = markup`id="${id}" name="${name}"${required && markup` required`}${
-    described.length > 0 && markup` aria-describedby="${described.join(' ')}"`}${
-    error !== undefined && markup` aria-invalid="true"`}`
-  const choices = values ?? (kind === 'boolean' ? ['true', 'false'] : undefined)
-  if (choices !== undefined) {
-    const empty = required ? texts.choose : form === filterForm ? texts.any : texts.chooseNone
-    return markup`<select ${attributes}><option value="">${empty}</option>${choices.map(choice =>
-      markup`<option value="${choice}"${choice === value && markup` selected`}>${
-        kind === 'boolean' ? formatBoolean(texts, choice === 'true') : texts.choice(choice)}</option>`)}</select>`
-  }
-  // An input would drop line ends.
-  if (kind === 'string' && ((maxLength ?? 0) > 1000 || (value !== undefined && /[\r\n]/.test(value)))) {
-    // A textarea would drop its first line feed.
-    return markup`<textarea ${attributes} dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}>
-${value}</textarea>`
-  }
-  return markup`<input ${attributes} ${renderType(field)}${value !== undefined && markup` value="${value}"`}>`
-}
-
-function renderType ({ kind, value = '', minimum, maxLength, scale = 0 }: FormField): Markup {
-  // Browsers clear a number or date input with an invalid value, so such an entry is shown in a text input.
-  const asText = (mode: string) => markup`type="text" inputmode="${mode}"`
-  const isNumber = number.test(value)
-  const min = minimum !== undefined && markup` min="${minimum}"`
-  const step = kind === 'decimal' ? (10 ** -scale).toFixed(scale) : 'any'
-  switch (kind) {
-    case 'integer': return isNumber ? markup`type="number" step="1" inputmode="numeric"${min}` : asText('numeric')
-    case 'number':
-    case 'decimal':
-      return isNumber ? markup`type="number" step="${step}" inputmode="decimal"${min}` : asText('decimal')
-    case 'date': return day.test(value) ? markup`type="date"` : asText('text')
-    default: return markup`type="text" dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}`
-  }
-}
-
-// As browsers take them (HTML, 2.3.4 and 2.3.5).
-const number = /^(-?(\d+|\d*\.\d+)(e[+-]?\d+)?)?$/i
-const day = /^(\d{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$/
-
-/** Renders the equivalent command line for a POSIX shell. */
-export function renderRequest (texts: Texts, { method, url, headers, body }: SampleRequest): Markup {
+export function renderRequest ({ method, url, headers, body }: SampleRequest): Markup {
   let line = `curl -X ${method} ${quote(url)}`
   for (const [name, value] of Object.entries(headers)) line += ` -H ${quote(`${name}: ${value}`)}`
   // Invisible and bidirectional characters are written as escapes.
@@ -110,11 +51,7 @@ export function renderRequest (texts: Texts, { method, url, headers, body }: Sam
   // The script inserts the host of the page into a relative URL.
   const start = url.startsWith('/') ? line.indexOf("'") + 1 : 0
   const origin = start > 0 && markup`<span class="origin"></span>`
-  return markup`<details class="request">
-<summary>${texts.asRequest}</summary>
-<p class="hint">${texts.asRequestHint}</p>
-<code class="curl">${line.slice(0, start)}${origin}${line.slice(start)}</code>
-</details>`
+  return markup`<code class="curl">${line.slice(0, start)}${origin}${line.slice(start)}</code>`
 }
 
 /** Quotes any text as one word of a shell. */
@@ -124,45 +61,69 @@ export function quote (text: string): string {
 
 const unseen = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g
 
+/** `meanwhile` is shown after the reason. It has the focus, so that screen readers begin with it. */
 export function renderRefusal (
-  texts: Texts,
+  words: Words,
   refused: Refusal | undefined,
-  forms: readonly Pick<FormAffordance, 'name' | 'fields'>[]
+  forms: readonly Pick<FormAffordance, 'name' | 'fields'>[],
+  meanwhile: Content = undefined
 ): Content {
   if (refused === undefined) return undefined
+  const { texts } = words
   const { problem, entered, wrongState } = refused
   const wrong = forms.flatMap(({ name: form, fields }) =>
-    fields.filter(({ error }) => error !== undefined).map(field => ({ form, field })))
+    fields.flatMap(field => [field, ...field.rows?.flat() ?? []])
+      .filter(({ error }) => error !== undefined).map(field => ({ form, field })))
   const links = wrong.map(({ form, field }) =>
-    markup`<a href="#${toFieldId(form, field.name)}">${formatError(texts, field)}</a>`)
-  const others = listErrors(texts, problem).filter(({ name }) => !wrong.some(({ field }) => field.name === name))
+    markup`<a href="#${toFieldId(form, field.name)}">${formatError(words, field)}</a>`)
+  const isShown = (name: string | undefined) =>
+    wrong.some(({ field }) => field.name === name || field.name === `_find.${name ?? ''}`)
+  const others = listErrors(words, problem).filter(({ name }) => !isShown(name?.replaceAll('/', '.')))
   const flaws = [...links, ...others.map(({ text }) => text)]
   const reason = flaws.length > 0
     ? markup`<strong>${texts.invalid}</strong>`
-    : renderReason(texts, problem, wrongState)
+    : renderReason(words, problem, wrongState)
   return markup`<div class="refused" role="alert" tabindex="-1" autofocus>
 <p dir="auto">${reason}</p>
-${flaws.length > 0 && renderTexts(flaws)}
-${entered.length > 0 && markup`<p>${texts.entered}</p>
-${renderTerms(entered.map(([name, value]) => [texts.label(name), value]))}`}
+${flaws.length > 0 && renderTexts(flaws)}${meanwhile}
+${renderEntered(words, entered)}
 </div>`
 }
 
-export function renderProblem (texts: Texts, { document: problem, log, wrongState }: ProblemView): Markup {
-  const errors = listErrors(texts, problem).map(({ text }) => text)
-  const [text] = errors.length === 1 ? errors : [formatDetail(texts, problem, wrongState)]
+/** What a person typed must not be lost. */
+function renderEntered (words: Words, entered: readonly (readonly [name: string, value: string])[]): Content {
+  const shown = entered.filter(([, value]) => value.trim() !== '')
+  return shown.length > 0 && markup`<p>${words.texts.entered}</p>
+${renderTerms(shown.map(([name, value]) => [nameField(words, name.replace('_find.', '')), value]))}`
+}
+
+export function renderProblem (words: Words, view: ProblemView, signIn: string | undefined): Markup {
+  const { document: problem, log, wrongState, entered = [], again } = view
+  const { texts } = words
+  const errors = listErrors(words, problem).map(({ text }) => text)
+  const [text] = errors.length === 1 ? errors : [formatDetail(words, problem, wrongState)]
   return markup`<div class="refused" role="alert"><p dir="auto">${text}</p></div>
 ${errors.length > 1 && renderTexts(errors)}
 ${log !== undefined && markup`<p>${texts.wasDeleted} <a href="${log}">${texts.logOfDeleted}</a></p>`}
+${renderEntered(words, entered)}
+${signIn !== undefined && markup`<p>${again !== undefined && `${texts.signInFirst} `}<a href="${signIn}"${
+  again !== undefined && markup` target="_blank" rel="noopener"`}>${texts.signIn}</a></p>`}
+${again !== undefined && markup`<form method="post" action="${again.action}" class="again">
+${again.sent.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
+`)}<button type="submit">${texts.sendAgain}</button>
+</form>`}
 <p class="hint">${texts.status(Number(problem.status))}</p>`
 }
 
-function listErrors (texts: Texts, { errors = [], more }: Members): { name?: string, text: string }[] {
+function listErrors (words: Words, { errors = [], more }: Members): { name?: string, text: string }[] {
+  const { texts } = words
   const flaws = errors as { parameter?: string, pointer?: string, detail: string }[]
   const named = flaws.map(({ parameter, pointer = '', detail }) => {
-    if (parameter !== undefined) return { name: parameter, text: texts.flaw(detail) }
+    if (parameter !== undefined) return { name: parameter, text: words.translate(detail) }
     const name = pointer.slice(1)
-    return { name, text: texts.sentence(name === '' ? texts.it : texts.label(name), texts.flaw(detail)) }
+    const [field = '', ...path] = name.split('/')
+    const subject = [nameField(words, field), ...path].join(' ')
+    return { name, text: texts.sentence(name === '' ? texts.it : subject, words.translate(detail)) }
   })
   return more === undefined ? named : [...named, { text: texts.more(Number(more)) }]
 }
@@ -173,26 +134,28 @@ ${texts.map(text => markup`<li dir="auto">${text}</li>
 `)}</ul>`
 }
 
-export function formatReason (texts: Texts, reason: string, wrongState: WrongState | undefined): string {
-  if (wrongState === undefined) return reason
+export function formatReason (words: Words, reason: string, wrongState: WrongState | undefined): string {
+  if (wrongState === undefined) return words.translate(reason)
   const { singular, state } = wrongState
-  return texts.wrongState(texts.label(singular), state === undefined ? undefined : texts.choice(state))
+  const named = state === undefined ? undefined : nameState(words, state)
+  return words.texts.wrongState(nameSingular(words, singular), named)
 }
 
-function formatDetail (texts: Texts, { detail }: Members, wrongState: WrongState | undefined): string {
-  const reason = formatReason(texts, String(detail), wrongState)
+function formatDetail (words: Words, { detail }: Members, wrongState: WrongState | undefined): string {
+  const reason = formatReason(words, String(detail), wrongState)
   if (wrongState === undefined) return reason
   const { allowed, singular } = wrongState
-  return `${reason} ${texts.possible(allowed.map(name => nameForm(texts, { name, singular })))}`
+  return `${reason} ${words.texts.possible(allowed.map(name => nameOperation(words, { name, singular })))}`
 }
 
-function renderReason (texts: Texts, problem: Members, wrongState: WrongState | undefined): Markup {
+function renderReason (words: Words, problem: Members, wrongState: WrongState | undefined): Markup {
+  const { texts } = words
   // The page sent the precondition, not the person.
   if (problem.type === 'urn:dealbook:problem:precondition-failed') {
     return markup`<strong>${texts.changedMeanwhile}</strong> ${texts.changedMeanwhileDetail}`
   }
   const refused = wrongState === undefined
-    ? `${String(problem.title)}.`
-    : texts.refused(nameForm(texts, { ...wrongState, name: wrongState.operation }))
-  return markup`<strong>${refused}</strong> ${formatDetail(texts, problem, wrongState)}`
+    ? words.translate(String(problem.title))
+    : texts.refused(nameOperation(words, { ...wrongState, name: wrongState.operation }))
+  return markup`<strong>${refused}.</strong> ${formatDetail(words, problem, wrongState)}`
 }

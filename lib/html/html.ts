@@ -1,73 +1,106 @@
 import { createHash } from 'node:crypto'
 import type { TSchema } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
+import Negotiator from 'negotiator'
 import { errorCodes } from '../core/errors.js'
+import { isTimeZone } from '../core/query/time-zones.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
-import type { Crumb, ItemAffordances, Site } from '../representations/affordances.js'
+import type { LabelTable } from '../representations/affordances.js'
 import type { Representation } from '../representations/representation.js'
-import { nameForm, renderProblem } from './form.js'
-import { describeResult, renderConfirmation, renderItem } from './item.js'
-import { renderHome, renderList } from './list.js'
-import { type Content, Markup, markup, renderBadge, renderLink, shorten } from './markup.js'
-import { problemStyle, script, style } from './style.js'
+import { findInk, isColor, mendColor, papers } from './colors.js'
+import { renderProblem } from './form.js'
+import { renderHome } from './home.js'
+import { renderConfirmation, renderItem } from './item.js'
+import { type Frame, type PageParts, type PageUser, renderPage } from './layout.js'
+import { renderList } from './list.js'
+import { renderManyItems } from './many.js'
+import { script } from './script.js'
+import { style } from './style.js'
 import { english, type Texts } from './texts.js'
+import {
+  makeTranslator, nameField, nameOperation, namePlural, nameSingular, none, speakOf, type Words
+} from './words.js'
 
 /**
  * The API as pages for people, which work without scripts: lists with filters, items with a form per allowed operation.
  *
  * @example
- * const pages = html({ title: 'CRM', home: '/' })
+ * const pages = html({ title: 'CRM', texts: [english, de], timeZone: 'Europe/Berlin' })
  * app.register(deals, { storage, version: 'v1', representations: [json, xml, pages, csv, ndjson] })
  */
 export function html (options: HtmlOptions = {}): Representation {
-  const flaw = findFlaw(optionsRule, options, 'option') ??
-    // It would end the style element, and the rest would be markup.
-    (/<\/style/i.test(options.css ?? '') ? 'the option "css" must not contain "</style"' : undefined)
+  const flaw = findFlaw(optionsRule, options, 'option') ?? findFlawInOptions(options)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_HTML_OPTION(flaw)
-  const replaced = Object.entries(options.texts ?? {}).filter(([, text]) => text !== undefined)
-  const texts: Texts = { ...english, ...Object.fromEntries(replaced) }
+  const { title, logo, home, documentation, css = '', colors = {}, user } = options
   // Browsers read every line end as a line feed, and hash what they read.
-  const finish = (css: string) => (css + (options.css ?? '')).replace(/\r\n?/g, '\n')
-  const [whole, small] = [problemStyle + style, problemStyle].map(finish) as [string, string]
-  const [main, reduced, code] = [whole, small, script].map(text => createHash('sha256').update(text).digest('base64'))
-  const policy = `default-src 'none'; style-src 'sha256-${main}' 'sha256-${reduced}'; script-src 'sha256-${code}'; ` +
+  const whole = (style + writeColors(colors.accent) + css).replace(/\r\n?/g, '\n')
+  const [styleHash, scriptHash] = [whole, script].map(text => createHash('sha256').update(text).digest('base64'))
+  const policy = `default-src 'none'; style-src 'sha256-${styleHash}'; script-src 'sha256-${scriptHash}'; ` +
+    `connect-src 'self'; ${logo === undefined ? '' : "img-src 'self' data:; "}` +
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-  const renderPage = makeLayout(options, texts, whole, small)
+  const frame: Frame = { title, logo, home, documentation, style: whole }
+  const speak = makeSpeakers(options)
+
+  const write = (words: Words, request: FastifyRequest, parts: Omit<PageParts, 'user'>): string | Promise<string> => {
+    if (user === undefined) return renderPage(words, frame, { ...parts, user: undefined })
+    return findUser(user, request).then(user => renderPage(words, frame, { ...parts, user }))
+  }
   return {
     name: 'html',
     extension: 'html',
     mediaTypes: ['text/html'],
     interactive: true,
     headers: { 'content-security-policy': policy, 'referrer-policy': 'same-origin' },
-    one: async view => {
-      const { home } = view
-      if (home !== undefined) {
-        return renderPage({ heading: texts.home, content: renderHome(texts, home), site: home.site })
-      }
+    one: async (view, request) => {
+      const { home, many } = view
       const affordances = await view.affordances?.()
-      const named = view.document[affordances?.title ?? 'name'] ?? view.document.id ?? undefined
-      const title = texts.item(texts.label(view.name), named === undefined ? undefined : String(named))
+      const words = speak(request, affordances)
+      if (home !== undefined) {
+        const content = renderHome(words, home)
+        return await write(words, request, { heading: words.texts.home, content, site: home.site })
+      }
+      if (many !== undefined) {
+        const heading = nameOperation(words, many.form)
+        return await write(words, request, { heading, content: renderManyItems(words, many), ...affordances })
+      }
+      const member = affordances?.title ?? 'name'
+      const named = view.document[member] ?? view.document.id ?? undefined
+      const singular = nameSingular(words, view.name)
+      const heading = member === 'id' || named === undefined
+        ? words.texts.item(singular, named === undefined ? undefined : String(named))
+        : String(named)
       if (affordances?.confirm === undefined) {
-        return renderPage({ heading: title, content: await renderItem(texts, view, affordances), ...affordances })
+        const content = await renderItem(words, view, affordances)
+        return await write(words, request, { heading, content, ...affordances })
       }
       const { site, trail, confirm } = affordances
-      const content = renderConfirmation(texts, title, confirm)
-      return renderPage({ heading: texts.ask(nameForm(texts, confirm.form)), content, site, trail })
+      const content = renderConfirmation(words, heading, confirm)
+      const question = words.texts.ask(nameOperation(words, confirm.form))
+      return await write(words, request, { heading: question, content, site, trail })
     },
-    page: async view => {
+    page: async (view, request) => {
       const affordances = await view.affordances?.()
+      const around = affordances ?? await view.around?.()
+      const words = speak(request, affordances)
       // A log, or a part of it, belongs to an item.
       const item = affordances?.timeline && affordances.trail.at(-1)
-      const short = item !== undefined && view.name === 'commands' ? texts.log : texts.label(view.name)
-      const heading = item === undefined ? short : texts.partOf(short, item.name)
-      const content = await renderList(texts, view, affordances)
-      return renderPage({ heading, short, content, ...affordances ?? await view.around?.() })
+      const name = item === undefined
+        ? namePlural(words, view.name)
+        : view.name === 'commands' ? words.texts.log : nameField(words, view.name)
+      const heading = item === undefined ? name : words.texts.partOf(name, item.name)
+      return await write(words, request, { heading, content: await renderList(words, view, affordances), ...around })
     },
-    problem: view => renderPage({
-      heading: String(view.document.title),
-      content: renderProblem(texts, view),
-      trail: view.onward,
-      isProblem: true
-    })
+    problem: async (view, request) => {
+      const words = speak(request, view)
+      const isMissing = view.document.status === 401
+      const signIn = isMissing && user !== undefined ? (await findUser(user, request))?.signIn : undefined
+      return await write(words, request, {
+        heading: words.translate(String(view.document.title)),
+        content: renderProblem(words, view, signIn),
+        site: view.site,
+        trail: view.onward
+      })
+    }
   }
 }
 
@@ -75,82 +108,101 @@ export function html (options: HtmlOptions = {}): Representation {
 export interface HtmlOptions {
   /** The name of the application. Default: `API`. */
   readonly title?: string
+  /** The URL of its logo, on the same origin or as `data:`. */
+  readonly logo?: string
+  /** The colour of the application, light and dark, as in `#0a58ca`. Links use a shade that can be read. */
+  readonly colors?: { readonly accent?: string | readonly [light: string, dark: string] }
+  /** Who is signed in, and where to sign in or out. */
+  user? (request: FastifyRequest): PageUser | undefined | Promise<PageUser | undefined>
   /** The URL that the title links to. Default: the home of the prefix, if it has one. */
   readonly home?: string
   /** The URL of the API's documentation, to link to it. */
   readonly documentation?: string
   /** Added after the built-in CSS. */
   readonly css?: string
-  /** Replaces texts of the pages. */
-  readonly texts?: Partial<Texts>
+  /** The texts of one or more languages; what is missing is English. The first is the default. */
+  readonly texts?: Partial<Texts> | readonly Partial<Texts>[]
+  /** The language of a page, one of those in `texts`. Default: by `Accept-Language`. */
+  language? (request: FastifyRequest): string | undefined
+  /** The zone in which moments are shown, entered and filtered. Default: that of the reader, or UTC without scripts. */
+  readonly timeZone?: string
 }
 
-const { callback, word } = rules
-const textRules = Object.entries(english).map(([name, text]) => [name, typeof text === 'function' ? callback : word])
+const { any, callback, object, word } = rules
+const textRules = Object.entries(english).map(([name, text]) =>
+  [name, typeof text === 'function' ? callback : typeof text === 'object' ? object : word])
+const textsRule = membersOf(Object.fromEntries(textRules))
 const optionsRule = membersOf({
-  title: word, home: word, documentation: word, css: word, texts: membersOf(Object.fromEntries(textRules))
+  title: word,
+  logo: word,
+  colors: membersOf({ accent: any }),
+  user: callback,
+  home: word,
+  documentation: word,
+  css: word,
+  texts: any,
+  language: callback,
+  timeZone: word
 } satisfies Record<keyof HtmlOptions, TSchema>)
 
-interface PageParts
-  extends Partial<Pick<ItemAffordances, 'site' | 'trail' | 'state' | 'others' | 'feedback' | 'refused'>> {
-  readonly heading: string
-  /** For the trail, which already shows what the page belongs to. */
-  readonly short?: string
-  readonly content: Content
-  /** Problem pages have less style and no script. */
-  readonly isProblem?: boolean
-}
-
-function makeLayout (options: HtmlOptions, texts: Texts, whole: string, small: string): (parts: PageParts) => string {
-  const { title = texts.application, documentation } = options
-  return parts => {
-    const { heading, short = heading, state, content, site, trail = [], others = [], isProblem } = parts
-    const { home = site?.home } = options
-    const top: Crumb[] = site?.home === undefined ? [] : [{ kind: 'home', href: site.home, name: '' }]
-    const beginning = shorten(heading, maxTitle)
-    const message = describeResult(texts, parts)
-    const pageTitle = texts.pageTitle(message === undefined ? beginning : `${message} ${beginning}`, title)
-    const page = markup`<html lang="${texts.lang}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${pageTitle}</title>
-<style>${new Markup(isProblem === true ? small : whole)}</style>
-</head>
-<body>
-<header><strong>${renderLink(home, title)}</strong>
-${site && renderFamilies(texts, site)}${documentation !== undefined && markup`
-<a href="${documentation}">${texts.documentation}</a>`}</header>
-${renderTrail(texts, [...top, ...trail], short)}
-<main>
-<h1 dir="auto">${heading}${state !== undefined && markup` ${renderBadge(texts, state)}`}</h1>
-${content}
-</main>
-${others.length > 0 && markup`<footer>${texts.otherFormats}${others.map(({ href, title }, index) =>
-  markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`)}</footer>
-`}${isProblem !== true && markup`<script>${code}</script>
-`}</body>
-</html>`
-    return `<!DOCTYPE html>\n${page.text}\n`
+function findFlawInOptions ({ css = '', logo = '', colors, timeZone, texts = {} }: HtmlOptions): string | undefined {
+  // It would end the style element, and the rest would be markup.
+  if (/<\/style/i.test(css)) return 'the option "css" must not contain "</style"'
+  if (/^([a-z][a-z\d+.-]*:|\/\/)/i.test(logo) && !/^data:image\//i.test(logo)) {
+    return 'the option "logo" must be a path on the same origin, or a data: URL of an image'
   }
+  const accents = [colors?.accent ?? []].flat()
+  if (!accents.every(isColor) || (Array.isArray(colors?.accent) && accents.length !== 2)) {
+    return 'the option "colors.accent" must be a colour such as "#0a58ca", or two of them: light and dark'
+  }
+  if (timeZone !== undefined && !isTimeZone(timeZone)) return `the option "timeZone" names no zone: "${timeZone}"`
+  const tables = Array.isArray(texts) ? texts as readonly unknown[] : [texts]
+  if (tables.length === 0) return 'the option "texts" must have a table'
+  return tables.map(table => findFlaw(textsRule, table)).find(flaw => flaw !== undefined)
 }
 
-const code = new Markup(script)
-const maxTitle = 60
-
-function renderFamilies (texts: Texts, { families }: Site): Content {
-  return families.length > 0 && markup`<nav class="families" aria-label="${texts.families}"><ul>
-${families.map(({ name, version, href, isCurrent }) => markup`<li><a href="${href}"${
-  isCurrent && markup` aria-current="true"`}>${texts.family(texts.label(name), version)}</a></li>
-`)}</ul></nav>`
-}
-
-function renderTrail (texts: Texts, trail: readonly Crumb[], here: string): Content {
-  return trail.length > 0 && markup`<nav class="trail" aria-label="${texts.trail}"><ol>
-${trail.map(({ kind, href, name }) => {
-  const shown = kind === 'item' ? shorten(name, maxTitle) : kind === 'list' ? texts.label(name) : texts[kind]
-  return markup`<li><a href="${href}"><bdi>${shown}</bdi></a></li>
+function writeColors (accent: string | readonly string[] | undefined): string {
+  if (accent === undefined) return ''
+  const [light, dark = light] = [accent].flat() as [string, string?]
+  const write = (color: string, paper: string): string =>
+    `:root { --brand: ${color}; --on-brand: ${findInk(color)}; --accent: ${mendColor(color, paper)} }`
+  return `${write(light, papers[0])}
+@media screen and (prefers-color-scheme: dark) { ${write(dark ?? light, papers[1])} }
 `
-})}<li aria-current="page"><bdi>${shorten(here, maxTitle)}</bdi></li>
-</ol></nav>`
+}
+
+interface Spoken {
+  readonly labels?: LabelTable | undefined
+  readonly zone?: string | undefined
+  readonly now?: number
+}
+
+/** Chooses the language, and the labels in it. */
+function makeSpeakers ({ texts = {}, language, timeZone }: HtmlOptions) {
+  const tables = (Array.isArray(texts) ? texts as readonly Partial<Texts>[] : [texts as Partial<Texts>]).map(table => {
+    const given = Object.fromEntries(Object.entries(table).filter(([, text]) => text !== undefined))
+    const whole: Texts = { ...english, ...given }
+    return { texts: whole, translate: makeTranslator(whole.messages) }
+  })
+  const [first] = tables as [typeof tables[number], ...typeof tables]
+  const langs = tables.map(({ texts: { lang } }) => lang)
+  const choose = (request: FastifyRequest): typeof first => {
+    if (tables.length === 1) return first
+    const wanted = language?.(request) ?? new Negotiator(request.raw).language(langs)
+    return tables.find(({ texts: { lang } }) => lang === wanted) ?? first
+  }
+  return (request: FastifyRequest, { labels, zone, now = Date.now() }: Spoken = {}): Words =>
+    speakOf({ ...choose(request), labels: none, zone: timeZone ?? zone, now }, labels)
+}
+
+async function findUser (
+  user: NonNullable<HtmlOptions['user']>,
+  request: FastifyRequest
+): Promise<PageUser | undefined> {
+  try {
+    return await user(request)
+  } catch (error) {
+    request.log.error({ err: error }, 'The option "user" of the pages failed')
+    return undefined
+  }
 }

@@ -1,165 +1,134 @@
-import { isDeepStrictEqual } from 'node:util'
-import { readDateTime } from '../core/values/formats.js'
 import type { Members } from '../core/values/json.js'
-import type {
-  ChangedItem, Confirmation, Feedback, ItemAffordances, Kinds, LogEntry, ShownChange, ShownMember
-} from '../representations/affordances.js'
-import { type OneView, writeInTurns } from '../representations/representation.js'
-import { formatReason, nameForm, renderOperation, renderRefusal } from './form.js'
-import { type Content, type Markup, markup, renderLink, renderShort, renderTerms, renderValue } from './markup.js'
-import type { Texts } from './texts.js'
+import type { ChangedItem, Confirmation, ItemAffordances, RelatedList } from '../representations/affordances.js'
+import type { OneView } from '../representations/representation.js'
+import { formatReason, renderOperation, renderRefusal, renderRequests } from './form.js'
+import { type Content, type Markup, markup, renderLink, renderTerms, shorten } from './markup.js'
+import { omitRepeated, renderChanges, renderMessage, renderParams, renderTimeline } from './timeline.js'
+import { renderValue } from './values.js'
+import { formatCount, nameField, nameOperation, namePlural, nameSingular, speakOf, type Words } from './words.js'
 
-export async function renderItem (texts: Texts, view: OneView, affordances?: ItemAffordances): Promise<Content> {
+export async function renderItem (words: Words, view: OneView, affordances?: ItemAffordances): Promise<Content> {
   const { document, name: singular } = view
-  if (affordances === undefined) return renderMembers(texts, document, {})
-  const { operations, unavailable, log, refused, kinds, technical, feedback, entry } = affordances
-  const members = Object.entries(document).filter(([name]) => entry === undefined || !shownByEntry.includes(name))
+  const { texts } = words
+  if (affordances === undefined) return renderMembers(words, document, undefined)
+  const { operations, unavailable, log, refused, technical, feedback, entry, related, title } = affordances
+  if (entry !== undefined) return await renderEntry(words, document, affordances)
+  const members = Object.entries(document).filter(([name]) => name !== title || title === 'id')
   const select = (isTechnical: boolean) =>
     Object.fromEntries(members.filter(([name]) => technical.includes(name) === isTechnical))
-  return markup`${feedback && renderMessage(texts, feedback)}
-${renderRefusal(texts, refused, operations)}
-${entry && markup`${await renderTimeline(texts, [entry])}
-<h2>${texts.technical}</h2>`}
-${renderMembers(texts, select(false), kinds, entry?.href)}
+  const dangerous = operations.filter(({ danger }) => danger === true)
+  const usual = operations.filter(({ danger }) => danger !== true)
+  const meanwhile = refused !== undefined && refused.meanwhile.length > 0 && markup`
+<h2>${texts.changesOfOthers}</h2>
+${await renderTimeline(words, refused.meanwhile)}`
+  return markup`${feedback && renderMessage(words, feedback)}
+${renderRefusal(words, refused, operations, meanwhile)}
+<div class="item${log === undefined && ' alone'}">
+<div class="about">
+${renderMembers(words, select(false), affordances)}
 ${operations.length > 0 && markup`<section class="operations" aria-labelledby="operations">
 <h2 id="operations">${texts.operations}</h2>
-${operations.map(operation => renderOperation(texts, operation))}
+<div class="actions">
+${usual.map(operation => renderOperation(words, operation))}${dangerous.length > 0 && markup`<div class="apart">
+${dangerous.map(operation => renderOperation(words, operation))}</div>
+`}</div>
 </section>`}
 ${renderPart(texts.unavailable, renderTerms(unavailable.map(({ name, reason, wrongState }) =>
-  [nameForm(texts, { name, singular }), formatReason(texts, reason, wrongState)])))}
-${log && markup`<h2>${texts.log}</h2>
-${await renderTimeline(texts, log.entries)}
-<p><a href="${log.href}">${texts.wholeLog}</a></p>`}
-${renderPart(texts.technical, renderMembers(texts, select(true), kinds))}`
+  [nameOperation(words, { name, singular }), formatReason(words, reason, wrongState)]), 'unavailable'))}
+${related.length > 0 && renderPart(texts.related, renderRelated(words, related))}
+${renderPart(texts.technical, renderMembers(words, select(true), affordances))}
+${renderRequests(words, operations)}
+</div>
+${log && markup`<section class="log" aria-labelledby="log">
+<h2 id="log">${texts.log}</h2>
+${await renderTimeline(words, log.entries)}
+<p><a href="${log.href}">${texts.wholeLog}</a></p>
+</section>`}
+</div>`
 }
 
-// Members that an entry shows better than as JSON.
-const shownByEntry = ['params', 'problem']
+/** The page of a command in a log. */
+async function renderEntry (words: Words, document: Members, affordances: ItemAffordances): Promise<Content> {
+  const { entry } = affordances
+  // The entry shows them better than as JSON.
+  const { params, problem, ...members } = document
+  return entry && markup`${await renderTimeline(words, [entry])}
+<h2>${words.texts.technical}</h2>
+${renderMembers(words, members, affordances)}`
+}
+
+function renderRelated (words: Words, related: readonly RelatedList[]): Markup {
+  return markup`<ul class="related">
+${related.map(list => {
+  const theirs = speakOf(words, list.labels)
+  const plural = namePlural(theirs, list.name)
+  const name = list.field === undefined ? plural : `${plural}, ${nameField(theirs, list.field)}`
+  return markup`<li><a href="${list.href}">${words.texts.relatedList(name, formatCount(words, list))}</a></li>
+`
+})}</ul>`
+}
+
+// Longer texts are folded.
+const maxShown = 400
 
 // A link to the page itself is left out; a link named like a member is shown on that member.
-function renderMembers (texts: Texts, document: Members, kinds: Kinds, here?: string): Content {
+function renderMembers (words: Words, document: Members, affordances: ItemAffordances | undefined): Content {
+  const { kinds = {}, referred = {}, entry } = affordances ?? {}
   const { links = {}, ...members } = document as { links?: Record<string, string> }
   const linkOf = (name: string) => Object.hasOwn(links, name) ? links[name] : undefined
-  const others = Object.entries(links).filter(([rel, href]) => href !== here && !Object.hasOwn(members, rel))
+  const others = Object.entries(links).filter(([rel, href]) => href !== entry?.href && !Object.hasOwn(members, rel))
   return renderTerms([
-    ...Object.entries(members).map(([name, value]) =>
-      [texts.label(name), renderLink(linkOf(name), renderValue(texts, value, kinds[name]))] as const),
-    ...others.map(([rel, href]) => [texts.label(rel), renderLink(href, href)] as const)
+    ...Object.entries(members).map(([name, value]) => {
+      const its = Object.hasOwn(referred, name) ? referred[name] : undefined
+      const content = renderValue(words, value, { kind: kinds[name], referred: its, isLong: true })
+      const href = its === undefined ? linkOf(name) : undefined
+      return [nameField(words, name), href === undefined ? fold(words, content) : renderLink(href, content)] as const
+    }),
+    ...others.filter(([rel]) => !Object.hasOwn(referred, rel))
+      .map(([rel, href]) => [nameField(words, rel), renderLink(href, href)] as const)
   ])
 }
 
+function fold ({ texts }: Words, content: Content): Content {
+  if (typeof content !== 'string' || content.length <= maxShown) return content
+  return markup`<details class="long"><summary>${shorten(content, 200)} <span>${texts.showMore}</span></summary>${
+    content}</details>`
+}
+
 export function renderConfirmation (
-  texts: Texts,
+  words: Words,
   title: string,
   { form, item, entered, others, ...asked }: Confirmation
 ): Markup {
+  const { texts } = words
   const { name, singular, title: summary, final, action } = form
   const { changes, params } = omitRepeated(asked)
-  const warning = name === 'delete' ? texts.willBeGone(texts.label(singular)) : summary
+  const warning = name === 'delete'
+    ? texts.willBeGone(nameSingular(words, singular))
+    : summary === undefined ? undefined : words.translate(summary)
+  // The safe choice comes first, and has the focus.
   return markup`<p dir="auto"><a href="${item}">${title}</a></p>
 ${warning !== undefined && markup`<p>${warning}</p>`}
 ${final === true && markup`<p><strong>${texts.final}</strong></p>`}
-${renderPart(texts.whatChanges, renderChanges(texts, changes))}
-${others.map(other => renderOther(texts, other))}
-${renderPart(texts.yourEntries, renderParams(texts, params))}
+${renderPart(texts.whatChanges, renderChanges(words, changes))}
+${others.map(other => renderOther(words, other))}
+${renderPart(texts.yourEntries, renderParams(words, params))}
 <form method="post" action="${action}" class="confirm">
 ${entered.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
-`)}<button type="submit" class="danger">${nameForm(texts, form)}</button>
-<a href="${item}">${texts.leave}</a>
+`)}<a class="button" href="${item}" autofocus>${texts.leave}</a>
+<button type="submit" class="danger">${nameOperation(words, form)}</button>
 </form>`
 }
 
-function renderOther (texts: Texts, { singular, title, href, changes, isNew }: ChangedItem): Markup {
+function renderOther (words: Words, { singular, labels, title, href, changes, isNew }: ChangedItem): Markup {
+  const { texts } = words
+  const theirs = speakOf(words, labels)
   return markup`<h2>${isNew ? texts.createsToo : texts.changesToo}</h2>
-<p dir="auto">${renderLink(href, texts.item(texts.label(singular), title))}</p>
-${renderChanges(texts, changes)}`
+<p dir="auto">${renderLink(href, texts.item(nameSingular(theirs, singular), title))}</p>
+${renderChanges(theirs, changes)}`
 }
 
 function renderPart (heading: string, content: Content): Content {
   return content !== false && markup`<h2>${heading}</h2>
 ${content}`
-}
-
-export async function renderTimeline (texts: Texts, entries: readonly LogEntry[]): Promise<Markup> {
-  return markup`<ol class="timeline">
-${await writeInTurns(entries, entry => renderEntry(texts, entry))}</ol>`
-}
-
-function renderEntry (texts: Texts, entry: LogEntry): Markup {
-  const { outcome, href, at, principal, revision, about, reason, wrongState } = entry
-  const { changes, params } = omitRepeated(entry)
-  const by = principal !== undefined && markup` <bdi>${texts.by(principal)}</bdi>`
-  const beside = about && texts.togetherWith(texts.item(texts.label(about.singular), about.id))
-  const item = about && markup` <bdi>${renderLink(about.href, beside)}</bdi>`
-  return markup`<li class="${outcome}">
-<p class="what"><strong>${describeOutcome(texts, entry)}</strong> <a href="${href}">${texts.revision(revision)}</a></p>
-<p class="hint">${renderValue(texts, at, 'date-time')}${by}${item}</p>
-${reason !== undefined && markup`<p dir="auto">${formatReason(texts, reason, wrongState)}</p>
-`}${renderChanges(texts, changes)}${renderParams(texts, params)}</li>
-`
-}
-
-type Described = Pick<LogEntry, 'changes' | 'params'>
-
-/** Drops params that repeat a change (newPrice became price), and changes without values that repeat a param. */
-function omitRepeated ({ changes, params }: Described): Described {
-  return {
-    changes: changes.filter(change => isKnown(change) || !params.some(({ name }) => name === change.name)),
-    params: params.filter(param => !changes.some(({ name, to }) =>
-      to !== undefined && lastWord(name) === lastWord(param.name) &&
-      isDeepStrictEqual(to, param.kind === 'date-time' ? readDateTime(String(param.value)) : param.value)))
-  }
-}
-
-function isKnown ({ from, to }: ShownChange): boolean {
-  return from !== undefined || to !== undefined
-}
-
-function lastWord (name: string): string | undefined {
-  return /[A-Z]?[^A-Z_-]*$/.exec(name)?.[0].toLowerCase()
-}
-
-// The page of the entry shows the whole text.
-const maxText = 1000
-
-function renderChanges (texts: Texts, changes: readonly ShownChange[]): Content {
-  return renderTerms(changes.map(change => {
-    const [from, to] = [change.from, change.to].map(value => renderShort(texts, value, change.kind, maxText))
-    const shown = markup`<bdi class="before">${from}</bdi> → <bdi>${to}</bdi>`
-    return [texts.label(change.name), isKnown(change) ? shown : texts.changed]
-  }), 'changes')
-}
-
-function renderParams (texts: Texts, params: readonly ShownMember[]): Content {
-  return renderTerms(params.map(({ name, value, kind }) =>
-    [texts.label(name), renderShort(texts, value, kind, maxText)]))
-}
-
-function describeOutcome (texts: Texts, feedback: Feedback): string {
-  const { name, outcome } = feedback
-  if (outcome === 'unchanged') return texts.unchanged
-  if (outcome === 'refused') return texts.refused(nameForm(texts, feedback))
-  if (name === 'create') return texts.created
-  return name === 'delete' ? texts.deleted : texts.done(nameForm(texts, feedback))
-}
-
-/** For the title of a page; undefined where nothing has just happened. */
-export function describeResult (
-  texts: Texts,
-  { feedback, refused }: Pick<ItemAffordances, 'feedback' | 'refused'>
-): string | undefined {
-  if (refused !== undefined) return texts.notDone
-  if (feedback === undefined) return undefined
-  const { name, outcome, revision } = feedback
-  const done = describeOutcome(texts, feedback)
-  return outcome === 'done' && name !== 'create' && name !== 'delete' ? `${done} ${texts.revision(revision)}` : done
-}
-
-/** It has the focus, so that screen readers begin with it. */
-export function renderMessage (texts: Texts, feedback: Feedback): Markup {
-  const { revision, current = revision, log } = feedback
-  return markup`<div class="message" role="status" tabindex="-1" autofocus>
-<p>${describeResult(texts, { feedback })}${current > revision && ` ${texts.changedSince(current)}`}${
-  log !== undefined && markup` <a href="${log}">${texts.logOfDeleted}</a>`}</p>
-</div>`
 }

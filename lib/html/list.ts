@@ -1,67 +1,158 @@
 import { isDate } from '../core/values/formats.js'
 import type { Members } from '../core/values/json.js'
 import type {
-  ActiveFilter, Count, FormAffordance, Home, PageAffordances, ShownKind
+  ActiveFilter, FormAffordance, FormField, PageAffordances, ShownKind
 } from '../representations/affordances.js'
 import { type PageView, writeInTurns } from '../representations/representation.js'
-import { filterForm, nameForm, renderField, renderInputs, renderRefusal, renderRequest } from './form.js'
-import { renderMessage, renderTimeline } from './item.js'
-import { type Content, formatBoolean, type Markup, markup, renderBadge, renderLink, renderShort } from './markup.js'
-import type { Texts } from './texts.js'
+import { filterForm, renderField, renderInputs } from './fields.js'
+import { renderRefusal, renderRequests } from './form.js'
+import { type Content, type Markup, markup, renderLink, shorten } from './markup.js'
+import { renderMessage, renderTimeline } from './timeline.js'
+import { formatBoolean, renderBadge, renderShort } from './values.js'
+import {
+  findDay, formatCount, formatDate, formatNumber, nameCreate, nameField, nameOperation, namePlural, nameState,
+  type Words
+} from './words.js'
 
-export async function renderList (texts: Texts, view: PageView, affordances?: PageAffordances): Promise<Markup> {
-  if (affordances === undefined) return await renderTable(texts, view, {})
-  const { create, filters, refused, feedback, timeline } = affordances
+export async function renderList (words: Words, view: PageView, affordances?: PageAffordances): Promise<Markup> {
+  if (affordances === undefined) return await renderTable(words, view, {})
+  const { create, filters, refused, feedback, timeline, many } = affordances
   const forms = [{ name: filterForm, fields: filters }, ...(create === undefined ? [] : [create])]
   const isEmpty = view.items.length === 0
   const isFirst = isEmpty && affordances.page === 1 && affordances.active.length === 0
-  return markup`${feedback && renderMessage(texts, feedback)}
-${renderRefusal(texts, refused, forms)}
-<div class="tools">
-${create && renderCreate(texts, create, isFirst)}
-${filters.length > 0 && renderFilterForm(texts, affordances)}
-</div>
-${renderChips(texts, affordances)}
+  return markup`${feedback && renderMessage(words, feedback)}
+${renderRefusal(words, refused, forms)}
+${create && renderCreate(words, create, isFirst)}
+${renderStates(words, affordances)}
+${(filters.length > 0 || affordances.search !== undefined) && renderFind(words, affordances)}
+${renderChips(words, affordances)}
 ${isEmpty
-  ? renderEmpty(texts, view, affordances)
-  : timeline === undefined ? await renderTable(texts, view, affordances) : await renderTimeline(texts, timeline)}
-${renderPaging(texts, view, affordances)}`
+  ? renderEmpty(words, view, affordances)
+  : timeline === undefined ? await renderTable(words, view, affordances) : await renderTimeline(words, timeline)}
+${many !== undefined && !isEmpty && renderMany(words, many)}
+${renderPaging(words, view, affordances)}
+${create && renderRequests(words, [create])}`
 }
 
 // Open if the list is empty, or if something was entered or wrong.
-function renderCreate (texts: Texts, form: FormAffordance, isFirst: boolean): Markup {
-  const title = texts.create(texts.label(form.singular))
-  const isSent = form.fields.some(({ value, error }) => value !== undefined || error !== undefined)
-  return markup`<details class="create"${(isFirst || isSent) && markup` open`}>
+function renderCreate (words: Words, form: FormAffordance, isFirst: boolean): Markup {
+  const title = nameCreate(words, form.singular)
+  return markup`<details class="create"${(isFirst || form.isRefused) && markup` open`}>
 <summary>${title}</summary>
 <form method="post" action="${form.action}" aria-label="${title}">
 <div class="inputs">
-${renderInputs(texts, form)}
+${renderInputs(words, form)}
 </div>
-<button type="submit">${nameForm(texts, form)}</button>
-${form.request && renderRequest(texts, form.request)}
+<button type="submit">${nameOperation(words, form)}</button>
 </form>
 </details>`
 }
 
-function renderFilterForm (texts: Texts, { filters, kept, url }: PageAffordances): Markup {
+function renderStates (words: Words, { states, everyState }: PageAffordances): Content {
+  if (states.length === 0) return undefined
+  const isAll = states.every(({ isCurrent }) => !isCurrent)
+  return markup`<nav class="states" aria-label="${words.texts.state}"><ul>
+<li><a href="${everyState}"${isAll && markup` aria-current="true"`}>${words.texts.all}</a></li>
+${states.map(state => markup`<li><a href="${state.href}"${state.isCurrent && markup` aria-current="true"`}>
+<span class="dot ${state.tone}"></span>${nameState(words, state.state)}
+<span class="count">${formatCount(words, state)}</span></a></li>
+`)}</ul></nav>`
+}
+
+// So many are shown at once.
+const mainFilters = 4
+
+function renderFind (words: Words, affordances: PageAffordances): Markup {
+  const { filters, kept, url, search, sort, sortable, active, exported, recent, timeline } = affordances
+  const { texts } = words
+  const ordered = filters.map(field => ({ field, rank: rankFilter(field, search !== undefined) }))
+    .sort((a, b) => a.rank - b.rank).map(({ field }) => field)
+  const fields = ordered.map(field => renderField(words, field, filterForm))
   const isWrong = filters.some(({ error }) => error !== undefined)
-  return markup`<details class="filter"${isWrong && markup` open`}>
-<summary>${texts.filter}</summary>
-<form method="get" action="${url({}).replace(/\?.*$/s, '')}">
-${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`)}
-<div class="filters">
-${filters.map(field => renderField(texts, field, filterForm))}
-<div class="field apply"><button type="submit">${texts.applyFilter}</button></div>
+  const isOpen = isWrong && markup` open`
+  const needsZone = words.zone !== undefined && kept.every(([name]) => name !== 'time-zone') && filters.some(isDay)
+  const rest = fields.slice(mainFilters)
+  return markup`<div class="bar">
+<form method="get" action="${url({}).replace(/\?.*$/s, '')}" class="find" role="search">
+${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
+`)}${needsZone && markup`<input type="hidden" name="time-zone" value="${words.zone}">
+`}${search !== undefined && markup`<input type="search" name="search" value="${search}" aria-label="${texts.search}">
+<button type="submit">${texts.search}</button>
+`}${fields.length > 0 && markup`<details class="filter"${isOpen}>
+<summary>${texts.filter}${active.length > 0 && ` (${active.length})`}</summary>
+<div class="panel">
+<div class="inputs">
+${fields.slice(0, mainFilters)}
+${timeline === undefined && renderSort(words, sortable, sort)}
 </div>
+${rest.length > 0 && markup`<details class="more"${isOpen}><summary>${texts.moreFilters}</summary>
+<div class="inputs">
+${rest}
+</div>
+</details>`}
+<button type="submit">${texts.applyFilter}</button>
+</div>
+</details>
+`}</form>
+${renderColumns(words, affordances)}
+${recent !== undefined && renderRecent(words, recent, affordances)}
+${exported !== undefined && markup`<a class="button export" href="${exported}">${texts.export}</a>`}
+</div>`
+}
+
+function isDay ({ kind, bound }: FormField): boolean {
+  return kind === 'date' && bound !== undefined
+}
+
+// Others, choices, days, numbers; parts of texts last, where one box searches them.
+function rankFilter ({ reference, values, kind, bound }: FormField, isSearched: boolean): number {
+  if (reference !== undefined) return 0
+  if (values !== undefined || kind === 'boolean') return 1
+  if (bound === 'has') return isSearched ? 4 : 2
+  return kind === 'date' ? 2 : 3
+}
+
+function renderSort (words: Words, sortable: readonly string[], sort: string | undefined): Markup {
+  const { texts } = words
+  const orders = sortable.flatMap(name => {
+    const label = nameField(words, name)
+    return [[name, texts.ascending(label)], [`-${name}`, texts.descending(label)]] as const
+  })
+  return markup`<div class="field"><label for="sort">${texts.sortBy}</label>
+<select id="sort" name="sort"><option value="">${texts.sortDefault}</option>${orders.map(([value, label]) =>
+  markup`<option value="${value}"${value === sort && markup` selected`}>${label}</option>`)}</select></div>`
+}
+
+/** The last days, in the zone of the page; the script knows that of the reader. */
+function renderRecent (words: Words, field: string, { url }: PageAffordances): Markup {
+  const { texts } = words
+  return markup`<span class="recent">${nameField(words, field)}: ${[1, 7, 30].map(days => {
+    const from = findDay(words, days - 1)
+    const href = url({ [`min-${field}`]: from, 'time-zone': words.zone ?? 'UTC', page: undefined })
+    const own = words.zone === undefined && markup` data-days="${days}" data-field="min-${field}"`
+    return markup`<a href="${href}"${own}>${days === 1 ? texts.today : texts.lastDays(days)}</a> `
+  })}</span>`
+}
+
+function renderColumns (words: Words, { members, columns, given, url }: PageAffordances): Content {
+  return members.length > 0 && markup`<details class="columns"><summary>${words.texts.columns}</summary>
+<form method="get" action="${url({}).replace(/\?.*$/s, '')}" class="panel">
+${given.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
+`)}<div class="checks">${members.map(name => markup`<label><input type="checkbox" name="fields" value="${name}"${
+  columns.includes(name) && markup` checked`}> ${nameField(words, name)}</label>
+`)}</div>
+<button type="submit">${words.texts.applyFilter}</button>
 </form>
 </details>`
 }
 
-function renderChips (texts: Texts, { active, clear }: PageAffordances): Content {
+function renderChips (words: Words, { active, clear }: PageAffordances): Content {
+  const { texts } = words
   return active.length > 0 && markup`<nav class="chips" aria-label="${texts.activeFilters}"><ul>
 ${active.map(filter => {
-  const condition = texts.condition(texts.label(filter.field), filter.op, formatOperand(texts, filter))
+  const { field } = filter
+  const name = field === 'search' ? texts.search : field === 'state' ? texts.state : nameField(words, field)
+  const condition = texts.condition(name, field === 'search' ? 'eq' : filter.op, formatOperand(words, filter))
   const text = filter.isAlternative ? texts.alternative(condition) : condition
   // Screen readers begin with the visible text.
   const label = texts.removeFilter(text)
@@ -72,34 +163,43 @@ ${active.map(filter => {
 }
 
 // A part of a value is shown as it was sent.
-function formatOperand (texts: Texts, { kind, op, value }: ActiveFilter): string {
+function formatOperand (words: Words, { kind, op, value, referred }: ActiveFilter): string {
   if (op === 'regex' || op === 'has' || op === 'null') return value
-  if (kind === 'boolean') return formatBoolean(texts, value === 'true')
-  if (kind === 'choice') return texts.choice(value)
-  return (kind === 'date' || kind === 'date-time') && isDate(value) ? texts.date(value) : value
+  if (referred !== undefined) return referred.title
+  if (kind === 'boolean') return formatBoolean(words, value === 'true')
+  if (kind === 'choice') return nameState(words, value)
+  return (kind === 'date' || kind === 'date-time') && isDate(value) ? formatDate(words, value) : value
 }
 
-function renderEmpty (texts: Texts, { name }: PageView, { page, clear, url }: PageAffordances): Markup {
-  const plural = texts.label(name)
+function renderEmpty (words: Words, { name }: PageView, { page, clear, url, create }: PageAffordances): Markup {
+  const { texts } = words
+  const plural = namePlural(words, name)
   const [text, href, onward] = page !== 1
     ? [texts.emptyPage(plural), url({ page: undefined }), texts.firstPage]
     : clear === undefined ? [texts.emptyList(plural)] : [texts.noMatches(plural), clear, texts.showAll]
-  return markup`<p class="empty">${text}${href !== undefined && markup` <a href="${href}">${onward}</a>`}</p>`
+  const hint = clear === undefined && create !== undefined && page === 1 && ` ${texts.createFirst}`
+  return markup`<p class="empty">${text}${hint}${href !== undefined && markup` <a href="${href}">${onward}</a>`}</p>`
 }
 
-function renderPaging (texts: Texts, { document }: PageView, affordances: PageAffordances): Markup {
-  const { page, prev, next, url, isCountable, pageSize, pageSizes } = affordances
-  const { total } = document as { total?: number }
+function renderPaging (words: Words, { items }: PageView, affordances: PageAffordances): Markup {
+  const { page, prev, next, first, last, url, isCountable, pageSize, pageSizes, found, from } = affordances
+  const { texts } = words
+  const total = formatCount(words, found)
+  const number = (value: number) => formatNumber(words, value)
+  const range = from !== undefined && items.length > 0
+    ? texts.range(number(from), number(from + items.length - 1), total)
+    : total === undefined ? undefined : texts.items(total)
+  const canCount = isCountable && found.total === undefined
+  const count = canCount && markup` <a href="${url({ count: 'exact' })}">${texts.count}</a>`
   const sizes = pageSizes.map(size => size === pageSize
-    ? markup`<strong aria-current="true">${texts.number(size)}</strong> `
-    : markup`<a href="${url({ maxpagesize: String(size), page: undefined })}">${texts.number(size)}</a> `)
+    ? markup`<strong aria-current="true">${number(size)}</strong> `
+    : markup`<a href="${url({ maxpagesize: String(size), page: undefined })}">${number(size)}</a> `)
   return markup`<nav class="pages" aria-label="${texts.pages}">
+<span class="range">${range ?? (page !== undefined && texts.pageNumber(number(page)))}${count}</span>
+${first !== undefined && markup`<a href="${first}">${texts.first}</a>`}
 ${prev !== undefined && markup`<a rel="prev" href="${prev}">${texts.previous}</a>`}
-${page !== undefined && markup`<span>${texts.pageNumber(page)}</span>`}
 ${next !== undefined && markup`<a rel="next" href="${next}">${texts.next}</a>`}
-<span class="size">${total === undefined
-  ? isCountable && markup`<a href="${url({ count: 'exact' })}">${texts.count}</a>`
-  : texts.total(texts.number(total))}</span>
+${last !== undefined && markup`<a href="${last}">${texts.last}</a>`}
 <span class="size">${texts.perPage} ${sizes}</span>
 </nav>`
 }
@@ -107,22 +207,30 @@ ${next !== undefined && markup`<a rel="next" href="${next}">${texts.next}</a>`}
 type Columns = Partial<PageAffordances>
 
 // So few columns would be far apart in the full width.
-const fewColumns = 4
+const fewColumns = 3
 
-async function renderTable (texts: Texts, view: PageView, shown: Columns): Promise<Markup> {
-  const { columns = view.members } = shown
-  const rows = await writeInTurns(view.items, (item, index) => renderRow(texts, columns, shown, item, index))
-  return markup`<section class="wide" aria-label="${texts.label(view.name)}" tabindex="0">
-<table${columns.length <= fewColumns && markup` class="few"`}>
-<thead><tr>${columns.map(column => renderHeading(texts, column, shown))}</tr></thead>
+async function renderTable (words: Words, view: PageView, shown: Columns): Promise<Markup> {
+  const { columns = view.members, many, stateOf } = shown
+  const isFew = columns.length <= fewColumns
+  const leading = findLeading(columns, shown)
+  const state = stateOf !== undefined && markup`<th scope="col">${words.texts.state}</th>`
+  const rows = await writeInTurns(view.items, (item, index) => renderRow(words, columns, shown, item, index))
+  return markup`<section class="wide" aria-label="${namePlural(words, view.name)}" tabindex="0">
+<table class="list${isFew && ' few'}">
+<thead><tr>${many !== undefined && markup`<td class="check"></td>`}${columns.map(column =>
+  [renderHeading(words, column, shown), column === leading && state])}</tr></thead>
 <tbody>
 ${rows}</tbody>
 </table>
 </section>`
 }
 
-function renderHeading (texts: Texts, column: string, { kinds = {}, sortable = [], sort, url }: Columns): Markup {
-  const label = texts.label(column)
+function findLeading (columns: readonly string[], { title = '' }: Columns): string | undefined {
+  return columns.includes(title) ? title : columns[0]
+}
+
+function renderHeading (words: Words, column: string, { kinds = {}, sortable = [], sort, url }: Columns): Markup {
+  const label = nameField(words, column)
   const className = isNumber(kinds[column]) && markup` class="number"`
   if (!sortable.includes(column)) return markup`<th scope="col"${className}>${label}</th>`
   const order = sort === column ? 'ascending' : sort === `-${column}` ? 'descending' : undefined
@@ -137,24 +245,38 @@ const maxText = 200
 
 // The title links to the item; without it, the first cell does. Other cells link to the items they refer to.
 function renderRow (
-  texts: Texts,
+  words: Words,
   columns: readonly string[],
-  { kinds = {}, title = '', address, refer }: Columns,
+  shown: Columns,
   item: Members,
   index: number
 ): Markup {
-  const leading = columns.includes(title) ? title : columns[0]
-  return markup`<tr>${columns.map(column => {
+  const { kinds = {}, address, refer, stateOf, many, identify } = shown
+  const leading = findLeading(columns, shown)
+  const state = stateOf?.(index)
+  const row = many === undefined ? undefined : identify?.(index)
+  const name = String((leading === undefined ? undefined : item[leading]) ?? row?.id)
+  const label = words.texts.select(shorten(name, 60))
+  const check = row !== undefined && markup`<td class="check"><input type="checkbox" form="many" name="_item.${row.id}"
+value="${row.revision}" aria-label="${label}"></td>`
+  return markup`<tr>${check}${columns.map(column => {
     const value = item[column]
     const kind = kinds[column]
-    const isChoice = kind === 'choice' && typeof value === 'string'
-    const shown = isChoice ? renderBadge(texts, value) : renderShort(texts, value, kind, maxText)
-    const href = column === leading ? address?.(index) : refer?.(index, column)
+    const referred = refer?.(index, column)
+    const content = renderShort(words, value, {
+ kind,
+referred: column === leading && referred
+      ? { title: referred.title }
+      : referred
+}, maxText)
+    const href = column === leading ? address?.(index) : undefined
     // Invisible text cannot be clicked.
     const isSeen = href === undefined || item.id === undefined || /[^\s\p{C}]/u.test(String(value ?? ''))
-    const content = renderLink(href, isSeen ? shown : String(item.id))
     const className = column === leading ? 'title' : chooseClass(value, kind)
-    return markup`<td class="${className}" data-label="${texts.label(column)}"><div dir="auto">${content}</div></td>`
+    const badge = column === leading && stateOf !== undefined && markup`<td class="state">${
+      state !== undefined && renderBadge(words, state)}</td>`
+    return markup`<td class="${className}" data-label="${nameField(words, column)}"><div dir="auto">${
+      renderLink(href, isSeen ? content : String(item.id))}</div></td>${badge}`
   })}</tr>
 `
 }
@@ -170,24 +292,13 @@ function isNumber (kind: ShownKind | undefined): boolean {
   return kind === 'integer' || kind === 'number' || kind === 'decimal'
 }
 
-export function renderHome (texts: Texts, { families }: Home): Markup {
-  return markup`<ul class="home">
-${families.map(family => {
-  const { name, version, href, states = [] } = family
-  const count = formatCount(texts, family)
-  return markup`<li>
-<h2><a href="${href}">${texts.family(texts.label(name), version)}</a></h2>
-${count !== undefined && markup`<p>${texts.items(count)}</p>
-`}${states.length > 0 && markup`<ul class="states">
-${states.map(each => markup`<li><a href="${each.href}">${renderBadge(texts, each.state)}</a> ${
-  formatCount(texts, each)}</li>
-`)}</ul>
-`}</li>
-`
-})}</ul>`
-}
-
-function formatCount (texts: Texts, { total, atLeast }: Count): string | undefined {
-  if (total !== undefined) return texts.number(total)
-  return atLeast === undefined ? undefined : texts.atLeast(texts.number(atLeast))
+/** The checkboxes of the rows belong to this form. */
+function renderMany (words: Words, { action, operations }: NonNullable<PageAffordances['many']>): Markup {
+  const { texts } = words
+  return markup`<form method="post" action="${action}" id="many" class="many">
+<label for="many-operation">${texts.withSelected}</label>
+<select id="many-operation" name="_operation"><option value="">${texts.choose}</option>${operations.map(operation =>
+  markup`<option value="${operation.name}">${nameOperation(words, operation)}</option>`)}</select>
+<button type="submit">${texts.go}</button>
+</form>`
 }

@@ -1,224 +1,257 @@
-/** The style of problem pages and the base of all others, light or dark as the reader's system. */
-export const problemStyle = `
+/** The style of all pages, light or dark as the reader's system. On a phone, each row of a list is a card. */
+export const style = `
 :root {
-  color-scheme: light dark; --ink: #1c2024; --faint: #5b6470; --line: #d5dae1; --paper: #fff;
-  --panel: #f5f7f9; --accent: #0a58ca; --on-accent: #fff; --bad: #a61b2b; --bad-paper: #fdf0f1
+  color-scheme: light dark; --ink: #1b1f24; --faint: #59626d; --line: #dce1e7; --field: #8a939e; --paper: #ffffff;
+  --panel: #f5f7f9; --accent: #0a58ca; --brand: #0a58ca; --on-brand: #ffffff; --radius: .375rem;
+  --neutral: #45505c; --good: #146c2e; --warning: #8a5300; --bad: #b3261e; --done: #5b4a9c;
+  --neutral-paper: #eef1f4; --good-paper: #e5f4e9; --warning-paper: #fdf1dc; --bad-paper: #fcebea; --done-paper: #efecfa
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
-    --ink: #e8eaed; --faint: #a9b2bd; --line: #3a424c; --paper: #15181c; --panel: #1e2329; --accent: #82b4ff;
-    --on-accent: #0b1626; --bad: #ff9aa5; --bad-paper: #34191d
+    --ink: #e6e9ec; --faint: #a2acb7; --line: #333b44; --field: #76818d; --paper: #14171a; --panel: #1c2126;
+    --accent: #86b7ff; --brand: #2b6fd6; --on-brand: #ffffff;
+    --neutral: #c3ccd6; --good: #7fd197; --warning: #f2bd6b; --bad: #ff9d95; --done: #c0b3f5;
+    --neutral-paper: #272e35; --good-paper: #16301e; --warning-paper: #382a12; --bad-paper: #3b1f1d;
+      --done-paper: #292443
   }
 }
 * { box-sizing: border-box }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 body {
-  margin: 0 auto; max-width: 72rem; padding: 1rem 1.25rem 3rem; font: 1rem/1.5 system-ui, sans-serif;
-  color: var(--ink); background: var(--paper); overflow-wrap: anywhere
+  margin: 0; font: .9375rem/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+    overflow-wrap: anywhere
 }
-header {
-  display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: baseline;
-  border-bottom: 1px solid var(--line); padding-bottom: .5rem
-}
-a { color: var(--accent) }
-header a, th a { text-decoration: none }
+header, main, footer { max-width: 96rem; margin: 0 auto; padding: 0 1.5rem }
+header { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: center; min-height: 3.25rem;
+  padding-top: .5rem;
+  padding-bottom: .5rem; border-bottom: 1px solid var(--line); box-shadow: inset 0 3px var(--brand) }
+header img { display: block; height: 2rem; max-width: 12rem; object-fit: contain }
+a { color: var(--accent); text-underline-offset: .15em }
+header a, th a, .states a, .chips a, .pages a, .recent a { text-decoration: none }
+header a:hover, .pages a:hover, .recent a:hover { text-decoration: underline }
+header strong { font-size: 1.0625rem }
 header strong a { color: inherit }
-header > a:last-child { margin-left: auto }
-nav ul, nav ol, .states { display: flex; flex-wrap: wrap; gap: .35rem 1rem; margin: 0; padding: 0; list-style: none }
-.trail { margin-top: .75rem; font-size: .875rem }
+.families a { display: block; padding: .25rem 0; color: var(--faint) }
+.families a[aria-current] { color: var(--ink); font-weight: 600; box-shadow: inset 0 -2px var(--brand) }
+.account { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin-left: auto; color: var(--faint) }
+.skip { position: absolute; left: .5rem; top: -4rem; padding: .5rem 1rem; background: var(--paper); z-index: 1 }
+.skip:focus { top: .5rem }
+nav ul, nav ol, .counts, .related, .plain { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin: 0; padding: 0;
+  list-style: none }
+.trail { margin-top: 1rem; font-size: .875rem }
 .trail ol { gap: 0 }
 .trail li + li::before { content: "›"; color: var(--faint); margin: 0 .5rem }
-h1 { font-size: 1.6rem; line-height: 1.25; margin: 1.25rem 0 .75rem }
-.hint { color: var(--faint); font-size: .875rem; font-weight: 400; display: block }
-div.refused {
-  color: var(--bad); background: var(--bad-paper); border: 1px solid var(--bad); border-radius: .5rem;
-  padding: .75rem 1rem; margin: 1rem 0
+h1 { font-size: 1.5rem; line-height: 1.25; margin: .5rem 0 1rem; letter-spacing: -.01em }
+.trail + h1 { margin-top: .25rem }
+h2 { font-size: 1rem; margin: 1.5rem 0 .5rem }
+h3 { font-size: .875rem; margin: .75rem 0 .25rem }
+p { margin: 0 0 .75rem }
+.hint, .ago, .absent, dt, footer { color: var(--faint) }
+.hint { font-size: .875rem; font-weight: 400; display: block }
+.ago { font-size: .875rem }
+.number, td.number, time { white-space: nowrap; font-variant-numeric: tabular-nums }
+footer { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; padding-top: 2rem; padding-bottom: 2rem;
+  font-size: .875rem }
+.badge {
+  display: inline-block; font-size: .8125rem; font-weight: 600; line-height: 1.25rem; vertical-align: middle;
+  letter-spacing: 0; white-space: nowrap; padding: 0 .5rem; border-radius: var(--radius)
 }
-div.refused p, div.refused ul { margin: 0 }
-div.refused p + p { margin-top: .5rem }
-div.refused ul { padding-left: 1.25rem }
-div.refused a { color: inherit }
-@media (max-width: 34rem) { header > a:last-child { margin-left: 0 } }
-@media print {
-  form, .operations, .message, nav, footer { display: none }
-  body { max-width: none; padding: 0; color: #000; background: #fff }
+.neutral { color: var(--neutral); background: var(--neutral-paper) }
+.good { color: var(--good); background: var(--good-paper) }
+.warning { color: var(--warning); background: var(--warning-paper) }
+.bad { color: var(--bad); background: var(--bad-paper) }
+.badge.done { color: var(--done); background: var(--done-paper) }
+div.refused, .message {
+  background: var(--bad-paper); border-left: .25rem solid var(--bad); border-radius: var(--radius);
+    padding: .75rem 1rem;
+  margin: 0 0 1rem
 }
-`
-
-/** Added on all other pages; on a phone, each row of a list is a card. */
-export const style = `
-.families a[aria-current] { color: var(--ink); font-weight: 600 }
-h2 { font-size: 1.15rem; margin: 2rem 0 .75rem }
-dl { display: grid; grid-template-columns: minmax(7rem, 13rem) 1fr; gap: .35rem 1.5rem; margin: 0 }
-dt, .absent { color: var(--faint) }
+.message { background: var(--good-paper); border-color: var(--good); font-weight: 600 }
+.message:focus, .refused:focus { outline: none }
+.message p, .refused p:last-child, .refused ul, .timeline p, .home h2 { margin: 0 }
+div.refused strong, .error, .theirs { color: var(--bad) }
+div.refused ul:not(.plain) { padding-left: 1.25rem }
+div.refused dl { margin-top: .25rem }
+dl { display: grid; grid-template-columns: minmax(7rem, 12rem) 1fr; gap: .25rem 1.5rem; margin: 0 }
 dd { margin: 0; white-space: pre-wrap }
-form, .home > li { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem }
-details { margin: 1rem 0 }
-summary { cursor: pointer; color: var(--accent); padding: .25rem 0 }
-label { display: block; font-weight: 600 }
+dd > * { white-space: normal }
+dd .long { white-space: pre-wrap }
+.long > summary { color: inherit; white-space: normal; list-style: none }
+.long > summary span { color: var(--accent) }
+.long[open] > summary { display: none }
+summary { cursor: pointer; color: var(--accent) }
+form { margin: 0 }
+label, legend { display: block; font-weight: 600; font-size: .875rem; padding: 0 }
 .field { margin-bottom: .75rem }
+fieldset { border: 0; margin: 0 0 .75rem; padding: 0; min-width: 0; grid-column: 1 / -1 }
+.group { border-left: 2px solid var(--line); padding-left: 1rem }
 input, select, textarea {
-  width: 100%; min-height: 2.5rem; font: inherit; color: inherit; background: var(--paper);
-  border: 1px solid var(--faint); border-radius: .3rem; padding: .4rem .6rem
+  width: 100%; min-height: 2.25rem; font: inherit; color: inherit; background: var(--paper);
+    border: 1px solid var(--field);
+  border-radius: var(--radius); padding: .25rem .5rem
 }
-textarea { min-height: 5rem }
+input[type=checkbox] { width: 1.125rem; min-height: 1.125rem; height: 1.125rem; margin: 0; accent-color: var(--brand) }
+textarea { min-height: 4.5rem; display: block }
 [aria-invalid] { border-color: var(--bad); border-width: 2px }
-.error { color: var(--bad); font-weight: 600; display: block }
-button, .tools > details > summary {
-  min-height: 2.5rem; font: inherit; font-weight: 600; color: var(--on-accent); background: var(--accent);
-  border: 1px solid var(--accent); border-radius: .3rem; padding: .4rem 1rem; cursor: pointer
+.error, .theirs { font-weight: 600; font-size: .875rem; display: block }
+button, .button, .create > summary, .operation > summary, .bar > details > summary, .find > details > summary {
+  display: inline-block; min-height: 2.25rem; font: inherit; font-weight: 600; color: var(--on-brand);
+    background: var(--brand);
+  border: 1px solid var(--brand); border-radius: var(--radius); padding: .3125rem .875rem; cursor: pointer;
+  text-decoration: none; white-space: normal; list-style: none
 }
-button.danger { color: var(--bad); background: transparent; border-color: var(--bad) }
-div.refused dl { color: var(--ink) }
-footer { margin-top: 2.5rem; color: var(--faint); font-size: .875rem }
-.tools { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1rem }
-.tools > details { margin: 0 }
-.tools > details[open] { flex-basis: 100% }
-.tools > details > summary { display: inline-block; list-style: none }
-.tools > .filter > summary { color: var(--ink); background: none; border-color: var(--faint) }
-.tools > details > summary::-webkit-details-marker { display: none }
-.tools > details > summary::after { content: "▾"; margin-left: .5rem; font-weight: 400 }
-.tools > details[open] > summary { margin-bottom: .5rem }
-.tools > details[open] > summary::after { content: "▴" }
-.inputs, .filters, .home {
-  display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 1rem
+.button, button.plain, .operation > summary, form.operation > button, .bar button, .bar details > summary {
+  color: var(--ink); background: var(--paper); border-color: var(--field)
 }
-.filters { grid-template-columns: repeat(auto-fill, minmax(min(11rem, 100%), 1fr)); align-items: start }
-.filters .apply { grid-column: 1 / -1; margin-bottom: 0 }
-.chips ul { align-items: baseline; margin-bottom: 1rem }
+.button:hover, .operation > summary:hover, form.operation > button:hover { background: var(--panel) }
+button.danger, .danger > summary, form.operation > button.danger { color: var(--bad); background: var(--paper);
+  border-color: var(--bad) }
+.operation > summary::after, .create > summary::after, .filter > summary::after, .columns > summary::after {
+  content: "▾"; margin-left: .5rem; font-weight: 400
+}
+.inputs { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 1rem;
+  align-items: end }
+.inputs > .field:has(textarea) { grid-column: 1 / -1; max-width: 48rem }
+.create > form, .operation > form, .panel {
+  background: var(--panel); border: 1px solid var(--line); border-radius: var(--radius); padding: 1rem;
+    margin: .5rem 0 1rem
+}
+.states ul { gap: .25rem; border-bottom: 1px solid var(--line); margin-bottom: .75rem }
+.states a { display: flex; align-items: center; gap: .375rem; padding: .375rem .75rem; color: var(--faint) }
+.states a:hover { color: var(--ink) }
+.states [aria-current] { color: var(--ink); font-weight: 600; box-shadow: inset 0 -2px var(--brand) }
+.dot { width: .5rem; height: .5rem; border-radius: 50%; background: currentColor }
+.dot.done { color: var(--done) }
+.count { font-weight: 400; font-variant-numeric: tabular-nums; color: var(--faint) }
+.create { margin: 0 0 .75rem }
+@media (min-width: 40rem) { .create { margin-top: -3.25rem } .create > summary { display: table; margin-left: auto } }
+.find { display: contents }
+.bar { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin-bottom: .5rem }
+.find > input { flex: 1 1 12rem; max-width: 24rem }
+.export { margin-left: auto }
+.bar > details[open], .find > details[open], .actions details[open] { display: contents }
+.bar > details::details-content, .find > details::details-content, .actions details::details-content {
+  flex-basis: 100%; order: 1 }
+.bar details[open] > summary, .actions details[open] > summary { box-shadow: inset 0 -2px var(--brand) }
+.recent { color: var(--faint); font-size: .875rem }
+.recent a { margin-left: .25rem }
+.panel .more > summary { display: list-item; color: var(--accent); background: none; border: 0; padding: 0;
+  margin-bottom: .5rem; list-style: disclosure-closed inside }
+.panel .more > summary::after { content: none }
+.more { margin-bottom: .75rem }
+.checks { display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: .25rem 1rem;
+  margin-bottom: .75rem }
+.checks label { display: flex; gap: .5rem; align-items: center; font-weight: 400 }
+.chips ul { gap: .25rem .5rem; align-items: center; margin: .25rem 0 .75rem }
 .chips a:not(.clear) {
-  display: inline-block; border: 1px solid var(--line); border-radius: 1rem; padding: .15rem .75rem;
-  color: var(--ink); background: var(--panel); text-decoration: none; max-width: 100%
+  display: inline-block; border: 1px solid var(--line); border-radius: var(--radius); padding: 0 .5rem;
+    color: var(--ink);
+  background: var(--panel); max-width: 100%
 }
 .chips span { color: var(--faint) }
-.home { gap: 1rem; margin: 0; padding: 0; list-style: none }
-.home h2, .message p, .timeline p { margin: 0 }
-.home p { margin: .25rem 0 .75rem; color: var(--faint) }
-.states .badge { background: var(--paper); color: inherit }
 .wide { overflow-x: auto }
 table { border-collapse: collapse; width: 100% }
-table.few { width: auto; min-width: min(100%, 32rem) }
-th, td { text-align: start; vertical-align: top; padding: .5rem 1.5rem .5rem 0; border-bottom: 1px solid var(--line) }
+table.few { width: auto; min-width: min(100%, 36rem) }
+th, td { text-align: start; vertical-align: top; padding: .3125rem 1rem .3125rem 0;
+  border-bottom: 1px solid var(--line) }
 th:last-child, td:last-child { padding-right: 0 }
-th { white-space: nowrap; font-size: .875rem }
+th { white-space: nowrap; font-size: .8125rem; color: var(--faint); font-weight: 600 }
 th a { color: inherit }
 th[aria-sort] a { color: var(--accent) }
-tbody tr:hover { background: var(--panel) }
-td { max-width: 22rem }
-td > div {
+.list tbody tr:hover { background: var(--panel) }
+td { max-width: 24rem }
+td.text > div, td.title > div {
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; line-clamp: 2; overflow: hidden
 }
 td a:focus-visible { outline-offset: -3px }
-td.title { min-width: 8rem; font-weight: 600 }
+td.title { min-width: 9rem; font-weight: 600 }
+td.title a { color: var(--ink); text-decoration: none }
+td.title a:hover { text-decoration: underline }
 td.long { max-width: 10rem }
-td.long > div { display: block; text-overflow: ellipsis; white-space: nowrap }
-.number { text-align: right }
-td.number, td.moment { font-variant-numeric: tabular-nums }
-td.moment { white-space: nowrap }
-.empty { padding: 1.5rem 0; color: var(--faint) }
-nav.pages {
-  display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; margin: 1rem 0; align-items: baseline; font-size: .9375rem
-}
-nav.pages .size { color: var(--faint) }
-nav.pages .size + .size { margin-left: auto }
+td.long > div { overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
+td.check { width: 1.75rem; padding-right: .5rem; vertical-align: middle }
+td.number, th.number { text-align: end; max-width: none }
+td.moment { max-width: none }
+.rows { width: auto; font-size: .875rem }
+fieldset .rows { width: 100% }
+.rows input, .rows select { min-width: 6rem }
+.empty { padding: 2rem 0; color: var(--faint) }
+nav.pages { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin: .75rem 0; align-items: baseline;
+  font-size: .875rem }
+nav.pages .range { font-variant-numeric: tabular-nums }
+nav.pages .size { color: var(--faint); margin-left: auto }
 nav.pages strong { color: var(--ink) }
-.badge {
-  display: inline-block; font-size: .875rem; font-weight: 500; line-height: 1.4; vertical-align: middle;
-  white-space: nowrap; padding: .1rem .6rem;
-  background: var(--panel); border: 1px solid var(--line); border-radius: 1rem
-}
-.message {
-  background: var(--panel); border: 1px solid var(--accent); border-left-width: .4rem; border-radius: .5rem;
-  padding: .75rem 1rem; margin: 1rem 0; font-weight: 600
-}
-.message:focus, .refused:focus { outline: none }
-.operation { border: 1px solid var(--line); border-radius: .5rem; margin: 0 0 .5rem; max-width: 46rem }
-.operation > summary { padding: .6rem 1rem; font-weight: 600 }
-.operation.danger > summary { color: var(--bad) }
-.operation > form { border: 0; border-top: 1px solid var(--line); border-radius: 0 0 .5rem .5rem }
-.operation > form > .hint { margin: 0 0 .75rem }
-.request { margin: 1rem 0 0 }
-.request > summary { font-size: .875rem; padding: 0 }
+form.many { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .75rem 0 }
+form.many select { width: auto; max-width: 100% }
+ul.many { padding-left: 1.25rem }
+ul.many .refused span { color: var(--bad) }
+.home { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(18rem, 100%), 1fr)); gap: 1rem; margin: 0;
+  padding: 0; list-style: none }
+.home > li { border: 1px solid var(--line); border-radius: var(--radius); padding: 1rem }
+.home p { color: var(--faint); margin: .25rem 0 .75rem }
+.counts { flex-direction: column }
+.counts a { text-decoration: none }
+.item { display: grid; gap: 0 3rem }
+.item.alone { max-width: 60rem }
+@media (min-width: 64rem) { .item:not(.alone) {
+  grid-template-columns: minmax(0, 1fr) minmax(20rem, 28rem) } .log h2 { margin-top: 0 } }
+.actions { display: flex; flex-wrap: wrap; gap: .5rem; align-items: flex-start }
+.apart { display: flex; flex-wrap: wrap; gap: .5rem; flex-basis: 100%; margin-top: .25rem; padding-top: .75rem;
+  border-top: 1px solid var(--line) }
+.actions > .apart { order: 2 }
+.unavailable { font-size: .875rem }
+.requests { margin-top: 1.5rem }
 .curl {
-  display: block; font-size: .8125rem; white-space: pre-wrap; margin: .15rem 0 .75rem; padding: .5rem .75rem;
-  background: var(--paper); border: 1px solid var(--line); border-radius: .3rem
+  display: block; font-size: .8125rem; white-space: pre-wrap; padding: .5rem .75rem; background: var(--panel);
+  border-radius: var(--radius)
 }
 .confirm { margin-top: 1.5rem }
-.confirm a { margin-left: .75rem }
 .timeline { list-style: none; margin: 0; padding: 0 0 0 1.25rem; border-left: 2px solid var(--line) }
-.timeline + h2 { margin-top: 1.25rem }
 .timeline li { position: relative; padding-bottom: 1rem }
 .timeline li::before {
-  content: ""; position: absolute; left: -1.62rem; top: .45rem; width: .65rem; height: .65rem; border-radius: 50%;
-  background: var(--accent); border: 2px solid var(--paper)
+  content: ""; position: absolute; left: -1.625rem; top: .4375rem; width: .625rem; height: .625rem; border-radius: 50%;
+  background: var(--accent); outline: 2px solid var(--paper)
 }
 .timeline .refused strong { color: var(--bad) }
 .timeline .refused::before { background: var(--bad) }
 .timeline .unchanged::before { background: var(--faint) }
-.timeline dl { margin-top: .25rem; gap: 0 1rem; grid-template-columns: minmax(5rem, min(10rem, 35%)) 1fr }
+.timeline .what a { font-size: .8125rem; color: var(--faint); margin-left: .25rem }
+.timeline dl { font-size: .875rem; margin-top: .25rem; gap: 0 1rem;
+  grid-template-columns: minmax(5rem, min(10rem, 35%)) 1fr }
 .timeline dl + dl { margin-top: 0 }
 @media screen { .timeline dd { max-height: 6rem; overflow-y: auto } }
 .changes .before { color: var(--faint); text-decoration: line-through }
 @media (max-width: 40rem) {
-  .wide { overflow-x: visible }
-  .wide thead {
-    position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap
+  header, main, footer { padding-left: 1rem; padding-right: 1rem }
+  .account { margin-left: 0 }
+  .export { margin-left: 0 }
+  nav.pages .size { margin-left: 0 }
+  .list thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+    white-space: nowrap }
+  .list, .list tbody { display: block }
+  .list tbody tr {
+    display: flex; flex-wrap: wrap; gap: 0 .75rem; align-items: baseline; padding: .5rem 0;
+      border-bottom: 1px solid var(--line)
   }
-  .wide table, .wide tbody { display: block }
-  .wide tbody tr {
-    display: block; border: 1px solid var(--line); border-radius: .5rem; padding: .5rem .75rem; margin-bottom: .75rem
+  .list td { display: block; border: 0; padding: 0; max-width: 100%; width: auto; text-align: start }
+  .list td.title { flex: 1 1 50%; font-size: 1rem; min-width: 0 }
+  .list td.text, .list td.number, .list td.moment, .list td.long { font-size: .8125rem; color: var(--faint) }
+  .list td.text::before, .list td.number::before, .list td.moment::before, .list td.long::before {
+    content: attr(data-label) " "; font-size: .75rem
   }
-  .wide td {
-    display: flex; gap: 1rem; justify-content: space-between; border: 0; padding: .15rem 0; max-width: none;
-    text-align: end; white-space: normal
-  }
-  .wide td::before { content: attr(data-label); color: var(--faint); font-weight: 400; flex: none; max-width: 50% }
-  .wide td > div { min-width: 0 }
-  .wide td.title { text-align: start; font-size: 1.0625rem }
-  .wide td.title::before { content: none }
-  nav.pages .size + .size { margin-left: 0 }
+  .list td > div { display: inline !important }
+  .list td:has(.absent) { display: none }
   dl { grid-template-columns: minmax(5rem, 8.5rem) 1fr; column-gap: 1rem }
-  .confirm a { display: block; margin: .5rem 0 0 }
 }
-`
-
-/** Pages work without it. It is text, so that no compiler or bundler changes it: the policy has its hash. */
-export const script = `
-'use strict';
-(() => {
-  const each = (selector, act) => { for (const element of document.querySelectorAll(selector)) act(element) }
-
-  const localize = (element, text) => {
-    if (text === element.textContent) return
-    element.title ||= element.textContent
-    element.textContent = text
-  }
-  const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
-  const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' })
-  const numbers = []
-  const formatNumber = text => {
-    const least = /\\.(\\d+)$/.exec(text)?.[1].length ?? 0
-    const options = { minimumFractionDigits: least, maximumFractionDigits: 20 }
-    return (numbers[least] ??= new Intl.NumberFormat(undefined, options)).format(text)
-  }
-  each('time[datetime]', time => {
-    const date = new Date(time.dateTime)
-    if (!Number.isNaN(date.getTime())) localize(time, (time.dateTime.length > 10 ? moment : day).format(date))
-  })
-  each('data.number', data => localize(data, formatNumber(data.value)))
-  each('.origin', place => { place.textContent = location.origin })
-
-  // A message is shown once, not again when the page is reloaded or its address is sent to others.
-  const address = new URL(location.href)
-  if (address.searchParams.has('_command')) {
-    address.searchParams.delete('_command')
-    history.replaceState(null, '', address)
-  }
-
-  // By its attribute: a field could be named like a member of the form.
-  document.addEventListener('formdata', ({ target, formData }) => {
-    if (target.getAttribute('method') !== 'get') return
-    for (const [name, value] of [...formData]) if (value === '') formData.delete(name)
-  })
-})()
+@media print {
+  form, .operations, .unavailable, .message, nav:not(.chips), footer a, .columns, .requests, .create, .check,
+    .chips .clear,
+  .chips span, .skip, .account { display: none !important }
+  .unavailable, h2:has(+ .unavailable) { display: none }
+  :root { color-scheme: light }
+  header, main, footer { max-width: none; padding: 0 }
+  body { font-size: 10pt }
+  .item { display: block !important }
+  tr { break-inside: avoid }
+}
 `

@@ -1,133 +1,169 @@
 import type { FieldCondition } from '../core/storage/storage.js'
 
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+type Operator = Exclude<FieldCondition['op'], 'null'>
+
+const relations: Readonly<Record<Operator, string>> = {
+  eq: ':', ne: ' is not', gt: ' above', gte: ' from', lt: ' below', lte: ' to', regex: ' matches', has: ' contains'
+}
 
 // The range of integers, which only matters to programs.
 const anySize = ` from ${Number.MIN_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}`
 
-// Made at first use, as it takes as long as loading all pages.
-let numbers: Intl.NumberFormat | undefined
-
-function formatNumber (value: number): string {
-  numbers ??= new Intl.NumberFormat('en', { maximumFractionDigits: 20 })
-  return numbers.format(value)
-}
-
-const relations: Readonly<Record<Exclude<FieldCondition['op'], 'null'>, string>> = {
-  eq: ':', ne: ' is not', gt: ' above', gte: ' from', lt: ' below', lte: ' to', regex: ' matches', has: ' has'
-}
-
 // inProgress, in_progress; words with other letters or hyphens are shown unchanged.
 const isIdentifier = /^[a-z]+(_[a-z]+|[A-Z][a-z]+)+$/
 
-/** The texts of pages. Functions get names as labels, and operations as the text of their buttons. */
+/** The texts of pages in English. Functions get names as labels, and operations as the text of their buttons. */
 export const english = {
   /** The language of the pages, as in `<html lang>`. */
   lang: 'en',
+  /** The language by which `Intl` writes numbers and dates. */
+  locale: 'en-GB',
 
-  /** A field, an operation or a family as people read it: createdAt -> Created at. */
+  /** A field, an operation or a family without a label of its own: createdAt -> Created at. */
   label,
-  /** `2026-03-31` */
-  date,
-  /** `2026-03-31T12:00:00.000Z` */
-  moment: (text: string): string => `${date(text)}, ${text.slice(11, 16)} UTC`,
-  number: formatNumber,
-  /** A decimal, with all its digits after the point. */
-  decimal (text: string): string {
-    const [whole = '', ...fraction] = text.split('.')
-    return [formatNumber(Number(whole)), ...fraction].join('.')
-  },
   /** One of the few words that a field, or the state of an item, can have. */
-  choice: (value: string): string => isIdentifier.test(value) ? lowerFirst(label(value)) : value,
-  yes: 'yes',
-  no: 'no',
-  absent: 'none',
+  choice: (value: string): string => upperFirst(isIdentifier.test(value) ? label(value) : value),
+  /**
+   * Translations of problems, reasons and summaries, by their English text: `{}` stands for what differs, as in
+   * `'must be at least {}': 'muss mindestens {} sein'`.
+   */
+  messages: {
+    [`must be an integer${anySize}`]: 'must be a whole number',
+    [`must be a number${anySize}`]: 'must be a number',
+    [`must be${anySize}`]: 'is too large',
+    'must be an integer': 'must be a whole number',
+    'must be an integer from {}': 'must be a whole number from {}'
+  } as Readonly<Record<string, string>>,
+  yes: 'Yes',
+  no: 'No',
+  absent: 'Not set',
 
   pageTitle: (heading: string, application: string): string => `${heading} - ${application}`,
   /** The title where the option `title` is not set. */
   application: 'API',
+  skip: 'Skip to the content',
   home: 'Home',
   /** The label of the links to families, and of one of them. */
-  families: 'Families',
+  families: 'Main',
   family: (label: string, version: string | undefined): string => version === undefined ? label : `${label} ${version}`,
-  documentation: 'Documentation',
-  items: (count: string): string => `${count} in all`,
+  documentation: 'API documentation',
+  signIn: 'Sign in',
+  signOut: 'Sign out',
+  items: (count: string): string => `${count} in total`,
   atLeast: (count: string): string => `${count}+`,
   /** The label of the breadcrumb trail. */
-  trail: 'Where you are',
+  trail: 'You are here',
   /** Before the links to other representations. */
-  otherFormats: 'This as ',
+  otherFormats: 'Also as ',
+  zone: (zone: string): string => `Times are in ${zone}.`,
 
-  filter: 'Filter',
+  search: 'Search',
+  filter: 'Filters',
+  moreFilters: 'More filters',
   applyFilter: 'Apply',
+  columns: 'Columns',
+  sortBy: 'Sort by',
+  /** The choices of an order; the default one has no field. */
+  sortDefault: 'Default order',
+  ascending: (label: string): string => `${label}, ascending`,
+  descending: (label: string): string => `${label}, descending`,
+  export: 'Export',
+  /** The choice of all states. */
+  all: 'All',
+  state: 'State',
+  /** Links to lists of the last days. */
+  today: 'Today',
+  lastDays: (days: number): string => `Last ${days} days`,
   /** The label of the active filters, of one of them, and of an alternative. */
-  activeFilters: 'Filters',
+  activeFilters: 'Active filters',
   condition: (label: string, op: FieldCondition['op'], value: string): string => op === 'null'
-    ? `${label} is ${value === 'true' ? 'missing' : 'there'}`
+    ? `${label} is ${value === 'true' ? 'not set' : 'set'}`
     : `${label}${relations[op]} ${value}`,
-  alternative: (condition: string): string => `or ${lowerFirst(condition)}`,
+  alternative: (condition: string): string => `or ${condition}`,
   removeFilter: (condition: string): string => `${condition} × Remove this filter`,
   clearFilter: 'Clear all',
   /** The label of a field for the least value, for the greatest, and for a part of a text. */
   from: (label: string): string => `${label} from`,
   to: (label: string): string => `${label} to`,
-  has: (label: string): string => `${label} has`,
-  any: 'any',
-  emptyList: (plural: string): string => `No ${lowerFirst(plural)} yet.`,
-  emptyPage: (plural: string): string => `No ${lowerFirst(plural)} on this page.`,
+  has: (label: string): string => `${label} contains`,
+  any: 'Any',
+  emptyList: (plural: string): string => `There are no ${lowerFirst(plural)} yet.`,
+  emptyPage: (plural: string): string => `There are no ${lowerFirst(plural)} on this page.`,
+  createFirst: 'Create the first one above.',
   noMatches: (plural: string): string => `No ${lowerFirst(plural)} match these filters.`,
   /** Links from an empty list. */
-  firstPage: 'To the first page',
+  firstPage: 'Go to the first page',
   showAll: 'Show all',
   pages: 'Pages',
-  pageNumber: (page: number): string => `Page ${page}`,
-  total: (total: string): string => `${total} in all`,
+  pageNumber: (page: string): string => `Page ${page}`,
+  range: (from: string, to: string, total: string | undefined): string =>
+    total === undefined ? `${from}–${to}` : `${from}–${to} of ${total}`,
   count: 'Count all',
   perPage: 'Per page:',
+  first: 'First',
   previous: 'Previous',
   next: 'Next',
+  last: 'Last',
   create: (singular: string): string => `New ${lowerFirst(singular)}`,
+
+  // One operation for several items.
+  select: (item: string): string => `Select ${item}`,
+  withSelected: 'With the selected:',
+  go: 'Continue',
+  selectedItems: (count: string): string => `Selected: ${count}`,
+  back: 'Back to the list',
 
   /** What a button does: Cancel, Deal -> Cancel the deal. */
   submit: (operation: string, singular: string): string =>
     operation.includes(' ') ? operation : `${operation} the ${lowerFirst(singular)}`,
   /** The empty choice of what must be chosen, and of what need not. */
-  choose: 'choose',
-  chooseNone: 'none',
-  asRequest: 'As a request',
-  asRequestHint: 'This does the same as the button. The values are examples.',
+  choose: 'Choose',
+  chooseNone: 'None',
+  optional: (label: string): string => `${label} (optional)`,
+  onePerLine: 'One per line.',
+  addRow: 'Add a row',
+  row: (number: number): string => `Row ${number}`,
+  /** For a field that refers to an item. */
+  lookup: (singular: string): string => `Type a part of the name of the ${lowerFirst(singular)}.`,
+  requests: 'For developers: the same as requests',
+  requestsHint: 'Each does the same as the button. The values are examples.',
 
   item: (singular: string, title: string | undefined): string =>
     title === undefined ? singular : `${singular} ${title}`,
-  operations: 'What can be done now',
-  unavailable: 'What cannot be done now',
+  operations: 'Actions',
+  unavailable: 'Not possible now',
   technical: 'Details',
+  related: 'Related',
+  /** A list of items that refer to this one. */
+  relatedList: (plural: string, count: string | undefined): string =>
+    count === undefined ? plural : `${plural} (${count})`,
+  showMore: 'Show all of it',
 
   // The message on the page after a form was sent.
-  created: 'Created.',
-  deleted: 'Deleted.',
-  done: (operation: string): string => `Done: ${lowerFirst(operation)}.`,
-  revision: (revision: number): string => `Revision ${revision}.`,
-  unchanged: 'Nothing changed.',
-  changedSince: (revision: number): string => `It has been changed since, and is at revision ${revision}.`,
+  created: 'Created',
+  deleted: 'Deleted',
+  done: (operation: string): string => `Done: ${lowerFirst(operation)}`,
+  revision: (revision: number): string => `Revision ${revision}`,
+  unchanged: 'Nothing changed',
+  changedSince: (revision: number): string => `It has changed since, and is at revision ${revision}.`,
 
   // The question before a dangerous operation.
   ask: (operation: string): string => `${operation}?`,
   final: 'This cannot be undone.',
-  leave: 'No, leave it as it is',
+  leave: 'No, go back',
   /** The headings of the entered values, of the changes, and of another item that changes too. */
-  yourEntries: 'What you entered',
+  yourEntries: 'You entered',
   whatChanges: 'What will change',
-  changesToo: 'What will change with it',
-  createsToo: 'What will be created',
-  willBeGone: (singular: string): string => `The ${lowerFirst(singular)} will be gone. Its log stays.`,
+  changesToo: 'This will change too',
+  createsToo: 'This will be created',
+  willBeGone: (singular: string): string => `The ${lowerFirst(singular)} will be deleted. Its history stays.`,
 
-  log: 'Log',
+  log: 'History',
   /** A log, or a part of it such as its holds, and the item it belongs to. */
   partOf: (part: string, item: string): string => `${part} of ${item}`,
-  wholeLog: 'The whole log',
+  wholeLog: 'Full history',
   wasDeleted: 'It was deleted.',
-  logOfDeleted: 'Its log',
+  logOfDeleted: 'Its history',
   by: (principal: string): string => `by ${principal}`,
   /** The item that the command was for, in the log of another that changed with it. */
   togetherWith: (item: string): string => `together with ${lowerFirst(item)}`,
@@ -137,47 +173,45 @@ export const english = {
   // Refusals. The detail is the problem's, as in every representation.
   status: (status: number): string => `Status ${status}`,
   /** In the title of a page whose form was refused. */
-  notDone: 'Not done.',
-  refused: (operation: string): string => `Refused: ${lowerFirst(operation)}.`,
+  notDone: 'Not done',
+  refused: (operation: string): string => `Refused: ${lowerFirst(operation)}`,
   wrongState: (singular: string, state: string | undefined): string => state === undefined
-    ? `Not possible for this ${lowerFirst(singular)} now.`
-    : `Not possible while the ${lowerFirst(singular)} is ${state}.`,
+    ? `This is not possible for this ${lowerFirst(singular)} now.`
+    : `This is not possible while the ${lowerFirst(singular)} is ${lowerFirst(state)}.`,
   possible: (operations: readonly string[]): string => operations.length === 0
     ? 'Nothing is possible now.'
     : `Possible now: ${operations.map(lowerFirst).join(', ')}.`,
-  invalid: 'Some of what you entered is not right.',
-  entered: 'You had entered:',
+  invalid: 'Please correct what you entered.',
+  entered: 'You entered:',
+  sendAgain: 'Send it again',
+  /** Beside a link to sign in. */
+  signInFirst: 'Sign in on another tab, then send it again.',
   more: (count: number): string => `and ${count} more`,
   /** The subject where the whole body is wrong rather than a field. */
   it: 'It',
-  /** The detail of a problem about a field. */
-  flaw: (detail: string): string => detail
-    .replace(`must be${anySize}`, 'is too large')
-    .replace(anySize, '')
-    .replace('an integer', 'a whole number'),
   sentence: (subject: string, detail: string): string => `${subject} ${detail}${/[.?!]$/.test(detail) ? '' : '.'}`,
-  changedMeanwhile: 'It was changed in the meantime.',
-  changedMeanwhileDetail: 'Nothing was done. This is how it is now.'
+  changedMeanwhile: 'Somebody has changed it since you opened this page.',
+  changedMeanwhileDetail: 'Nothing was done yet. Look at the changes, then send it again or leave it.',
+  changesOfOthers: 'What has changed',
+  /** Beside a field that somebody else has changed, before its value. */
+  nowIs: 'Now:'
 }
 
-/**
- * Every text of the pages that is not data. Replace some of them, or all for a different language:
- * `html({ texts: { lang: 'de', yes: 'ja', label: name => names[name] ?? name } })`.
- */
+/** Every text of the pages that is not data: `html({ texts: [english, de] })`. */
 export type Texts = Readonly<typeof english>
 
 function label (name: string): string {
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, (_, end: string, start: string) => `${end} ${start.toLowerCase()}`)
     .replace(/[-_.]/g, ' ')
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  return upperFirst(words)
 }
 
-// 2026-03-31 -> 31 Mar 2026, which no country reads as another day.
-function date (text: string): string {
-  return `${Number(text.slice(8, 10))} ${months[Number(text.slice(5, 7)) - 1]} ${text.slice(0, 4)}`
+export function upperFirst (text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-function lowerFirst (text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1)
+// Not where the second letter is a capital, too: PO number, VAT.
+export function lowerFirst (text: string): string {
+  return /^\p{Lu}(?!\p{Lu})/u.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text
 }

@@ -1,16 +1,13 @@
 import { isUtf8 } from 'node:buffer'
-import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { declaresNull } from '../core/family/fields.js'
 import { type Params, readParams } from '../core/family/params.js'
 import { invalidBody, Problem } from '../core/problems.js'
 import { decodeText } from '../core/query/query-string.js'
-import { type ReadResult, readValue } from '../core/query/values.js'
-import type { Field, Scalar } from '../core/storage/storage.js'
 import { hashText } from '../core/values/ids.js'
 import {
-  type BodyLimits, escapePointer, explainMembers, findFlawInJson, findJsonFlaws, isObject, type MemberFlaw, type Members
+  type BodyLimits, escapePointer, explainMembers, findFlawInJson, findJsonFlaws, isObject, type Members
 } from '../core/values/json.js'
+import { readEntries } from './form-values.js'
 import { readIdempotencyKey } from './request.js'
 
 /** No bytes are the empty object, so that an operation without parameters needs no body. */
@@ -35,7 +32,7 @@ function readJson (bytes: Buffer, limits: BodyLimits): unknown {
 
 export class FormBody {
   /** With line feeds as line ends, without fields that are as the form showed them. */
-  readonly entries: ReadonlyMap<string, string>
+  readonly entries: Map<string, string>
   /** That the form was shown with. */
   readonly revision: string | undefined
   /** Depends on the form and its content; undefined where the form is not ours. */
@@ -44,6 +41,16 @@ export class FormBody {
   readonly formKey: string | undefined
   /** Whether to ask for confirmation instead of acting. */
   readonly asksFirst: boolean
+  /** Whether to show the form again with more rows instead of acting. */
+  readonly addsRows: boolean
+  /** The zone of local times. */
+  readonly zone: string | undefined
+  /** For several items: the operation, the items with the revisions that were shown, and whether to act now. */
+  readonly operation: string | undefined
+  readonly items: ReadonlyMap<string, string>
+  readonly isReady: boolean
+  /** Everything, to send it again. */
+  readonly sent: readonly (readonly [name: string, text: string])[]
 
   constructor (bytes: Buffer, { maxMembers }: BodyLimits) {
     if (!isUtf8(bytes)) throw new Problem('invalid-body', 'The form is not valid UTF-8')
@@ -52,15 +59,21 @@ export class FormBody {
       const detail = 'This is JSON under the media type of a form; send it with content-type: application/json'
       throw new Problem('unsupported-media-type', detail)
     }
-    const entries = readEntries(bytes.toString('utf8'), maxMembers)
+    const entries = splitForm(bytes.toString('utf8'), maxMembers)
     const take = (name: string): string | undefined => {
       const text = entries.get(name)
       entries.delete(name)
       return text
     }
+    this.sent = [...entries]
     const key = take('_key')
     this.revision = take('_revision')
     this.asksFirst = take('_confirm') !== undefined
+    this.addsRows = take('_add') !== undefined
+    this.zone = take('_zone')
+    this.operation = take('_operation')
+    this.isReady = take('_ready') !== undefined
+    this.items = takeItems(entries)
     dropUntouched(entries)
     this.entries = entries
     this.formKey = key
@@ -69,7 +82,7 @@ export class FormBody {
   }
 }
 
-function readEntries (form: string, maxMembers: number): Map<string, string> {
+function splitForm (form: string, maxMembers: number): Map<string, string> {
   const parts = form.split('&', maxMembers + 1)
   if (parts.length > maxMembers) throw invalidBody([explainMembers(maxMembers)])
   const entries = new Map<string, string>()
@@ -88,15 +101,28 @@ function readEntries (form: string, maxMembers: number): Map<string, string> {
   return entries
 }
 
+const selected = '_item.'
+
+function takeItems (entries: Map<string, string>): Map<string, string> {
+  const items = [...entries].filter(([name]) => name.startsWith(selected))
+  for (const [name] of items) entries.delete(name)
+  return new Map(items.map(([name, revision]) => [name.slice(selected.length), revision]))
+}
+
 const shown = '_was.'
 
 // Browsers may alter texts, so a field is untouched if it equals its copy in the form, not the stored value.
 function dropUntouched (entries: Map<string, string>): void {
-  for (const [name, text] of entries) {
-    if (!name.startsWith(shown)) continue
-    entries.delete(name)
-    const field = name.slice(shown.length)
-    if (entries.get(field) === text) entries.delete(field)
+  const before = new Map([...entries].filter(([name]) => name.startsWith(shown)))
+  for (const name of before.keys()) entries.delete(name)
+  // Rows and members of one field are changed together.
+  const fieldOf = (name: string) => /^(?:_find\.)?[^.]*/.exec(name)?.[0]
+  const isTouched = ([name, text]: readonly [string, string]) => (before.get(shown + name) ?? '') !== text
+  const touched = new Set([...entries].filter(isTouched).map(([name]) => fieldOf(name)))
+  const compared = new Set([...before.keys()].map(name => fieldOf(name.slice(shown.length))))
+  for (const name of entries.keys()) {
+    const field = fieldOf(name)
+    if (compared.has(field) && !touched.has(field)) entries.delete(name)
   }
 }
 
@@ -139,27 +165,7 @@ export function readJsonParams (params: Params, request: FastifyRequest): Member
 export function readSentParams (params: Params, request: FastifyRequest): Members {
   const { body } = request
   if (!(body instanceof FormBody)) return readJsonParams(params, request)
-  const members: [name: string, value: unknown][] = []
-  const flaws: MemberFlaw[] = []
-  for (const [name, text] of body.entries) {
-    const field = params.fields.find(field => field.name === name)
-    const read = field === undefined ? { value: text } : text === '' ? readEmpty(params, field) : readValue(field, text)
-    if (read === undefined) continue
-    if ('value' in read) members.push([name, read.value])
-    else flaws.push({ pointer: `/${escapePointer(name)}`, detail: read.expected })
-  }
-  // Not assigned one by one, so that __proto__ is a member like any other.
-  const read = params.read(Object.fromEntries(members))
-  if ('params' in read && flaws.length === 0) return read.params
-  const others = 'flaws' in read ? read.flaws : []
-  // A member that could not be read gets no second flaw.
-  throw invalidBody([...flaws, ...others.filter(({ pointer }) => flaws.every(flaw => flaw.pointer !== pointer))])
-}
-
-// Left empty, a field is null or else not sent. Emptied, it is null or else an empty text.
-function readEmpty ({ schema, isPartial }: Params, field: Field): ReadResult<Scalar | null> | undefined {
-  const isNull = isPartial ? declaresNull(schema.properties[field.name] as TSchema) : field.nullable === true
-  return isNull ? { value: null } : isPartial ? readValue(field, '') : undefined
+  return readEntries(params, body.entries, body.zone)
 }
 
 /** The Idempotency-Key header, or the key of one of our forms. */

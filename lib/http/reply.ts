@@ -4,7 +4,7 @@ import { preconditionFailed, Problem, type ProblemCode } from '../core/problems.
 import type { Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import { json } from '../representations/formats.js'
-import type { OneView, PageView, ProblemView } from '../representations/representation.js'
+import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
 import { explainTags, judgeRead, makeEtag, writeHttpDate } from './conditional.js'
 import { type Choice, type Chooser, explainMediaType } from './negotiate.js'
 import { readPreference, readRequestedFormat, splitUrl } from './request.js'
@@ -17,8 +17,9 @@ interface Answering {
 
 export function send (answering: Answering, view: OneView | PageView): FastifyReply | Promise<FastifyReply> {
   const { representation } = answering.choice
-  const write = representation[view.kind] as (view: OneView | PageView) => string | Promise<string>
-  const written = write(view)
+  const write = representation[view.kind] as NonNullable<Representation['one' | 'page']>
+  const written = (write as (view: OneView | PageView, request: FastifyRequest) => ReturnType<typeof write>)(
+    view, answering.reply.request)
   return typeof written === 'string' ? sendText(answering, written) : written.then(text => sendText(answering, text))
 }
 
@@ -93,7 +94,7 @@ function setCaching (reply: FastifyReply): FastifyReply {
 export function setRepresentation (reply: FastifyReply, { representation, mediaType }: Choice): FastifyReply {
   if (representation.headers !== undefined) reply.headers(representation.headers)
   return setCaching(reply)
-    .header('vary', 'Accept')
+    .header('vary', representation.interactive === true ? 'Accept, Accept-Language' : 'Accept')
     .header('x-content-type-options', 'nosniff')
     .header('content-type', `${mediaType}; charset=utf-8`)
     // A hook of the host may have set a serializer, which would encode the text again.
@@ -109,8 +110,8 @@ export function sendProblem (
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  guide: (problem: Problem) => Pick<ProblemView, 'onward' | 'wrongState'>
-): FastifyReply {
+  guide: (problem: Problem) => Promise<Omit<ProblemView, 'kind' | 'document' | 'log'>>
+): FastifyReply | Promise<FastifyReply> {
   const found = toProblem(error)
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
@@ -121,18 +122,25 @@ export function sendProblem (
   const choice = chooser.chooseForProblem(readRequestedFormat(request.headers, search, suffix))
   const document = problem.document(path.length > maxInstance ? undefined : path)
   const { name, interactive, problem: write } = choice.representation
-  let text: string
-  try {
-    const others = interactive === true ? guide(problem) : { onward: [] }
-    text = (write as NonNullable<typeof write>)({ kind: 'problem', document, log: problem.log, ...others })
-    setRepresentation(reply, choice)
-  } catch (error) {
+  const finish = (text: string, shown: Choice): FastifyReply => setRepresentation(reply, shown)
+    .code(problem.statusCode).headers(problem.headers).header('cache-control', 'no-store').send(text)
+  const failed = (error: unknown): FastifyReply => {
     // Fastify would answer with the text of this error.
     request.log.error({ err: error }, `The representation "${name}" cannot show a problem`)
-    text = JSON.stringify(document)
-    setRepresentation(reply, { representation: json, mediaType: json.problemType as string })
+    return finish(JSON.stringify(document), { representation: json, mediaType: json.problemType as string })
   }
-  return reply.code(problem.statusCode).headers(problem.headers).header('cache-control', 'no-store').send(text)
+  const view = { kind: 'problem', document, log: problem.log, onward: [] } as const
+  const show = write as NonNullable<typeof write>
+  if (interactive === true) {
+    return guide(problem).then(others => show({ ...view, ...others }, request))
+      .then(text => finish(text, choice), failed)
+  }
+  try {
+    const text = show(view, request)
+    return typeof text === 'string' ? finish(text, choice) : text.then(text => finish(text, choice), failed)
+  } catch (error) {
+    return failed(error)
+  }
 }
 
 // Clients can cause timeouts and load: these are no faults, and their stacks are useless.

@@ -1,5 +1,9 @@
+import type { Labels, Tone } from '../core/family/presentation.js'
 import type { FieldCondition, Kind } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
+
+/** The labels of a family, by language. */
+export type LabelTable = Readonly<Record<string, Labels>>
 
 /** A link, with its text. */
 export interface Link {
@@ -13,6 +17,7 @@ export interface Crumb {
   readonly href: string
   /** The name of a list, or the title of an item. */
   readonly name: string
+  readonly labels?: LabelTable | undefined
 }
 
 /** The links that every page has. */
@@ -29,6 +34,7 @@ export interface SiteFamily {
   readonly version?: string | undefined
   readonly href: string
   readonly isCurrent: boolean
+  readonly labels?: LabelTable | undefined
 }
 
 /** The number of items: exact or, where there are very many, a lower bound. */
@@ -39,7 +45,19 @@ export interface Count {
 
 /** A family on the home page. */
 export interface HomeFamily extends Count, Omit<SiteFamily, 'isCurrent'> {
-  readonly states?: readonly (Count & { readonly state: string, readonly href: string })[]
+  readonly states?: readonly (Count & ShownState & { readonly href: string })[]
+}
+
+/** The state of an item, and how it is coloured. */
+export interface ShownState {
+  readonly state: string
+  readonly tone: Tone
+}
+
+/** An item that another refers to. */
+export interface Referred {
+  readonly title: string
+  readonly href?: string | undefined
 }
 
 /** The content of the home page. */
@@ -53,9 +71,12 @@ export type Kinds = Readonly<Record<string, ShownKind>>
 
 interface Affordances {
   readonly site: Site
+  /** When the page was made, in milliseconds. */
+  readonly now: number
   readonly kinds: Kinds
   /** The member by which people know an item; in a list, it links to the item. */
   readonly title: string
+  readonly labels?: LabelTable | undefined
   readonly trail: readonly Crumb[]
   /** Links to the page in other representations. */
   readonly others: readonly Link[]
@@ -66,7 +87,11 @@ interface Affordances {
 
 /** What people can do with an item. */
 export interface ItemAffordances extends Affordances {
-  readonly state?: string | undefined
+  readonly state?: ShownState | undefined
+  /** The items that members refer to, by their names. */
+  readonly referred: Readonly<Record<string, Referred>>
+  /** Lists of items that refer to this one. */
+  readonly related: readonly RelatedList[]
   /** Members that the service sets, which matter to few people. */
   readonly technical: readonly string[]
   /** The operations that are allowed now, including the deletion. */
@@ -79,9 +104,38 @@ export interface ItemAffordances extends Affordances {
   readonly confirm?: Confirmation | undefined
 }
 
+/** A list of the items of a family that refer to an item. */
+export interface RelatedList extends Count {
+  readonly name: string
+  readonly labels?: LabelTable | undefined
+  /** The field that refers to the item, if the family has several. */
+  readonly field?: string | undefined
+  readonly href: string
+}
+
 /** What people can do with a page. */
 export interface PageAffordances extends Affordances {
   readonly columns: readonly string[]
+  /** The columns to choose from; empty where they cannot be chosen. */
+  readonly members: readonly string[]
+  /** The zone of the days in filters, if the address names one. */
+  readonly zone?: string | undefined
+  /** The states to filter by, and the URL of the list in all of them. */
+  readonly states: readonly (Count & ShownState & { readonly href: string, readonly isCurrent: boolean })[]
+  readonly everyState?: string | undefined
+  /** What is searched for; undefined where there is nothing to search. */
+  readonly search?: string | undefined
+  /** The field by which the last days are chosen, such as `createdAt`. */
+  readonly recent?: string | undefined
+  /** The number of all items that match. */
+  readonly found: Count
+  /** The number of the first item of the page, if it is known. */
+  readonly from?: number | undefined
+  readonly first?: string | undefined
+  readonly last?: string | undefined
+  readonly exported?: string | undefined
+  /** Operations that can be run for several items at once. */
+  readonly many?: ManyAffordance | undefined
   /** Undefined where the page is read from a cursor. */
   readonly page?: number | undefined
   readonly prev?: string | undefined
@@ -94,8 +148,9 @@ export interface PageAffordances extends Affordances {
   /** The active filters, and the URL of the list without them. */
   readonly active: readonly ActiveFilter[]
   readonly clear?: string | undefined
-  /** Parameters to keep when filters change. */
+  /** Parameters to keep when filters change, and when columns are chosen. */
   readonly kept: Entries
+  readonly given: Entries
   readonly sortable: readonly string[]
   readonly sort: string | undefined
   readonly create?: FormAffordance | undefined
@@ -105,7 +160,40 @@ export interface PageAffordances extends Affordances {
   url (changes: Readonly<Record<string, string | undefined>>): string
   /** The URL of the item in a row, and of the item that one of its members refers to. */
   address (index: number): string
-  readonly refer?: ((index: number, member: string) => string | undefined) | undefined
+  readonly refer?: ((index: number, member: string) => Referred | undefined) | undefined
+  /** The state of the item in a row. */
+  readonly stateOf?: ((index: number) => ShownState | undefined) | undefined
+  /** How a form names the item in a row, and the revision that is shown. */
+  readonly identify: (index: number) => { readonly id: string, readonly revision: number }
+}
+
+/** A form that chooses an operation for several items. */
+export interface ManyAffordance {
+  readonly action: string
+  readonly operations: readonly Pick<FormAffordance, 'name' | 'singular'>[]
+}
+
+/** An operation for several items, before and after it is run. */
+export interface Many {
+  readonly form: FormAffordance
+  readonly name: string
+  readonly items: readonly ManyItem[]
+  /** Whether it was run. */
+  readonly isDone: boolean
+  readonly refused?: Refusal | undefined
+  /** The URL of the list. */
+  readonly list: string
+}
+
+/** One of several items: its outcome, or its problem, after the operation. */
+export interface ManyItem {
+  readonly id: string
+  readonly revision: string
+  readonly title: string
+  readonly href: string
+  readonly outcome?: Feedback['outcome'] | undefined
+  readonly reason?: string | undefined
+  readonly wrongState?: WrongState | undefined
 }
 
 type Entries = readonly (readonly [name: string, value: string])[]
@@ -117,6 +205,7 @@ export interface ActiveFilter {
   readonly op: FieldCondition['op']
   /** As it was sent. */
   readonly value: string
+  readonly referred?: Referred | undefined
   /** Whether it belongs to an `or` group, of which one filter must hold. */
   readonly isAlternative: boolean
   readonly href: string
@@ -128,6 +217,8 @@ export interface Refusal {
   readonly wrongState?: WrongState | undefined
   /** What was entered, if the page no longer has the form. */
   readonly entered: Entries
+  /** What others did since the page was opened, if that is why; newest first. */
+  readonly meanwhile: readonly LogEntry[]
 }
 
 /** A form that POSTs what a person enters. */
@@ -146,7 +237,7 @@ export interface FormAffordance {
   readonly fields: readonly FormField[]
   /** The idempotency key, so that sending the form twice has one effect. */
   readonly key: string
-  /** Sent where a write must name the revision that it is based on. */
+  /** The revision that the page shows: the form is refused if there is a newer one. */
   readonly revision?: number | undefined
 }
 
@@ -161,15 +252,36 @@ export interface FormField {
   readonly required: boolean
   readonly description?: string | undefined
   readonly values?: readonly string[] | undefined
+  /** Operations to choose from, by their actions. */
+  readonly actions?: readonly { readonly value: string, readonly name: string }[] | undefined
   readonly minimum?: number | undefined
   /** Of a decimal: the digits after the point. */
   readonly scale?: number | undefined
   readonly maxLength?: number | undefined
   /** What was entered before, or the value of the item. */
   readonly value?: string | undefined
+  /** How the value is entered where it is no single text: lines of a list, rows of a table, or members. */
+  readonly shape?: 'lines' | 'rows' | 'group' | undefined
+  /** The fields of each row, or of the only one. */
+  readonly rows?: readonly (readonly FormField[])[] | undefined
+  /** Set where the value is the id of another item. */
+  readonly reference?: ReferenceField | undefined
+  /** The value that somebody else has given it since the page was opened. */
+  readonly theirs?: ShownMember | undefined
   /** The value of the item, in a form that edits it; sent too, so that only edited fields count. */
   readonly was?: string | undefined
   readonly error?: string | undefined
+}
+
+/** How a person chooses an item: from a few, or by a part of its title. */
+export interface ReferenceField {
+  readonly singular: string
+  readonly labels?: LabelTable | undefined
+  readonly choices?: readonly { readonly value: string, readonly title: string }[] | undefined
+  /** The URL that finds items as JSON; what is searched for is added to it. */
+  readonly lookup?: string | undefined
+  /** The member of these items that is shown. */
+  readonly title?: string | undefined
 }
 
 /** The kind of a value, for people: a choice is one of a few words. */
@@ -180,6 +292,8 @@ export interface ShownMember {
   readonly name: string
   readonly value: unknown
   readonly kind?: ShownKind | undefined
+  /** Set where the value is the id of another item that the reader may see. */
+  readonly referred?: Referred | undefined
 }
 
 /** A member before and after a change; both are undefined where they were too long to keep. */
@@ -216,7 +330,12 @@ export interface LogEntry extends Feedback {
   readonly at: string
   readonly principal?: string | undefined
   /** The item that the command was for, if it changed this one too. */
-  readonly about?: { readonly singular: string, readonly id: string, readonly href?: string | undefined } | undefined
+  readonly about?: {
+    readonly singular: string
+    readonly labels?: LabelTable | undefined
+    readonly id: string
+    readonly href?: string | undefined
+  } | undefined
   readonly params: readonly ShownMember[]
   readonly changes: readonly ShownChange[]
   /** Why it was refused, as in the problem. */
@@ -227,6 +346,7 @@ export interface LogEntry extends Feedback {
 /** A different item that changes too. */
 export interface ChangedItem {
   readonly singular: string
+  readonly labels?: LabelTable | undefined
   /** Undefined where it is created, and only its id would identify it. */
   readonly title: string | undefined
   readonly href?: string | undefined

@@ -1,6 +1,9 @@
+import type { FastifyRequest } from 'fastify'
 import { Turn } from '../core/storage/turns.js'
 import type { Members } from '../core/values/json.js'
-import type { Crumb, Home, ItemAffordances, PageAffordances, WrongState } from './affordances.js'
+import type {
+  Crumb, Home, ItemAffordances, LabelTable, Many, PageAffordances, Site, WrongState
+} from './affordances.js'
 
 /** A resource, a page of resources, or a problem to show. */
 export type View = OneView | PageView | ProblemView
@@ -16,6 +19,8 @@ export interface OneView {
   readonly affordances?: () => Promise<ItemAffordances>
   /** Set on the home page. */
   readonly home?: Home
+  /** Set where an operation is run for several items. */
+  readonly many?: Many
 }
 
 /** A page of resources to show. */
@@ -44,6 +49,15 @@ export interface ProblemView {
   readonly log?: string | undefined
   /** Links to continue from. */
   readonly onward: readonly Crumb[]
+  readonly site?: Site | undefined
+  readonly labels?: LabelTable | undefined
+  /** What a person had entered into a form. */
+  readonly entered?: readonly (readonly [name: string, value: string])[] | undefined
+  /** Sends the form again, if that may help. */
+  readonly again?: {
+    readonly action: string
+    readonly sent: readonly (readonly [name: string, value: string])[]
+  } | undefined
 }
 
 /** Writes collections line by line, so that they can be of any length. */
@@ -75,13 +89,13 @@ export interface Representation {
   readonly headers?: Readonly<Record<string, string>>
   /** For people: forms are answered by a redirect or by the page they are on, and empty filters are ignored. */
   readonly interactive?: boolean
-  readonly one?: (view: OneView) => string | Promise<string>
-  readonly page?: (view: PageView) => string | Promise<string>
+  readonly one?: (view: OneView, request: FastifyRequest) => string | Promise<string>
+  readonly page?: (view: PageView, request: FastifyRequest) => string | Promise<string>
   /** Makes the page from JSON text of a storage and the page's other members; a bare list has none. */
   readonly pageOfText?: (items: string, others: Members | undefined) => string
   /** Instead of `page`: streams the whole collection unless the client asks for a page or its size. */
   readonly rows?: Rows
-  readonly problem?: (view: ProblemView) => string
+  readonly problem?: (view: ProblemView, request: FastifyRequest) => string | Promise<string>
 }
 
 export function canShow (representation: Representation, kind: View['kind']): boolean {

@@ -65,3 +65,26 @@ function write (moment: number, { from, before }: Day): string {
   if (text.startsWith('0000')) return from
   return /^\d{4}-/.test(text) ? text : before
 }
+
+const local = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/
+
+/**
+ * `2026-11-17T12:00` of a zone as a moment; undefined where it is none. Of an hour that a clock shows twice, the first;
+ * in an hour that it skips, the clock from before goes on.
+ */
+export function toInstant (text: string, timeZone: string): string | undefined {
+  const clock = local.test(text) ? Date.parse(`${text}Z`) : NaN
+  const formatter = getFormatter(timeZone)
+  if (Number.isNaN(clock) || formatter === undefined) return undefined
+  const [before, after] = [clock - day, clock + day].map(moment => getOffset(formatter, moment)) as [number, number]
+  const [first, second] = [clock - before, clock - after]
+  const isSecond = getOffset(formatter, first) !== before && getOffset(formatter, second) === after
+  return new Date(isSecond ? second : first).toISOString()
+}
+
+/** A moment as the clock of a zone shows it, `YYYY-MM-DDTHH:mm:ss.sss`. */
+export function toLocal (moment: string, timeZone: string): string {
+  const formatter = getFormatter(timeZone)
+  const time = Date.parse(moment)
+  return new Date(time + (formatter === undefined ? 0 : getOffset(formatter, time))).toISOString().slice(0, -1)
+}

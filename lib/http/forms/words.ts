@@ -11,6 +11,7 @@ import {
   describeRoute, describeWords, describeWriteProblems, jsonOrForm, minimal, redirected, writeConditions
 } from '../openapi/routes.js'
 import { describeCommand, describeLinkedItem, describeNew, describeUnchanged } from '../openapi/schemas.js'
+import { listReferences } from '../pages/references.js'
 import { logEndpoints } from '../reads/log.js'
 import { readItemId } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -70,6 +71,7 @@ export const noun: Form<'noun'> = {
       makeWriteEndpoint(mount, {
         method: 'POST',
         path: `/:id/${operation.noun}`,
+        references: listReferences(family, family.operations.get(operation.action)?.others),
         read: request => ({
           action: operation.action,
           target: readItemId(family, request),
@@ -94,6 +96,7 @@ export function lifecycleEndpoints (mount: Mount): Endpoint[] {
   const create = makeWriteEndpoint(mount, {
     method: 'POST',
     path: '',
+    references: listReferences(family, lifecycle.others),
     read: request => ({
       action: createAction,
       target: undefined,

@@ -13,15 +13,22 @@ import { FormBody } from '../body.js'
 import { explainTags, judgeWrite } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
+import type { RefusedForm } from '../pages/form-fields.js'
+import { startPage } from '../pages/item-affordances.js'
+import { runMany } from '../pages/many.js'
+import { linkList } from '../pages/offers.js'
+import { type ReferenceNames, resolveEntries } from '../pages/references.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
 import { linkCommand } from '../reads/log.js'
-import { addFeedback, admit, type Read } from '../reads/read.js'
-import { sendPreferred, toProblem } from '../reply.js'
+import { admit, type Read, setFeedback } from '../reads/read.js'
+import { send, sendPreferred, toProblem } from '../reply.js'
 import { readPreference, readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
 
 export interface Write {
+  /** Members of a form that name items, which people enter by a part of their titles. */
+  readonly references?: ReferenceNames
   read (request: FastifyRequest): Command
   answer (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply>
 }
@@ -39,6 +46,9 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
     // A form of a page is answered by a page.
     const isFromPage = form !== undefined && choice.representation.interactive === true
     try {
+      if (isFromPage && form.operation !== undefined) return await showMany(exchange, form)
+      if (isFromPage && form.addsRows) return await showAgain(exchange, form)
+      if (isFromPage && write.references !== undefined) await resolveEntries(exchange, write.references, form)
       const { action, target, params, id, key, interpret } = write.read(request)
       // Our forms have the revision that they were shown with.
       const conditions = form?.revision === undefined ? headers : { ...headers, 'if-match': `"${form.revision}"` }
@@ -54,7 +64,7 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
       return await (isFromPage ? redirect(exchange, outcome, form) : write.answer(exchange, outcome))
     } catch (error) {
       if (!isFromPage || !(error instanceof Problem) || error.statusCode >= 500) throw error
-      return await showAgain(exchange, error, form)
+      return await showAgain(exchange, form, error)
     }
   }
 }
@@ -179,9 +189,19 @@ async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): 
   const location = isDeleted || !await mayRead(exchange, outcome)
     ? urls.collection(request)
     : urls.item(request, readTarget(family, record))
-  // A form that is not ours leads to the plain URL.
-  const shown = form.key === undefined ? location : addFeedback(location, outcome.id)
-  return reply.code(303).header('location', shown).send()
+  // A form that is not ours gets no message.
+  if (form.key !== undefined && outcome.id !== undefined) setFeedback(reply, location, outcome.id)
+  return reply.code(303).header('location', location).send()
+}
+
+/** One operation for several items: the form, or what became of each. */
+async function showMany (exchange: Exchange, form: FormBody): Promise<FastifyReply> {
+  const { mount: { family: { singular, name } } } = exchange
+  const many = await runMany(exchange, form)
+  const around = { ...await startPage(exchange, many.list), trail: [linkList(exchange.mount, exchange.request)] }
+  return await send(exchange, {
+    kind: 'one', name: singular, document: { name }, many, affordances: async () => around
+  })
 }
 
 /** Returns whether there was anything to confirm. */
@@ -201,13 +221,21 @@ async function askFirst (exchange: Exchange, command: Command, sent: FormBody): 
 // Characters; more than people type by hand need not be shown again.
 const maxEntered = 50_000
 
-async function showAgain (exchange: Exchange, problem: Problem, form: FormBody): Promise<FastifyReply> {
+/** The page of the form, with what was entered; without a problem, with more rows. */
+async function showAgain (exchange: Exchange, form: FormBody, problem?: Problem): Promise<FastifyReply> {
   const { mount, request, reply } = exchange
   const { id } = request.params as { id?: string }
   let length = 0
   const short = [...form.entries].filter(([name, text]) => (length += name.length + text.length) <= maxEntered)
-  const refused = { action: mount.urls.self(request).replace(/\/$/, ''), entered: new Map(short), problem }
-  reply.code(problem.statusCode).headers(problem.headers)
+  const isStale = problem?.code === 'precondition-failed' && form.revision !== undefined
+  const refused: RefusedForm = {
+    action: mount.urls.self(request).replace(/\/$/, ''),
+    entered: new Map(short),
+    problem,
+    since: isStale ? Number(form.revision) : undefined,
+    choices: (problem as { choices?: RefusedForm['choices'] } | undefined)?.choices
+  }
+  if (problem !== undefined) reply.code(problem.statusCode).headers(problem.headers)
   try {
     const isShown = id === undefined
       ? await showRead(exchange, collectionRead(mount), '', { refused })
@@ -218,7 +246,7 @@ async function showAgain (exchange: Exchange, problem: Problem, form: FormBody):
     const { statusCode, cause } = toProblem(error)
     if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'The page of a refused form cannot be shown')
   }
-  throw problem
+  throw problem ?? notFound(mount.family.singular, id ?? '')
 }
 
 /** Returns whether the page exists. */

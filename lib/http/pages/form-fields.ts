@@ -1,53 +1,75 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { Family } from '../../core/family/family.js'
-import { declaresNull, withoutNull } from '../../core/family/fields.js'
+import { declaresNull, logFields, withoutNull } from '../../core/family/fields.js'
 import type { Params } from '../../core/family/params.js'
 import type { Flaw, Problem } from '../../core/problems.js'
 import { isOrdered } from '../../core/query/filters.js'
+import type { ParsedQuery } from '../../core/query/grammar.js'
 import type { Field, Stored } from '../../core/storage/storage.js'
 import { makeExample } from '../../core/values/example.js'
-import { measureAll, type Members } from '../../core/values/json.js'
-import type { FormAffordance, FormField, Refusal, SampleRequest } from '../../representations/affordances.js'
+import { isObject, measureAll, type Members } from '../../core/values/json.js'
+import type {
+  FormAffordance, FormField, LogEntry, ReferenceField, Refusal, SampleRequest, ShownMember
+} from '../../representations/affordances.js'
+import { canEnter, findNested, findRows, type Nested } from '../form-values.js'
 import type { Mount } from '../mount.js'
 import { readWrongState } from './log-entries.js'
+import { finding, type FoundChoices } from './references.js'
 
 export interface RefusedForm {
   /** The URL it was sent to; undefined for the filters of a list. */
   readonly action: string | undefined
   readonly entered: ReadonlyMap<string, string>
-  readonly problem: Problem
+  /** Undefined where the form only gets more rows. */
+  readonly problem: Problem | undefined
+  /** The revision that its page showed, if that is why. */
+  readonly since?: number | undefined
+  /** Items that fit what was entered. */
+  readonly choices?: FoundChoices | undefined
 }
 
-type Entered = Pick<RefusedForm, 'entered'> & Partial<Pick<RefusedForm, 'problem'>>
+type Entered = Partial<Pick<RefusedForm, 'problem' | 'choices'>> & Pick<RefusedForm, 'entered'>
 
-/** Keeps what was entered before. `item` fills in a form that edits it. */
+/** How the fields of a form are filled in. */
+interface Filling {
+  /** The item that the form edits. */
+  readonly item?: Members | undefined
+  readonly references?: ReadonlyMap<string, ReferenceField>
+  /** The titles of the items that it refers to. */
+  readonly titles?: Readonly<Record<string, { readonly title: string } | undefined>>
+  /** Values that others have changed since. */
+  readonly theirs?: ReadonlyMap<string, ShownMember>
+}
+
+/** Undefined where a person cannot send it: a member that is required cannot be entered. Keeps what was entered. */
 export function makeForm (
   form: Omit<FormAffordance, 'fields' | 'isRefused'>,
   { schema, fields }: Params,
   refused: RefusedForm | undefined,
-  item?: Members
-): FormAffordance {
+  filling: Filling = {}
+): FormAffordance | undefined {
   const sent = refused?.action === form.action ? refused : undefined
-  const shown = item === undefined ? fields : fields.filter(isText)
+  const schemaOf = ({ name }: Field) => schema.properties[name] as TSchema
+  const shown = fields.filter(field => canEnter(field, schemaOf(field)))
+  const isWhole = fields.every(field => shown.includes(field) || field.optional || field.nullable === true)
+  if (!isWhole || (shown.length === 0 && fields.length > 0)) return undefined
   return {
     ...form,
-    fields: shown.map(field => makeField(field, schema.properties[field.name] as TSchema, sent, item)),
+    fields: shown.map(field => makeField(field, schemaOf(field), sent, filling)),
     isRefused: sent !== undefined
   }
 }
 
-function makeField (
-  { name, kind, values, scale, optional, nullable = false }: Field,
-  schema: TSchema,
-  sent: Entered | undefined,
-  item: Members | undefined
-): FormField {
+function makeField (field: Field, schema: TSchema, sent: Entered | undefined, filling: Filling): FormField {
+  const { name, kind, values, scale, optional, nullable = false } = field
+  const { item, references, titles, theirs } = filling
   const { description, minimum, maxLength, minLength = 0 } = withoutNull(schema)
-  const was = item && String(item[name] ?? '')
-  const takesEmpty = kind === 'string' && values === undefined && minLength === 0
+  const nested = kind === 'json' ? findNested(schema) : undefined
+  const was = item && writeValue(item[name])
+  const takesEmpty = (kind === 'string' && values === undefined && minLength === 0) || kind === 'json'
   // A field may have become stricter since the item was stored.
   const isListed = values === undefined || was === undefined || was === '' || values.includes(was)
-  return {
+  const made: FormField = {
     name,
     label: name,
     kind,
@@ -60,29 +82,107 @@ function makeField (
     required: was === undefined ? !optional && !nullable : was !== '' && !takesEmpty && !declaresNull(schema),
     value: sent?.entered.get(name) ?? was,
     was,
-    error: findError(sent, name)
+    error: findError(sent, name),
+    theirs: sent === undefined ? undefined : theirs?.get(name)
   }
+  const reference = references?.get(name)
+  if (reference !== undefined) return refer(made, reference, sent, titles?.[name]?.title)
+  return nested === undefined ? made : nest(made, nested, sent, item?.[name])
 }
 
-/** Whether the value can be entered as text. */
+function writeValue (value: unknown): string {
+  if (Array.isArray(value)) return value.map(String).join('\n')
+  return value === undefined || value === null || typeof value === 'object' ? '' : String(value)
+}
+
+/** The text of a look-up is the title. */
+function refer (field: FormField, reference: ReferenceField, sent: Entered | undefined, title?: string): FormField {
+  const { name, value, was } = field
+  const choices = sent?.choices?.get(name) ?? reference.choices
+  if (choices !== undefined) {
+    const isKnown = value === undefined || value === '' || choices.some(choice => choice.value === value)
+    const all = isKnown ? choices : [{ value, title: title ?? value }, ...choices]
+    return { ...field, reference: { ...reference, choices: all } }
+  }
+  const shown = was === undefined ? undefined : title ?? was
+  const entered = sent?.entered.get(finding + name)
+  return { ...field, name: finding + name, reference, value: entered ?? shown, was: shown }
+}
+
+// Empty rows to fill in.
+const spareRows = 2
+
+function nest (field: FormField, nested: Nested, sent: Entered | undefined, value: unknown): FormField {
+  const { name } = field
+  const { shape } = nested
+  if (shape === 'lines') return { ...field, shape }
+  const { schema, fields } = nested
+  const stored = shape === 'group' ? [value] : Array.isArray(value) ? value : []
+  const entered = sent === undefined ? [] : [...sent.entered.keys()].filter(key => key.startsWith(`${name}.`))
+  const rows = sent === undefined || entered.length === 0 ? [] : findRows(sent.entered, name)
+  const count = shape === 'group' ? 1 : Math.max(stored.length, (rows.at(-1) ?? -1) + 1) + spareRows
+  const makeRow = (index: number): FormField[] => fields.map(each => {
+    const path = shape === 'group' ? `${name}.${each.name}` : `${name}.${index}.${each.name}`
+    const item = isObject(stored[index]) ? stored[index] as Members : undefined
+    const cell = makeField(each, schema.properties[each.name] as TSchema, sent && { entered: new Map() }, { item })
+    const pointer = path.replaceAll('.', '/')
+    return {
+      ...cell,
+      name: path,
+      // A row that stays empty is not sent.
+      required: false,
+      value: sent?.entered.get(path) ?? cell.value,
+      was: field.was === undefined ? undefined : cell.was ?? '',
+      error: findError(sent, pointer)
+    }
+  })
+  return { ...field, shape, rows: Array.from({ length: count }, (_, index) => makeRow(index)) }
+}
+
+/** Whether the value is one text, which can be filtered and sorted. */
 export function isText ({ kind }: Field): boolean {
   return kind !== 'json'
 }
 
 /** A choice for few values, bounds for ordered values, a part for texts. */
-export function makeFilterFields (fields: readonly Field[], sent: Entered): FormField[] {
-  return fields.filter(isText).flatMap(field => listFilterInputs(field).map(([name, bound]) => ({
-    name,
-    label: field.name,
-    bound,
-    // A moment is filtered by its day.
-    kind: field.kind === 'date-time' ? 'date' : field.kind,
-    scale: field.scale,
-    required: false,
-    values: field.values,
-    value: sent.entered.get(name),
-    error: findError(sent, name)
-  })))
+export function makeFilterFields (
+  fields: readonly Field[],
+  sent: Entered,
+  references: ReadonlyMap<string, ReferenceField>
+): FormField[] {
+  return fields.filter(isText).flatMap(field => {
+    const reference = references.get(field.name)
+    const inputs = reference === undefined ? listFilterInputs(field) : [[field.name] as const]
+    return inputs.map(([name, bound]) => {
+      const made: FormField = {
+        name,
+        label: field.name,
+        bound,
+        // A moment is filtered by its day.
+        kind: field.kind === 'date-time' ? 'date' : field.kind,
+        scale: field.scale,
+        required: false,
+        values: field.values,
+        value: sent.entered.get(name),
+        error: findError(sent, name)
+      }
+      return reference === undefined ? made : refer(made, reference, sent)
+    })
+  })
+}
+
+/** By what people see in an entry: what was done, how it ended, who did it, and when. */
+export function listLogFilters ({ operations, lifecycle }: Family, { parameters }: ParsedQuery): FormField[] {
+  const entered = new Map(parameters.map(({ name, value }) => [name, value]))
+  const actions = [
+    ...(lifecycle === undefined ? [] : [{ value: lifecycle.createAction, name: 'create' }]),
+    ...Array.from(operations.values(), ({ operation: { action, name } }) => ({ value: action, name })),
+    ...(lifecycle?.deletion === undefined ? [] : [{ value: lifecycle.deletion.operation.action, name: 'delete' }])
+  ]
+  const shown = logFields.filter(({ name }) => ['outcome', 'principal', 'createdAt'].includes(name))
+  const action: FormField =
+    { name: 'action', label: 'action', kind: 'string', required: false, actions, value: entered.get('action') }
+  return [action, ...makeFilterFields(shown, { entered }, new Map())]
 }
 
 function listFilterInputs (field: Field): (readonly [name: string, bound?: FormField['bound']])[] {
@@ -101,11 +201,17 @@ function findError (sent: Entered | undefined, name: string): string | undefined
 }
 
 /** `isShown`: whether the page still has the form, with what was entered. */
-export function explainRefusal (family: Family, { problem, entered }: RefusedForm, isShown: boolean): Refusal {
-  return {
+export function explainRefusal (
+  family: Family,
+  { problem, entered }: RefusedForm,
+  isShown: boolean,
+  meanwhile: readonly LogEntry[] = []
+): Refusal | undefined {
+  return problem && {
     problem: problem.document(),
     wrongState: readWrongState(family, problem.code, problem.message, problem.members),
-    entered: isShown ? [] : [...entered]
+    entered: isShown ? [] : [...entered],
+    meanwhile
   }
 }
 

@@ -1,4 +1,5 @@
 import type { NounOperation } from '../../core/family/definition.js'
+import type { Family } from '../../core/family/family.js'
 import { logFields, ServiceFields } from '../../core/family/fields.js'
 import { listChanges } from '../../core/family/params.js'
 import { toOwnItem } from '../../core/family/rename.js'
@@ -11,14 +12,17 @@ import { readTarget } from '../../core/service/record.js'
 import { explainState, readState } from '../../core/service/refusal.js'
 import { isAbsent } from '../../core/storage/conditions.js'
 import type { Stored } from '../../core/storage/storage.js'
-import type { ChangedItem, Feedback, FormAffordance, ItemAffordances } from '../../representations/affordances.js'
+import type {
+  ChangedItem, Feedback, FormAffordance, ItemAffordances, LogEntry, ShownMember, ShownState
+} from '../../representations/affordances.js'
 import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
-import { explainRefusal, isText, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
+import { explainRefusal, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
 import { listKinds, showChanges, showEntry, showParams } from './log-entries.js'
 import {
   findAddress, findOffers, findSite, isGranted, linkList, linkOthers, type Offer, trailToItem
 } from './offers.js'
+import { findReferenceFields, findReferred, findRelated, findTitle, listReferences } from './references.js'
 
 export interface ItemPage {
   readonly entries: readonly CommandRecord[]
@@ -35,65 +39,114 @@ export async function affordItem (
   const { mount, request } = exchange
   const { family } = mount
   const self = mount.urls.item(request, item.id)
-  // The forms of a page are sent to the nouns.
-  const offers = mount.forms.has('noun') ? await findOffers(exchange, item, reader) : []
-  const shown = offers.filter(({ params }) => !params.isPartial || params.fields.some(isText))
+  const [page, offers, refer, related] = await Promise.all([
+    startPage(exchange, self),
+    // The forms of a page are sent to the nouns.
+    mount.forms.has('noun') ? findOffers(exchange, item, reader) : [],
+    findReferred(exchange, family.members, [item]),
+    findRelated(exchange, item)
+  ])
+  const referred = Object.fromEntries([...family.references.keys()].flatMap(field => {
+    const found = refer(item, field)
+    return found === undefined ? [] : [[field, found]]
+  }))
+  const shown = entries.map(entry => showEntry(exchange, entry, reader.principal))
+  const meanwhile = refused?.since === undefined ? [] : shown.filter(isAfter(refused.since))
+  const operations = await makeOperationForms(exchange, item, offers, { refused, referred, meanwhile })
   const state = readState(family, item)
-  const operations = shown.filter(({ reason }) => reason === undefined)
-    .map(offer => makeOperationForm(exchange, item, offer, refused))
   return {
-    ...await startPage(exchange, self),
-    state: family.state?.(item),
+    ...page,
+    state: showState(family, item),
+    technical: [...technical, ...listStateFields(family)],
+    referred,
+    related,
     operations,
-    unavailable: shown.flatMap(({ operation: { name: operation }, reason }) => {
+    unavailable: offers.flatMap(({ operation: { name: operation }, reason }) => {
       const isForState = reason === explainState(operation, family, state)
       const wrongState = isForState ? { operation, singular: family.singular, state, allowed: [] } : undefined
       return reason === undefined ? [] : [{ name: operation, reason, wrongState }]
     }),
-    log: family.writable
-      ? { href: `${self}/commands`, entries: entries.map(entry => showEntry(exchange, entry, reader.principal)) }
-      : undefined,
+    log: family.writable ? { href: `${self}/commands`, entries: shown } : undefined,
     feedback: feedback && { ...feedback, current: item.revision },
     refused: refused &&
-      explainRefusal(family, refused, operations.some(({ action }) => action === refused.action))
+      explainRefusal(family, refused, operations.some(({ action }) => action === refused.action), meanwhile)
   }
+}
+
+function isAfter (revision: number): (entry: LogEntry) => boolean {
+  return entry => entry.revision > revision && entry.outcome === 'done'
+}
+
+/** The state says the same. */
+function listStateFields ({ state, presentation: { states } }: Family): string[] {
+  return state === undefined ? [] : [...states.values()].flatMap(({ where = [] }) => where.map(({ field }) => field))
+}
+
+/** Undefined where the family has no states. */
+export function showState ({ state, presentation: { states } }: Family, item: Stored): ShownState | undefined {
+  const name = state?.(item)
+  return name === undefined ? undefined : { state: name, tone: states.get(name)?.tone ?? 'neutral' }
 }
 
 const technical = ['id', ...Object.keys(ServiceFields.properties)]
 
-async function startPage (exchange: Exchange, self: string): Promise<ItemAffordances> {
+export async function startPage (exchange: Exchange, self: string): Promise<ItemAffordances> {
   const { mount, request } = exchange
   return {
     site: await findSite(exchange),
-    kinds: listKinds(mount.family.fields),
+    now: mount.makers.clock().getTime(),
+    kinds: listKinds(mount.family),
     title: mount.family.presentation.title,
+    labels: mount.family.presentation.labels,
     technical,
     trail: [linkList(mount, request)],
     others: linkOthers(mount, 'one', ({ name }) => `${self}?format=${name}`),
     operations: [],
-    unavailable: []
+    unavailable: [],
+    referred: {},
+    related: []
   }
 }
 
-function makeOperationForm (exchange: Exchange, item: Stored, offer: Offer, refused?: RefusedForm): FormAffordance {
+interface Shown {
+  readonly refused: RefusedForm | undefined
+  readonly referred: ItemAffordances['referred']
+  readonly meanwhile: readonly LogEntry[]
+}
+
+async function makeOperationForms (
+  exchange: Exchange,
+  item: Stored,
+  offers: readonly Offer[],
+  { refused, referred, meanwhile }: Shown
+): Promise<FormAffordance[]> {
   const { mount, request } = exchange
-  const { operation, params } = offer
-  const { name, noun, summary: title, danger, final } = operation
-  const action = `${mount.urls.item(request, item.id)}/${noun}`
-  const address = findAddress(exchange, item.id, operation)
-  return makeForm({
-    name,
-    singular: mount.family.singular,
-    title,
-    danger,
-    final,
-    action,
-    // Sending the form twice has one effect; the next page may send the same again.
-    key: mount.makers.makeCommandId(),
-    // A form that is filled in must not undo the change of another person.
-    revision: params.isPartial || mount.preconditions === 'required' ? item.revision : undefined,
-    request: address && makeSampleRequest(mount, address, params, item)
-  }, params, refused, params.isPartial ? item : undefined)
+  const { family, makers } = mount
+  const changed = meanwhile.flatMap(({ changes }) => changes).reverse()
+  const theirs = new Map(changed.map(({ name, kind, to }): [string, ShownMember] => [name, { name, kind, value: to }]))
+  const forms = await Promise.all(offers.filter(({ reason }) => reason === undefined).map(async offer => {
+    const { operation, params } = offer
+    const { name, noun, summary: title, danger, final } = operation
+    const names = listReferences(family, family.operations.get(operation.action)?.others)
+    const used = new Map([...names].filter(([name]) => params.fields.some(field => field.name === name)))
+    const address = findAddress(exchange, item.id, operation)
+    const form = {
+      name,
+      singular: family.singular,
+      title,
+      danger,
+      final,
+      action: `${mount.urls.item(request, item.id)}/${noun}`,
+      // Sending the form twice has one effect; the next page may send the same again.
+      key: makers.makeCommandId(),
+      // What others changed since is shown before anything is done.
+      revision: item.revision,
+      request: address && makeSampleRequest(mount, address, params, item)
+    }
+    const filling = { references: await findReferenceFields(exchange, used), titles: referred, theirs }
+    return makeForm(form, params, refused, params.isPartial ? { ...filling, item } : filling)
+  }))
+  return forms.filter(form => form !== undefined)
 }
 
 export async function affordEntry (
@@ -107,7 +160,7 @@ export async function affordEntry (
   const log = { kind: 'log', href: `${mount.urls.item(request, id)}/commands`, name: 'commands' } as const
   return {
     ...await startPage(exchange, self),
-    kinds: listKinds(logFields),
+    kinds: listKinds({ fields: logFields }),
     title: 'id',
     technical: [],
     trail: [...trailToItem(exchange, id, item), log],
@@ -132,8 +185,14 @@ export async function affordConfirmation (
   const action = command.action as string
   const { name, noun, summary: title, final } =
     family.operations.get(action)?.operation ?? family.lifecycle?.deletion?.operation as NounOperation
-  const [page, ...shown] = await Promise.all([
+  const names = listReferences(family, family.operations.get(action)?.others)
+  const [page, params, ...shown] = await Promise.all([
     startPage(exchange, self),
+    Promise.all(showParams(family, action, command.params).map(async (param): Promise<ShownMember> => {
+      const referred = names.get(param.name)
+      const title = referred && await findTitle(exchange, referred, param.value)
+      return title === undefined ? param : { ...param, referred: { title } }
+    })),
     ...others.map(other =>
       showOther(exchange, other, (other.current === undefined ? created : changed)?.get(other.name)))
   ])
@@ -147,9 +206,10 @@ export async function affordConfirmation (
       entered: [
         ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
         ...(sent.revision === undefined ? [] : [['_revision', sent.revision] as const]),
+        ...(sent.zone === undefined ? [] : [['_zone', sent.zone] as const]),
         ...sent.entries
       ],
-      params: showParams(family, action, command.params),
+      params,
       changes: after === undefined ? [] : showChanges(family, listChanges(family.ownFields, item, after)),
       others: shown.flat()
     }
@@ -169,14 +229,14 @@ async function showOther (
   // They are decided on under the names of the base.
   const shown = there?.family ?? family
   const [before, now] = [toOwnItem(shown, current), toOwnItem(shown, after)]
-  const { title } = shown.presentation
+  const { title, labels } = shown.presentation
   const changes = showChanges(shown, listChanges(shown.ownFields, before ?? {}, now))
   if (before === undefined) {
     // Its id is only known when it is created.
     const named = title === 'id' || isAbsent(now[title]) ? undefined : String(now[title])
     const others = changes.filter(({ name }) => name !== 'id')
-    return [{ singular: shown.singular, title: named, isNew: true, changes: others }]
+    return [{ singular: shown.singular, labels, title: named, isNew: true, changes: others }]
   }
   const href = there?.urls.item(request, id)
-  return [{ singular: shown.singular, title: String(before[title] ?? id), href, isNew: false, changes }]
+  return [{ singular: shown.singular, labels, title: String(before[title] ?? id), href, isNew: false, changes }]
 }

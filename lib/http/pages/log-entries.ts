@@ -45,6 +45,7 @@ export function showEntry (
     principal: record.principal,
     about: about && {
       singular: there?.family.singular ?? about.family,
+      labels: there?.family.presentation.labels,
       id: String(about.id),
       href: there?.urls.item(request, about.id)
     },
@@ -73,28 +74,31 @@ export function makeFeedback (
   return { name, singular, outcome, revision }
 }
 
-export function showParams ({ lifecycle, operations }: Family, action: string, params: Members): ShownMember[] {
+export function showParams (family: Family, action: string, params: Members): ShownMember[] {
+  const { lifecycle, operations } = family
   const declared = action === lifecycle?.createAction ? lifecycle.params : operations.get(action)?.params
-  return Object.entries(params).map(([name, value]) => ({ name, value, kind: findKind(declared?.fields ?? [], name) }))
+  const kinds = listKinds({ ...family, fields: declared?.fields ?? [] })
+  return Object.entries(params).map(([name, value]) => ({ name, value, kind: kinds[name] }))
 }
 
-export function showChanges ({ ownFields }: Family, changes: Changes): ShownChange[] {
-  return Object.entries(changes).map(([name, change]) => ({ name, kind: findKind(ownFields, name), ...change }))
+export function showChanges (family: Family, changes: Changes): ShownChange[] {
+  const kinds = listKinds(family)
+  return Object.entries(changes).map(([name, change]) => ({ name, kind: kinds[name], ...change }))
 }
 
-function findKind (fields: readonly Field[], name: string): ShownKind | undefined {
-  const field = fields.find(field => field.name === name)
-  return field && showKind(field)
-}
+type Shown = Pick<Family, 'fields'> & Partial<Pick<Family, 'references' | 'presentation'>>
 
-/** An id is a name, not a number. */
-export function showKind ({ name, kind, values }: Field): ShownKind {
+/** An id is a name, not a number, and so is the title of an item. */
+export function showKind ({ references, presentation }: Omit<Shown, 'fields'>, field: Field): ShownKind {
+  const { name, kind, values } = field
   if (values !== undefined) return 'choice'
-  return name === 'id' ? 'string' : kind
+  const isName = name === 'id' || references?.has(name) === true ||
+    (name === presentation?.title && (kind === 'integer' || kind === 'number'))
+  return isName ? 'string' : kind
 }
 
-export function listKinds (fields: readonly Field[]): Kinds {
-  return Object.fromEntries(fields.map(field => [field.name, showKind(field)]))
+export function listKinds (shown: Shown): Kinds {
+  return Object.fromEntries(shown.fields.map(field => [field.name, showKind(shown, field)]))
 }
 
 /** Data, so that pages use their texts; undefined where there is a different reason. */

@@ -14,6 +14,7 @@ import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type { Crumb, Link, Site, SiteFamily } from '../../representations/affordances.js'
 import { canShow, type ProblemView, type Representation } from '../../representations/representation.js'
+import { FormBody } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
 import { toProblem } from '../reply.js'
 import { readWrongState } from './log-entries.js'
@@ -94,12 +95,12 @@ export function findAddress (
 }
 
 /** Only lists families that the reader may list. */
-export async function findSite ({ mount, request }: Exchange): Promise<Site> {
+export async function findSite ({ mount, request }: Pick<Exchange, 'mount' | 'request'>): Promise<Site> {
   const neighbours = mount.neighbours.list()
   const isListed = await Promise.all(neighbours.map(each =>
     each === mount || mayOffer({ mount: each, request }, 'list')))
-  const families = neighbours.filter((_, index) => isListed[index]).map(({ family: { name }, version, urls }) =>
-    ({ name, version, href: urls.collection(request) }))
+  const families = neighbours.filter((_, index) => isListed[index]).map(({ family, version, urls }) =>
+    ({ name: family.name, labels: family.presentation.labels, version, href: urls.collection(request) }))
   const home = mount.neighbours.hasHome ? mount.urls.home(request) : undefined
   return { home, families: listLinks(families, mount.urls.collection(request)) }
 }
@@ -107,24 +108,34 @@ export async function findSite ({ mount, request }: Exchange): Promise<Site> {
 /** Versions are shown where a family has several. `current` is the URL of the page's list. */
 export function listLinks (families: readonly Omit<SiteFamily, 'isCurrent'>[], current?: string): SiteFamily[] {
   const isAlone = (name: string) => families.filter(family => family.name === name).length === 1
-  return families.map(({ name, version, href }) =>
-    ({ name, version: isAlone(name) ? undefined : version, href, isCurrent: href === current }))
+  return families.map(({ name, labels, version, href }) =>
+    ({ name, labels, version: isAlone(name) ? undefined : version, href, isCurrent: href === current }))
 }
 
-/** What the page of a problem shows besides: the wrong state, and links to the home and to the list. */
-export function guideOn (
-  { mount, request }: Pick<Exchange, 'mount' | 'request'>,
-  { code, message, members }: Problem
-): Pick<ProblemView, 'onward' | 'wrongState'> {
-  const { family, neighbours, urls } = mount
+/** What the page of a problem shows besides: navigation, the wrong state, and what was entered. */
+export async function guideOn (
+  exchange: Pick<Exchange, 'mount' | 'request'>,
+  { code, message, members, statusCode }: Problem
+): Promise<Omit<ProblemView, 'kind' | 'document' | 'log'>> {
+  const { mount, request } = exchange
+  const { family, urls } = mount
   const list = linkList(mount, request)
-  const onward: Crumb[] = neighbours.hasHome ? [{ kind: 'home', href: urls.home(request), name: '' }] : []
-  if (urls.self(request).replace(/\/$/, '') !== list.href) onward.push(list)
-  return { onward, wrongState: readWrongState(family, code, message, members) }
+  const self = urls.self(request).replace(/\/$/, '')
+  const form = request.body instanceof FormBody ? request.body : undefined
+  // The same form again is the same command, which is done once.
+  const mayRepeat = statusCode === 401 || statusCode === 429 || statusCode >= 500
+  return {
+    site: await findSite(exchange),
+    labels: family.presentation.labels,
+    onward: self === list.href ? [] : [list],
+    wrongState: readWrongState(family, code, message, members),
+    entered: form && [...form.entries],
+    again: form !== undefined && mayRepeat ? { action: self, sent: form.sent } : undefined
+  }
 }
 
 export function linkList ({ family, urls }: Mount, request: FastifyRequest): Crumb {
-  return { kind: 'list', href: urls.collection(request), name: family.name }
+  return { kind: 'list', href: urls.collection(request), name: family.name, labels: family.presentation.labels }
 }
 
 /** `item` is undefined where it is gone or unknown. */

@@ -1,50 +1,156 @@
 import { findFilter } from '../../core/query/filters.js'
 import { type Grammar, makePageUrl, type ParsedQuery } from '../../core/query/grammar.js'
 import type { Reader } from '../../core/service/reader.js'
-import type { Found, Id, Stored } from '../../core/storage/storage.js'
-import type { ActiveFilter, Feedback, PageAffordances } from '../../representations/affordances.js'
-import { type Exchange, linkReferred } from '../mount.js'
+import type { Condition, Found, Id } from '../../core/storage/storage.js'
+import type {
+  ActiveFilter, Count, Feedback, ManyAffordance, PageAffordances
+} from '../../representations/affordances.js'
+import { canShow } from '../../representations/representation.js'
+import type { Exchange } from '../mount.js'
 import {
   explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest, type RefusedForm
 } from './form-fields.js'
+import { showState } from './item-affordances.js'
 import { listKinds, showKind } from './log-entries.js'
 import { findSite, linkOthers, mayOffer } from './offers.js'
+import { countUpTo, finding, findReferenceFields, findReferred, listReferences } from './references.js'
 
-type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCountable' | 'address' | 'refer'> & {
-  readonly grammar: Grammar
-  readonly links: Pick<PageAffordances, 'prev' | 'next'>
-  readonly trail?: PageAffordances['trail']
-}
+type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCountable' | 'address' | 'identify'> &
+  Partial<PageAffordances> & {
+    readonly grammar: Grammar
+    readonly links: Pick<PageAffordances, 'prev' | 'next'>
+  }
+
+/** So many items are counted for a page. */
+const counted = 10_000
+
+/** So many are counted in each state. */
+const countedInState = 1000
 
 export async function affordCollection (
   exchange: Exchange,
   parsed: ParsedQuery,
-  { items, links, offers }: Pick<RowLinks, 'links'> & Pick<Reader, 'offers'> & Pick<Found, 'items'>,
+  { items, links, reader, total }: Pick<RowLinks, 'links'> & Pick<Found, 'items'> &
+    { readonly total: number | undefined, readonly reader: Reader },
   refused?: RefusedForm,
   feedback?: Feedback
 ): Promise<PageAffordances> {
   const { mount, request } = exchange
-  const { family: { singular, lifecycle, references, presentation: { title, list: columns } }, grammar, urls } = mount
-  const rows = await affordRows(exchange, parsed, {
-    grammar,
-    columns,
-    title,
-    links,
-    isCountable: true,
-    address: index => urls.item(request, items[index]?.id as Id),
-    refer: references.size === 0
+  const { family, grammar, urls } = mount
+  const { presentation: { title, list, labels }, lifecycle, singular } = family
+  const columns = parsed.fields ?? list
+  const page = { items, links }
+  const [rows, refer, states, found, create, many] = await Promise.all([
+    affordRows(exchange, parsed, {
+      grammar,
+      columns: list,
+      members: family.members,
+      title,
+      labels,
+      links,
+      isCountable: true,
+      address: index => urls.item(request, items[index]?.id as Id),
+      identify: index => ({ id: String(items[index]?.id), revision: items[index]?.revision as number })
+    }, refused),
+    findReferred(exchange, columns, items),
+    listStates(exchange, parsed, reader),
+    total === undefined ? countFound(reader, parsed, page) : { total },
+    affordCreation(exchange, reader, refused),
+    affordMany(exchange, reader)
+  ])
+  const { url, page: number = 1, pageSize } = rows
+  const lastPage = found.total === undefined ? undefined : Math.ceil(found.total / pageSize)
+  const { maxSkipped } = grammar.limits
+  // By numbers, as far as pages are counted: people see where they are.
+  const isCounted = rows.page !== undefined && number * pageSize <= maxSkipped
+  const numbered = (page: number) => url({ page: page === 1 ? undefined : String(page) })
+  const exported = mount.representations.find(other => other.name === 'csv' && canShow(other, 'page'))
+  return {
+    ...rows,
+    ...states,
+    feedback,
+    create,
+    many,
+    found,
+    search: grammar.search.length === 0 ? undefined : parsed.search ?? '',
+    recent: family.writable ? 'createdAt' : undefined,
+    from: rows.page === undefined ? undefined : (number - 1) * pageSize + 1,
+    prev: isCounted && links.prev !== undefined ? numbered(number - 1) : links.prev,
+    next: isCounted && links.next !== undefined ? numbered(number + 1) : links.next,
+    first: links.prev === undefined ? undefined : numbered(1),
+    last: links.next === undefined || lastPage === undefined || (lastPage - 1) * pageSize > maxSkipped
       ? undefined
-      : (index, member) => linkReferred(mount, request, items[index] as Stored)[member]
-  }, refused)
-  if (lifecycle === undefined) return { ...rows, feedback }
-  const { params, createAction } = lifecycle
-  const action = urls.collection(request)
-  const isOffered = offers?.includes(createAction) ?? await mayOffer(exchange, createAction)
-  if (!isOffered) return { ...rows, feedback }
-  const key = mount.makers.makeCommandId()
-  const sample = makeSampleRequest(mount, { method: 'POST', href: action }, params)
-  const create = makeForm({ name: 'create', singular, action, key, request: sample }, params, refused)
-  return { ...rows, feedback, create }
+      : numbered(lastPage),
+    exported: exported && rows.others.find(({ title }) => title === exported.name)?.href,
+    refer: (index, member) => refer(items[index] ?? {}, member),
+    stateOf: family.state && (index => {
+      const item = items[index]
+      return item && showState(family, item)
+    })
+  }
+
+  async function affordCreation (
+    exchange: Exchange,
+    { offers }: Reader,
+    refused: RefusedForm | undefined
+  ): Promise<PageAffordances['create']> {
+    if (lifecycle === undefined) return undefined
+    const { params, createAction } = lifecycle
+    if (!(offers?.includes(createAction) ?? await mayOffer(exchange, createAction))) return undefined
+    const action = urls.collection(request)
+    const sample = makeSampleRequest(mount, { method: 'POST', href: action }, params)
+    const form = { name: 'create', singular, action, key: mount.makers.makeCommandId(), request: sample }
+    const names = listReferences(family, lifecycle.others)
+    const used = new Map([...names].filter(([name]) => params.fields.some(field => field.name === name)))
+    return makeForm(form, params, refused, { references: await findReferenceFields(exchange, used) })
+  }
+}
+
+/** The states with the number of items in each, whatever else is filtered. */
+async function listStates (
+  { mount, request }: Exchange,
+  parsed: ParsedQuery,
+  reader: Reader
+): Promise<Pick<PageAffordances, 'states' | 'everyState'>> {
+  const { family: { presentation }, urls, grammar } = mount
+  const self = urls.collection(request)
+  const link = (added?: string) => makePageUrl(self, parsed, [...places, 'state'], added)
+  const states = await Promise.all([...presentation.states].filter(([, { where }]) => where !== undefined)
+    .map(async ([state, { tone, where = [], filter }]) => {
+      // A field of this name is meant where the family has one.
+      const asked = grammar.states.includes(state) ? `state=${encodeURIComponent(state)}` : filter
+      return {
+        state,
+        tone,
+        href: link(asked),
+        isCurrent: parsed.parameters.some(({ raw }) => raw === asked),
+        ...await countUpTo(reader, where, countedInState)
+      }
+    }))
+  return { states, everyState: link() }
+}
+
+/** A page that is not full says how many there are. */
+async function countFound (
+  reader: Reader,
+  { query: { where, limit, offset }, start }: ParsedQuery,
+  { items, links }: Pick<Found, 'items'> & Pick<RowLinks, 'links'>
+): Promise<Count> {
+  if (start === undefined && links.next === undefined && (items.length > 0 || offset === 0)) {
+    return { total: offset + Math.min(items.length, limit) }
+  }
+  return await countUpTo(reader, where as readonly Condition[], counted)
+}
+
+/** Operations for the selected rows are sent to the collection. */
+async function affordMany (exchange: Exchange, { offers }: Reader): Promise<ManyAffordance | undefined> {
+  const { mount: { family: { lifecycle, operations, singular }, forms, urls }, request } = exchange
+  if (lifecycle === undefined || !forms.has('noun')) return undefined
+  const all = [...operations.values()].filter(({ params }) => !params.isPartial).map(({ operation }) => operation)
+  if (lifecycle.deletion !== undefined) all.push(lifecycle.deletion.operation as typeof all[number])
+  const granted = await Promise.all(all.map(({ action }) => offers?.includes(action) ?? mayOffer(exchange, action)))
+  const shown = all.filter((_, index) => granted[index]).map(({ name }) => ({ name, singular }))
+  return shown.length === 0 ? undefined : { action: urls.collection(request), operations: shown }
 }
 
 export async function affordRows (
@@ -54,19 +160,27 @@ export async function affordRows (
   refused?: RefusedForm
 ): Promise<PageAffordances> {
   const { mount, request, suffix } = exchange
-  const { parameters, page, start, query: { limit }, list: { fields } } = parsed
+  const { parameters, page, start, timeZone, query: { limit }, list: { fields } } = parsed
   const { pageSize, maxPageSize } = grammar.limits
   const self = mount.urls.self(request).replace(/\/$/, '')
   // A path suffix would override `format`.
   const plain = suffix === undefined ? self : self.slice(0, -suffix.length - 1)
   const isSearch = refused !== undefined && refused.action === undefined
   const entered = new Map(parameters.map(({ name, value }) => [name, value]))
-  const filters = makeFilterFields(fields, isSearch ? refused : { entered })
-  const replaced = [...places, 'gt', 'lt', ...filters.map(({ name }) => name)]
+  const isOwn = grammar === mount.grammar
+  const references = isOwn ? await findReferenceFields(exchange, mount.family.references) : new Map()
+  const filters = makeFilterFields(fields, isSearch ? refused : { entered }, references)
+  const shown = rows.filters ?? filters
+  const replaced = [...places, 'gt', 'lt', 'search', 'sort', ...shown.map(({ name }) => name.replace(finding, ''))]
   return {
     site: await findSite(exchange),
-    kinds: listKinds(fields),
+    now: mount.makers.clock().getTime(),
+    kinds: listKinds(isOwn ? mount.family : { fields }),
     columns: parsed.fields ?? columns,
+    members: [],
+    states: [],
+    found: {},
+    zone: timeZone,
     trail,
     others: linkOthers(mount, 'page', ({ name, rows }) =>
       makePageUrl(plain, parsed, rows === undefined ? ['format'] : notExported, `format=${name}`)),
@@ -79,6 +193,8 @@ export async function affordRows (
     ...listActiveFilters(grammar, parsed, self),
     // Filters in other spellings stay: the address shows them.
     kept: parameters.filter(({ name }) => !replaced.includes(name)).map(({ name, value }) => [name, value] as const),
+    given: parameters.filter(({ name }) => name !== 'fields' && !places.includes(name))
+      .map(({ name, value }) => [name, value] as const),
     sortable: fields.filter(isText).map(({ name }) => name),
     sort: entered.get('sort'),
     // Pages are counted from the first, not from a cursor.
@@ -96,20 +212,31 @@ export async function affordRows (
 // Parameters to reset when filters change.
 const places: readonly string[] = ['page', 'after', 'before']
 
-// An export has all rows, in a fixed order.
-const notExported = [...places, 'format', 'maxpagesize', 'sort']
+// An export has all rows.
+const notExported = [...places, 'format', 'maxpagesize']
 
 const usualSizes = [20, 50, 100, 200]
 
-function listActiveFilters ({ filters }: Grammar, { parameters }: ParsedQuery, path: string) {
+function listActiveFilters ({ filters }: Grammar, { parameters, states, search }: ParsedQuery, path: string) {
+  const isActive = (index: number) => {
+    const name = parameters[index]?.name
+    return (name === 'state' && states.length > 0) || (name === 'search' && search !== undefined)
+  }
   const uses = parameters.map(parameter => findFilter(filters, parameter))
   const without = (isDropped: (index: number) => boolean): string =>
     makePageUrl(path, { parameters: parameters.filter((_, index) => !isDropped(index)) }, places)
-  const active = uses.flatMap((use, index): ActiveFilter[] => {
-    if (use === undefined) return []
-    const { filter: { field, op }, text, group } = use
+  const active = parameters.flatMap((parameter, index): ActiveFilter[] => {
     const href = without(other => other === index)
-    return [{ field: field.name, kind: showKind(field), op, value: text, isAlternative: group !== undefined, href }]
+    const use = uses[index]
+    if (use === undefined) {
+      if (!isActive(index)) return []
+      const { name: field, value } = parameter
+      const [kind, op] = field === 'state' ? ['choice', 'eq'] as const : ['string', 'has'] as const
+      return [{ field, kind, op, value, isAlternative: false, href }]
+    }
+    const { filter: { field, op }, text, group } = use
+    return [{ field: field.name, kind: showKind({}, field), op, value: text, isAlternative: group !== undefined, href }]
   })
-  return { active, clear: active.length === 0 ? undefined : without(index => uses[index] !== undefined) }
+  const clear = active.length === 0 ? undefined : without(index => uses[index] !== undefined || isActive(index))
+  return { active, clear }
 }

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { invalidQuery, Problem } from '../../core/problems.js'
 import { listEqual } from '../../core/query/filters.js'
-import type { ParsedQuery } from '../../core/query/grammar.js'
+import { makePageUrl, type ParsedQuery } from '../../core/query/grammar.js'
 import { splitQuery } from '../../core/query/query-string.js'
 import { readOperand, readValue } from '../../core/query/values.js'
 import { intendToList } from '../../core/service/caller.js'
@@ -18,16 +18,19 @@ import type { RefusedForm } from '../pages/form-fields.js'
 import { makeFeedback } from '../pages/log-entries.js'
 import { linkList } from '../pages/offers.js'
 import { affordCollection, affordRows } from '../pages/page-affordances.js'
+import { finding, lookUpAll } from '../pages/references.js'
 import type { Endpoint } from '../routes.js'
 import { makeExpand } from './expand.js'
 import { type Listing, loadPage } from './page.js'
-import { type Answer, type Loading, parsePageQuery, type Read, readEndpoints, splitFeedback } from './read.js'
+import {
+  type Answer, endFeedback, type Loading, parsePageQuery, type Read, readEndpoints, readFeedback
+} from './read.js'
 
 interface CollectionQuery {
   readonly parsed: ParsedQuery
   readonly refused?: RefusedForm | undefined
-  /** The command whose outcome the page shows. */
-  readonly command?: string | undefined
+  /** Items to find by a part of their titles, by the fields that refer to them. */
+  readonly wanted?: readonly (readonly [field: string, text: string])[]
 }
 
 /** `GET /customers`, also with a path suffix that names the representation. */
@@ -57,10 +60,10 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
     intend: () => intent,
     parse (whole, representation) {
       if (representation.interactive !== true) return { parsed: parsePageQuery(grammar, whole, representation) }
-      const { rest, command } = splitFeedback(whole)
+      const { rest, wanted } = splitWanted(whole)
       const parse = (search: string) => parsePageQuery(grammar, orderForPeople(mount, search), representation)
       try {
-        return { parsed: parse(rest), command }
+        return { parsed: parse(rest), wanted }
       } catch (error) {
         if (!(error instanceof Problem)) throw error
         // A wrong query is explained on the page without filters.
@@ -69,22 +72,60 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
       }
     },
     async load (loading) {
-      const { reader, request, query: { parsed, refused, command } } = loading
-      const answer = await loadItems(mount, loading, parsed, false, async (exchange, { items }, links) => {
+      const { reader, request, query: { parsed, refused, wanted = [] } } = loading
+      if (wanted.length > 0) return await redirectToFound(loading, wanted)
+      const answer = await loadItems(mount, loading, parsed, false, async (exchange, { items, total }, links) => {
+        const command = refused === undefined ? readFeedback(request) : undefined
         const record = command === undefined ? undefined : await reader.getOwnCommand(command)
         const feedback = record && makeFeedback(family, record)
+        if (feedback !== undefined) endFeedback(exchange.reply, urls.collection(request))
         // A grant's conditions cannot be checked for a deleted item, so its log is not shown under them.
         const hasLog = feedback?.name === 'delete' && !reader.isNarrowed
         const log = record && hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined
-        const shown = { items, offers: reader.offers, links }
+        const shown = { items, total, reader, links }
         return await affordCollection(exchange, parsed, shown, refused, feedback && { ...feedback, log })
       })
-      if (refused === undefined) return answer
+      if (refused?.problem === undefined) return answer
+      const { statusCode, headers } = refused.problem
       return exchange => {
-        exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
+        exchange.reply.code(statusCode).headers(headers)
         return answer(exchange)
       }
     }
+  }
+}
+
+/** A filter by a part of a title becomes one by the ids of the items that fit. */
+async function redirectToFound (
+  { request, query: { parsed } }: Loading<CollectionQuery>,
+  wanted: readonly (readonly [field: string, text: string])[]
+): Promise<Answer> {
+  return async ({ mount, reply }) => {
+    const fields = wanted.map(([field]) => field)
+    const found = await Promise.all(wanted.map(async ([field, text]) => {
+      const family = mount.family.references.get(field)
+      const ids = family === undefined ? [] : await lookUpAll({ mount, request }, family, text)
+      return ids.map(id => `${field}=${encodeURIComponent(id)}`)
+    }))
+    const missing = wanted.find((_, index) => found[index]?.length === 0)
+    if (missing !== undefined) {
+      throw invalidQuery([{ parameter: missing[0], detail: `has nothing that fits "${shorten(missing[1])}"` }])
+    }
+    const list = mount.urls.collection(request)
+    const url = makePageUrl(list, parsed, [...fields, 'page', 'after', 'before'], found.flat().join('&'))
+    return reply.code(303).header('location', url).send()
+  }
+}
+
+function splitWanted (search: string): Required<Pick<CollectionQuery, 'wanted'>> & { readonly rest: string } {
+  if (!search.includes(finding)) return { rest: search, wanted: [] }
+  const parts = splitQuery(search)
+  const wanted = parts.filter(part => part.name !== undefined && part.name.startsWith(finding))
+  return {
+    rest: parts.filter(part => !wanted.includes(part)).map(({ raw }) => raw).join('&'),
+    wanted: wanted.flatMap(part => part.name === undefined || part.value === ''
+      ? []
+      : [[part.name.slice(finding.length), part.value] as const])
   }
 }
 
@@ -171,7 +212,8 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
           isCountable: false,
           links,
           trail: [linkList(mount, exchange.request)],
-          address: index => urls.item(exchange.request, items[index]?.id as Id)
+          address: index => urls.item(exchange.request, items[index]?.id as Id),
+          identify: index => ({ id: String(items[index]?.id), revision: items[index]?.revision as number })
         }))
     },
     // A value that does not fit the field is an invalid query; for all others there is no list.

@@ -3,12 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Family } from '../../core/family/family.js'
 import { intendToList } from '../../core/service/caller.js'
 import { authorizeReader, type Reader } from '../../core/service/reader.js'
-import type { Condition } from '../../core/storage/storage.js'
 import type { Count, HomeFamily } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
 import { describeAnswer, describeProblems, describeQuerystring, describeSharedRoute } from '../openapi/routes.js'
 import { linkSchema, nameSchema } from '../openapi/schemas.js'
 import { listLinks } from '../pages/offers.js'
+import { countUpTo } from '../pages/references.js'
 import { send, tryEach } from '../reply.js'
 import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
 import { type Endpoint, mountRoot, retire, type RouteSchema, type RouteSettings } from '../routes.js'
@@ -39,12 +39,13 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
     const reader = await authorizeReader(family, caller(request), intendToList(family))
     const href = urls.collection(request)
     const counted = await countItems(family, reader, href)
-    return { name: family.name, ...(version === undefined ? {} : { version }), href, ...counted }
+    const { labels } = family.presentation
+    return { name: family.name, labels, ...(version === undefined ? {} : { version }), href, ...counted }
   })
   refuseParameters(search)
-  const written = families.map(({ href, states, ...family }) => ({
+  const written = families.map(({ href, states, labels, ...family }) => ({
     ...family,
-    ...(states && { states: states.map(({ href, ...state }) => ({ ...state, links: { list: href } })) }),
+    ...(states && { states: states.map(({ href, tone, ...state }) => ({ ...state, links: { list: href } })) }),
     links: { list: href }
   }))
   return await send({ reply, choice, mount }, {
@@ -63,14 +64,15 @@ async function countItems (
   reader: Reader,
   list: string
 ): Promise<Pick<HomeFamily, keyof Count | 'states'>> {
-  const total = await count(reader, [])
+  const total = await countUpTo(reader, [], enough)
   const { states, hasState } = listCounted(family)
   if (states.length === 0) return total
   return {
     ...total,
-    states: await Promise.all(states.map(async ({ state, where, filter }) => ({
+    states: await Promise.all(states.map(async ({ state, tone, where, filter }) => ({
       state,
-      ...await count(reader, where),
+      tone,
+      ...await countUpTo(reader, where, enough),
       href: `${list}?${hasState ? filter : `state=${encodeURIComponent(state)}`}`
     })))
   }
@@ -78,19 +80,11 @@ async function countItems (
 
 function listCounted ({ fields, presentation }: Family) {
   return {
-    states: Array.from(presentation.states, ([state, { where = [], filter = '' }]) => ({ state, where, filter }))
-      .filter(({ where }) => where.length > 0),
+    states: Array.from(presentation.states, ([state, { where = [], filter = '', tone }]) =>
+      ({ state, tone, where, filter })).filter(({ where }) => where.length > 0),
     // Then its values are meant by the parameter.
     hasState: fields.some(({ name }) => name === 'state')
   }
-}
-
-async function count (reader: Reader, where: readonly Condition[]): Promise<Count> {
-  const query = { where, order: [{ field: 'id', descending: false }] }
-  const { items: [oneMore] } = await reader.find({ ...query, offset: enough, limit: 1, count: false })
-  if (oneMore !== undefined) return { atLeast: enough }
-  const { total } = await reader.find({ ...query, offset: 0, limit: 0, count: true })
-  return { total: total as number }
 }
 
 function describeHome (mount: Mount): RouteSchema {

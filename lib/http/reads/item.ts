@@ -23,11 +23,9 @@ import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { makeExpand } from './expand.js'
 import { writeRows } from './page.js'
-import { type Loading, type OneQuery, parseOne, type Read, readEndpoints, splitFeedback } from './read.js'
+import { endFeedback, type Loading, type OneQuery, parseOne, type Read, readEndpoints, readFeedback } from './read.js'
 
 interface ItemQuery extends OneQuery {
-  /** The command whose outcome the page shows. */
-  readonly command?: string | undefined
   readonly refused?: RefusedForm
   /** Shown instead of the item. */
   readonly question?: Question
@@ -57,9 +55,7 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
       return id === undefined ? undefined : intendToRead(family, id)
     },
     parse (search, representation) {
-      if (representation.interactive !== true) return parseOne(grammar, search, representation)
-      const { rest, command } = splitFeedback(search)
-      return { ...parseOne(grammar, rest, representation), command }
+      return parseOne(grammar, search, representation)
     },
     async load (loading) {
       const { request, caller, reader, intent, query, representation: { interactive } } = loading
@@ -88,6 +84,7 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
             : affordConfirmation(exchange, item, question)
         }
         if (question !== undefined || refused !== undefined) return send(exchange, view)
+        if (page?.feedback !== undefined) endFeedback(exchange.reply, mount.urls.item(request, id))
         const hasForms = interactive === true && family.writable
         return sendOne(exchange, item, view, { hasForms, isByContent: expanded !== undefined, ofShape: family.tag })
       }
@@ -97,10 +94,11 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
 
 async function loadItemPage (
   family: Family,
-  { reader, query: { command } }: Loading<ItemQuery>,
+  { reader, request, query: { refused, question } }: Loading<ItemQuery>,
   item: Stored
 ): Promise<ItemPage> {
   if (!family.writable) return { entries: [] }
+  const command = refused === undefined && question === undefined ? readFeedback(request) : undefined
   const [entries, record] = await Promise.all([
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { NounOperation } from '../../core/family/definition.js'
 import { CommandMembers } from '../../core/family/fields.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
+import { splitQuery } from '../../core/query/query-string.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { CommandRecord } from '../../core/service/command.js'
 import type { Outcome } from '../../core/service/execute.js'
@@ -14,6 +15,7 @@ import {
   commandIdParameter, describeAnswer, describeItemRoute, describePage, describeQuerystring, describeShortly
 } from '../openapi/routes.js'
 import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
+import { listLogFilters } from '../pages/form-fields.js'
 import { affordEntry } from '../pages/item-affordances.js'
 import { nameParams, showEntry } from '../pages/log-entries.js'
 import { trailToItem } from '../pages/offers.js'
@@ -69,7 +71,8 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
     kind: 'page',
     noun: family.singular,
     intend: request => intendToRead(family, readItemId(family, request)),
-    parse: (search, representation) => parsePageQuery(grammar, search, representation),
+    parse: (search, representation) =>
+      parsePageQuery(grammar, representation.interactive === true ? orderForPeople(search) : search, representation),
     async load ({ reader, intent, query: parsed, representation }) {
       const id = intent.id as Id
       const item = await reader.checkLog(id)
@@ -93,13 +96,22 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
           title: 'id',
           isCountable: true,
           links,
+          labels: family.presentation.labels,
           trail: trailToItem(exchange, id, item),
+          filters: operation === undefined ? listLogFilters(family, parsed) : [],
           timeline: items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, noun)),
-          address: index => urls.command(exchange.request, id, nameOf(items[index] as Stored), noun)
+          address: index => urls.command(exchange.request, id, nameOf(items[index] as Stored), noun),
+          identify: index => ({ id: nameOf(items[index] as Stored), revision: 0 })
         })
       }, representation)
     }
   }
+}
+
+/** The newest first, as on the page of the item. */
+function orderForPeople (search: string): string {
+  const isOrdered = splitQuery(search).some(({ name }) => name === 'sort' || name === 'after' || name === 'before')
+  return isOrdered ? search : [search, 'sort=-revision,-createdAt'].filter(part => part !== '').join('&')
 }
 
 function entryRead (mount: Mount, operation: NounOperation | undefined): Read<OneQuery> {

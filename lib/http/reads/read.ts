@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
-import { readTextParameter } from '../../core/query/query-string.js'
+import { decodeText } from '../../core/query/query-string.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
 import { authorizeReader, openReader, type Reader } from '../../core/service/reader.js'
 import { isTextId } from '../../core/values/ids.js'
@@ -171,16 +171,26 @@ export function parseOne (grammar: Grammar, search: string, representation: Repr
   throw invalidQuery(misplaced.map(({ name }) => ({ parameter: name, detail })))
 }
 
-// No field can have this name.
-const feedback = '_command'
+const feedback = 'dealbook-command'
 
-export function addFeedback (url: string, command: string | undefined): string {
-  return command === undefined ? url : `${url}?${feedback}=${encodeURIComponent(command)}`
+// A cookie, so that the address of the page stays the one to share. It ends with the page that shows it.
+export function setFeedback (reply: FastifyReply, url: string, command: string): void {
+  writeFeedback(reply, new URL(url, 'http://localhost').pathname, command, 60)
 }
 
-export function splitFeedback (search: string): { readonly rest: string, readonly command: string | undefined } {
-  if (!search.includes(feedback)) return { rest: search, command: undefined }
-  const command = readTextParameter(search, feedback)
-  const rest = search.split('&').filter(part => !part.startsWith(`${feedback}=`)).join('&')
-  return { rest, command: command !== undefined && isTextId(command) ? command : undefined }
+function writeFeedback (reply: FastifyReply, path: string, command: string, seconds: number): void {
+  const isSecure = reply.request.protocol === 'https'
+  reply.header('set-cookie', `${feedback}=${encodeURIComponent(command)}; Path=${path.replaceAll(';', '%3B')}; ` +
+    `Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`)
+}
+
+/** The command whose outcome the page shows. */
+export function readFeedback ({ headers: { cookie = '' } }: FastifyRequest): string | undefined {
+  const text = cookie.includes(feedback) ? new RegExp(`(?:^|;\\s*)${feedback}=([^;]*)`).exec(cookie)?.[1] : undefined
+  const command = text === undefined ? undefined : decodeText(text)
+  return command !== undefined && isTextId(command) ? command : undefined
+}
+
+export function endFeedback (reply: FastifyReply, url: string): void {
+  writeFeedback(reply, new URL(url, 'http://localhost').pathname, '', 0)
 }

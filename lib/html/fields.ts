@@ -1,0 +1,173 @@
+import { toLocal } from '../core/query/time-zones.js'
+import type { FormAffordance, FormField } from '../representations/affordances.js'
+import { type Content, type Markup, markup } from './markup.js'
+import { formatBoolean, renderValue } from './values.js'
+import { nameField, nameOperation, nameSingular, nameState, speakOf, type Words } from './words.js'
+
+export function renderInputs (words: Words, { name, fields, key, revision, danger, final }: FormAffordance): Markup {
+  const asksFirst = danger === true || final === true
+  return markup`<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
+<input type="hidden" name="_revision" value="${revision}">`}${asksFirst && markup`
+<input type="hidden" name="_confirm" value="ask">`}${hasMoment(fields) && markup`
+<input type="hidden" name="_zone" value="${words.zone ?? 'UTC'}">`}
+${fields.map(field => renderField(words, field, name))}`
+}
+
+function hasMoment (fields: readonly FormField[]): boolean {
+  return fields.some(({ kind, rows = [] }) => kind === 'date-time' || rows.some(hasMoment))
+}
+
+export const filterForm = 'filter'
+
+export function renderField (words: Words, field: FormField, form: string): Markup {
+  const { description, was, error, theirs, shape, reference, name } = field
+  const { texts } = words
+  const id = toFieldId(form, field.name)
+  const hint = description === undefined ? undefined : words.translate(description)
+  const help = shape === 'lines'
+    ? texts.onePerLine
+    : reference !== undefined && reference.choices === undefined && form !== filterForm
+      ? texts.lookup(nameSingular(speakOf(words, reference.labels), reference.singular))
+      : undefined
+  const hints = [hint, help].filter(text => text !== undefined).join(' ')
+  const label = form === filterForm || field.required || shape === 'rows' || shape === 'group'
+    ? labelField(words, field)
+    : texts.optional(labelField(words, field))
+  const now = theirs && renderValue(words, theirs.value, theirs)
+  const about = markup`${hints !== '' && markup`<span class="hint" id="${id}-hint">${hints}</span>
+`}${theirs !== undefined && markup`<span class="theirs">${texts.nowIs} ${now}</span>
+`}`
+  const flaw = error !== undefined && markup`
+<span class="error" id="${id}-error">${formatError(words, field)}</span>`
+  if (field.rows !== undefined) {
+    const inside = shape === 'rows'
+      ? renderRows(words, field, form)
+      : field.rows[0]?.map(each => renderField(words, each, form))
+    return markup`<fieldset class="${shape}" id="${id}">
+<legend>${label}</legend>
+${about}${inside}${flaw}
+</fieldset>`
+  }
+  return markup`<div class="field">
+<label for="${id}">${label}</label>
+${about}${renderControl(words, field, id, { form, isDescribed: hints !== '' })}${was !== undefined && markup`
+<input type="hidden" name="_was.${name}" value="${showWas(words, field)}">`}${flaw}
+</div>`
+}
+
+function renderRows (words: Words, { name, rows = [] }: FormField, form: string): Markup {
+  const { texts } = words
+  return markup`<div class="wide"><table class="rows"><thead><tr>${rows[0]?.map(cell =>
+    markup`<th scope="col">${nameField(words, cell.label)}</th>`)}</tr></thead>
+<tbody>${rows.map((row, index) => markup`<tr>${row.map(cell => {
+  const id = toFieldId(form, cell.name)
+  const label = `${nameField(words, cell.label)}, ${texts.row(index + 1)}`
+  return markup`<td>${renderControl(words, cell, id, { form, label })}${cell.was !== undefined && markup`
+<input type="hidden" name="_was.${cell.name}" value="${showWas(words, cell)}">`}${cell.error !== undefined && markup`
+<span class="error" id="${id}-error">${formatError(words, cell)}</span>`}</td>`
+})}</tr>
+`)}</tbody></table></div>
+<button type="submit" name="_add" value="${name}" class="plain" formnovalidate>${texts.addRow}</button>`
+}
+
+export function toFieldId (form: string, name: string): string {
+  return `${form}-${name.replaceAll('.', '-')}`
+}
+
+export function labelField (words: Words, { label, bound }: FormField): string {
+  const name = nameField(words, label)
+  return bound === undefined ? name : words.texts[bound](name)
+}
+
+export function formatError (words: Words, field: FormField): string {
+  return words.texts.sentence(labelField(words, field), words.translate(field.error as string))
+}
+
+interface Control {
+  readonly form: string
+  /** Where no label element is there. */
+  readonly label?: string
+  readonly isDescribed?: boolean
+}
+
+function renderControl (words: Words, field: FormField, id: string, { form, label, isDescribed }: Control): Markup {
+  const { name, kind, required, value, maxLength, error, shape, reference } = field
+  const described = [isDescribed === true && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean)
+  const attributes = markup`id="${id}" name="${name}"${required && markup` required`}${
+    label !== undefined && markup` aria-label="${label}"`}${
+    described.length > 0 && markup` aria-describedby="${described.join(' ')}"`}${
+    error !== undefined && markup` aria-invalid="true"`}`
+  const choices = listChoices(words, field)
+  if (choices !== undefined) {
+    const { texts } = words
+    const empty = required ? texts.choose : form === filterForm ? texts.any : texts.chooseNone
+    return markup`<select ${attributes}><option value="">${empty}</option>${choices.map(([choice, title]) =>
+      markup`<option value="${choice}"${choice === value && markup` selected`}>${title}</option>`)}</select>`
+  }
+  // An input would drop line ends.
+  const isLong = kind === 'string' && ((maxLength ?? 0) > 1000 || (value !== undefined && /[\r\n]/.test(value)))
+  if (shape === 'lines' || isLong) {
+    // A textarea would drop its first line feed.
+    return markup`<textarea ${attributes} dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}>
+${value}</textarea>`
+  }
+  if (reference !== undefined) {
+    const { lookup, title } = reference
+    const ahead = lookup !== undefined && markup` list="${id}-list" data-lookup="${lookup}" data-title="${title}"`
+    return markup`<input ${attributes} type="text" dir="auto" autocomplete="off"${ahead} value="${value}">${
+      lookup !== undefined && markup`<datalist id="${id}-list"></datalist>`}`
+  }
+  return markup`<input ${attributes} ${renderType(words, field)}>`
+}
+
+/** Undefined where anything can be entered. */
+function listChoices (words: Words, field: FormField): (readonly [value: string, title: string])[] | undefined {
+  const { kind, values, reference, actions } = field
+  if (reference?.choices !== undefined) return reference.choices.map(({ value, title }) => [value, title])
+  if (actions !== undefined) {
+    return actions.map(({ value, name }) => [value, nameOperation(words, { name, singular: '' })])
+  }
+  if (kind === 'boolean') return ['true', 'false'].map(value => [value, formatBoolean(words, value === 'true')])
+  return values?.map(value => [value, nameState(words, value)])
+}
+
+function renderType (words: Words, { kind, value = '', minimum, maxLength, scale = 0 }: FormField): Markup {
+  // Browsers clear a number or date input with an invalid value, so such an entry is shown in a text input.
+  const asText = (mode: string) => markup`type="text" inputmode="${mode}"${valued}`
+  const valued: Content = value !== '' && markup` value="${value}"`
+  const isNumber = number.test(value)
+  const min = minimum !== undefined && markup` min="${minimum}"`
+  const step = kind === 'decimal' ? (10 ** -scale).toFixed(scale) : 'any'
+  switch (kind) {
+    case 'integer':
+      return isNumber ? markup`type="number" step="1" inputmode="numeric"${min}${valued}` : asText('numeric')
+    case 'number':
+    case 'decimal':
+      return isNumber ? markup`type="number" step="${step}" inputmode="decimal"${min}${valued}` : asText('decimal')
+    case 'date': return day.test(value) ? markup`type="date"${valued}` : asText('text')
+    case 'date-time': return renderMoment(words, value)
+    default:
+      return markup`type="text" dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}${valued}`
+  }
+}
+
+/** In the zone of the page; the script changes it to that of the reader. */
+function renderMoment ({ zone }: Words, value: string): Markup {
+  if (value !== '' && !/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value)) return markup`type="text" value="${value}"`
+  const shown = showMoment(zone, value)
+  return markup`type="datetime-local" step="any"${value !== '' && markup` value="${shown}"`}${
+    value.endsWith('Z') && zone === undefined && markup` data-moment="${value}"`}`
+}
+
+function showMoment (zone: string | undefined, value: string): string {
+  return value.endsWith('Z') ? toLocal(value, zone ?? 'UTC').replace(/(:00)?\.000$/, '') : value
+}
+
+/** As the input showed it, by which an untouched field is recognized. */
+function showWas ({ zone }: Words, { kind, was = '' }: FormField): string {
+  return kind === 'date-time' ? showMoment(zone, was) : was
+}
+
+// As browsers take them (HTML, 2.3.4 and 2.3.5).
+const number = /^(-?(\d+|\d*\.\d+)(e[+-]?\d+)?)?$/i
+const day = /^(\d{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$/

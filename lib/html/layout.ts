@@ -1,0 +1,100 @@
+import type { Crumb, ItemAffordances, Site } from '../representations/affordances.js'
+import { type Content, Markup, markup, renderLink, shorten } from './markup.js'
+import { script } from './script.js'
+import { describeResult } from './timeline.js'
+import { renderBadge } from './values.js'
+import { namePlural, speakOf, type Words } from './words.js'
+
+/** Who is signed in. */
+export interface PageUser {
+  readonly name?: string
+  /** The URLs to sign out, or to sign in. */
+  readonly signOut?: string
+  readonly signIn?: string
+}
+
+/** What all pages of an application have. */
+export interface Frame {
+  readonly title: string | undefined
+  readonly logo: string | undefined
+  readonly home: string | undefined
+  readonly documentation: string | undefined
+  readonly style: string
+}
+
+export interface PageParts
+  extends Partial<Pick<ItemAffordances, 'trail' | 'state' | 'others' | 'feedback' | 'refused'>> {
+  readonly site?: Site | undefined
+  readonly heading: string
+  readonly content: Content
+  readonly user: PageUser | undefined
+}
+
+export function renderPage (words: Words, frame: Frame, parts: PageParts): string {
+  const { texts, zone } = words
+  const { title = texts.application, logo, documentation, style } = frame
+  const { heading, state, content, site, trail = [], others = [], user } = parts
+  const { home = site?.home } = frame
+  const top: Crumb[] = site?.home === undefined ? [] : [{ kind: 'home', href: site.home, name: '' }]
+  const beginning = shorten(heading, maxTitle)
+  const message = describeResult(words, parts)
+  const pageTitle = texts.pageTitle(message === undefined ? beginning : `${message}: ${beginning}`, title)
+  const brand = logo === undefined ? title : markup`<img src="${logo}" alt="${title}">`
+  const known = zone !== undefined && markup` data-zone="${zone}"`
+  const page = markup`<html lang="${texts.lang}" data-locale="${texts.locale}"${known}>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${pageTitle}</title>
+<style>${new Markup(style)}</style>
+</head>
+<body>
+<a class="skip" href="#main">${texts.skip}</a>
+<header><strong>${renderLink(home, brand)}</strong>
+${site && renderFamilies(words, site)}
+<div class="account">${documentation !== undefined && markup`<a href="${documentation}">${texts.documentation}</a>
+`}${user && renderUser(words, user)}</div></header>
+<main id="main">
+${renderTrail(words, [...top, ...trail])}
+<h1 dir="auto">${heading}${state !== undefined && markup` ${renderBadge(words, state)}`}</h1>
+${content}
+</main>
+<footer>${others.length > 0 && markup`<span>${texts.otherFormats}${others.map(({ href, title }, index) =>
+  markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`)}</span>
+`}<span class="zone" data-text="${texts.zone('{}')}">${texts.zone(zone ?? 'UTC')}</span></footer>
+<script>${code}</script>
+</body>
+</html>`
+  return `<!DOCTYPE html>\n${page.text}\n`
+}
+
+const code = new Markup(script)
+const maxTitle = 60
+
+function renderUser ({ texts }: Words, { name, signOut, signIn }: PageUser): Content {
+  return [
+    name !== undefined && markup`<bdi>${name}</bdi>
+`,
+    signOut !== undefined && markup`<a href="${signOut}">${texts.signOut}</a>`,
+    signIn !== undefined && markup`<a href="${signIn}">${texts.signIn}</a>`
+  ]
+}
+
+function renderFamilies (words: Words, { families }: Site): Content {
+  const { texts } = words
+  return families.length > 0 && markup`<nav class="families" aria-label="${texts.families}"><ul>
+${families.map(({ name, labels, version, href, isCurrent }) => markup`<li><a href="${href}"${
+  isCurrent && markup` aria-current="true"`}>${texts.family(namePlural(speakOf(words, labels), name), version)}</a></li>
+`)}</ul></nav>`
+}
+
+function renderTrail (words: Words, trail: readonly Crumb[]): Content {
+  return trail.length > 0 && markup`<nav class="trail" aria-label="${words.texts.trail}"><ol>
+${trail.map(({ kind, href, name, labels }) => {
+  const shown = kind === 'item'
+    ? shorten(name, maxTitle)
+    : kind === 'list' ? namePlural(speakOf(words, labels), name) : words.texts[kind]
+  return markup`<li><a href="${href}"><bdi>${shown}</bdi></a></li>
+`
+})}</ol></nav>`
+}

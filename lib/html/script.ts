@@ -1,0 +1,113 @@
+/** Pages work without it. It is text, so that no compiler or bundler changes it: the policy has its hash. */
+export const script = `
+'use strict';
+(() => {
+  const each = (selector, act) => { for (const element of document.querySelectorAll(selector)) act(element) }
+  const { locale, zone } = document.documentElement.dataset
+  const own = new Intl.DateTimeFormat().resolvedOptions().timeZone
+
+  // Where no zone is set, moments are shown, entered and filtered in that of the reader.
+  if (zone === undefined && own) {
+    const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
+    each('time[datetime]', time => {
+      if (time.dateTime.length > 10) time.textContent = moment.format(new Date(time.dateTime))
+    })
+    each('.zone', place => { place.textContent = place.dataset.text.replace('{}', own) })
+    const pad = number => String(number).padStart(2, '0')
+    const day = date => date.getFullYear() + '-' + pad(date.getMonth() + 1) + '-' + pad(date.getDate())
+    each('a[data-days]', link => {
+      const from = new Date()
+      from.setDate(from.getDate() - link.dataset.days + 1)
+      const url = new URL(link.href)
+      url.searchParams.set(link.dataset.field, day(from))
+      url.searchParams.set('time-zone', own)
+      link.href = url
+    })
+    each('input[name="_zone"]', input => { input.value = own })
+    each('input[data-moment]', input => {
+      const at = new Date(input.dataset.moment)
+      const time = [at.getHours(), at.getMinutes(), at.getSeconds()].map(pad).join(':')
+      const rest = '.' + String(at.getMilliseconds()).padStart(3, '0')
+      input.value = day(at) + 'T' + (time + rest).replace(/(:00)?\\.000$/, '')
+      const was = input.form.elements['_was.' + input.name]
+      if (was) was.value = input.value
+    })
+  }
+  each('.origin', place => { place.textContent = location.origin })
+
+  // By its attribute: a field could be named like a member of the form.
+  document.addEventListener('formdata', ({ target, formData }) => {
+    if (target.getAttribute('method') !== 'get') return
+    let hasDays = false
+    for (const [name, value] of [...formData]) {
+      if (value === '') formData.delete(name)
+      else if (target.querySelector('[type="date"][name="' + CSS.escape(name) + '"]')) hasDays = true
+    }
+    if (zone === undefined && own && hasDays) formData.set('time-zone', own)
+  })
+
+  // What was typed is still there after a sign-in that the host asks for.
+  const keys = document.querySelectorAll('form [name="_key"]')
+  const isOwn = input => input.type !== 'hidden' && input.name && input.type !== 'checkbox'
+  const place = form => 'draft ' + form.getAttribute('action')
+  for (const { form } of keys) {
+    try {
+      const kept = document.querySelector('.message') ? null : sessionStorage.getItem(place(form))
+      sessionStorage.removeItem(place(form))
+      if (kept !== null && !document.querySelector('.refused')) {
+        const values = new Map(JSON.parse(kept))
+        for (const input of form.elements) {
+          if (isOwn(input) && values.has(input.name)) input.value = values.get(input.name)
+        }
+        const box = form.closest('details')
+        if (box) box.open = true
+      }
+      form.addEventListener('submit', () => {
+        const typed = [...form.elements].filter(isOwn).map(input => [input.name, input.value])
+        if (typed.some(([, value]) => value !== '')) sessionStorage.setItem(place(form), JSON.stringify(typed))
+      })
+    } catch {}
+  }
+
+  // Typing ahead in fields that refer to other items.
+  each('[data-lookup]', input => {
+    let asked = 0
+    let timer
+    input.addEventListener('input', () => {
+      clearTimeout(timer)
+      const text = input.value.trim()
+      if (text === '' || / \\([^()]+\\)$/.test(text)) return
+      timer = setTimeout(async () => {
+        const turn = ++asked
+        const response = await fetch(input.dataset.lookup + encodeURIComponent(text))
+        const { items } = response.ok ? await response.json() : { items: [] }
+        if (turn !== asked) return
+        input.list.replaceChildren(...items.map(item => {
+          const option = document.createElement('option')
+          option.value = item[input.dataset.title] + ' (' + item.id + ')'
+          return option
+        }))
+      }, 200)
+    })
+  })
+
+  // More rows without a round trip.
+  each('button[name="_add"]', button => button.addEventListener('click', event => {
+    const rows = button.closest('fieldset').querySelectorAll('tbody tr')
+    const last = rows[rows.length - 1]
+    const added = last.cloneNode(true)
+    for (const input of added.querySelectorAll('[name]')) {
+      const renumber = text => text.replace(/([.-])\\d+([.-])(?=[^.-]*$)/, '$1' + rows.length + '$2')
+      input.name = renumber(input.name)
+      if (input.id) input.id = renumber(input.id)
+      input.value = ''
+      if (input.hasAttribute('aria-label')) {
+        input.setAttribute('aria-label', input.getAttribute('aria-label').replace(/\\d+$/, rows.length + 1))
+      }
+    }
+    last.after(added)
+    added.querySelector('input:not([type="hidden"]), select').focus()
+    event.preventDefault()
+  }))
+})()
+`

@@ -1,0 +1,90 @@
+import { isDeepStrictEqual } from 'node:util'
+import { readDateTime } from '../core/values/formats.js'
+import type { Feedback, ItemAffordances, LogEntry, ShownChange, ShownMember } from '../representations/affordances.js'
+import { writeInTurns } from '../representations/representation.js'
+import { formatReason } from './form.js'
+import { type Content, type Markup, markup, renderLink, renderTerms } from './markup.js'
+import { renderShort, renderValue } from './values.js'
+import { nameDone, nameField, nameOperation, nameSingular, speakOf, type Words } from './words.js'
+
+export async function renderTimeline (words: Words, entries: readonly LogEntry[]): Promise<Markup> {
+  return markup`<ol class="timeline">
+${await writeInTurns(entries, entry => renderEntry(words, entry))}</ol>`
+}
+
+function renderEntry (words: Words, entry: LogEntry): Markup {
+  const { texts } = words
+  const { outcome, href, at, principal, revision, about, reason, wrongState } = entry
+  const { changes, params } = omitRepeated(entry)
+  const by = principal !== undefined && markup` · <bdi>${texts.by(principal)}</bdi>`
+  const theirs = about && speakOf(words, about.labels)
+  const beside = theirs && about && texts.togetherWith(texts.item(nameSingular(theirs, about.singular), about.id))
+  const item = beside !== undefined && markup` · <bdi>${renderLink(about?.href, beside)}</bdi>`
+  return markup`<li class="${outcome}">
+<p class="what"><strong>${describeOutcome(words, entry)}</strong> <a href="${href}">${texts.revision(revision)}</a></p>
+<p class="hint">${renderValue(words, at, { kind: 'date-time', isLong: true })}${by}${item}</p>
+${reason !== undefined && markup`<p dir="auto">${formatReason(words, reason, wrongState)}</p>
+`}${renderChanges(words, changes)}${renderParams(words, params)}</li>
+`
+}
+
+type Described = Pick<LogEntry, 'changes' | 'params'>
+
+/** Drops params that repeat a change (newPrice became price), and changes without values that repeat a param. */
+export function omitRepeated ({ changes, params }: Described): Described {
+  return {
+    changes: changes.filter(change => isKnown(change) || !params.some(({ name }) => name === change.name)),
+    params: params.filter(param => !changes.some(({ name, to }) =>
+      to !== undefined && lastWord(name) === lastWord(param.name) &&
+      isDeepStrictEqual(to, param.kind === 'date-time' ? readDateTime(String(param.value)) : param.value)))
+  }
+}
+
+function isKnown ({ from, to }: ShownChange): boolean {
+  return from !== undefined || to !== undefined
+}
+
+function lastWord (name: string): string | undefined {
+  return /[A-Z]?[^A-Z_-]*$/.exec(name)?.[0].toLowerCase()
+}
+
+// The page of the entry shows the whole text.
+const maxText = 1000
+
+export function renderChanges (words: Words, changes: readonly ShownChange[]): Content {
+  return renderTerms(changes.map(change => {
+    const [from, to] = [change.from, change.to].map(value => renderShort(words, value, change, maxText))
+    const shown = markup`<bdi class="before">${from}</bdi> → <bdi>${to}</bdi>`
+    return [nameField(words, change.name), isKnown(change) ? shown : words.texts.changed]
+  }), 'changes')
+}
+
+export function renderParams (words: Words, params: readonly ShownMember[]): Content {
+  return renderTerms(params.map(param =>
+    [nameField(words, param.name), renderShort(words, param.value, param, maxText)]))
+}
+
+function describeOutcome (words: Words, feedback: Feedback): string {
+  const { outcome } = feedback
+  if (outcome === 'unchanged') return words.texts.unchanged
+  return outcome === 'refused' ? words.texts.refused(nameOperation(words, feedback)) : nameDone(words, feedback)
+}
+
+/** For the title of a page; undefined where nothing has just happened. */
+export function describeResult (
+  words: Words,
+  { feedback, refused }: Pick<ItemAffordances, 'feedback' | 'refused'>
+): string | undefined {
+  if (refused !== undefined) return words.texts.notDone
+  return feedback && describeOutcome(words, feedback)
+}
+
+/** It has the focus, so that screen readers begin with it. */
+export function renderMessage (words: Words, feedback: Feedback): Markup {
+  const { texts } = words
+  const { revision, current = revision, log } = feedback
+  return markup`<div class="message" role="status" tabindex="-1" autofocus>
+<p>${describeOutcome(words, feedback)}.${current > revision && ` ${texts.changedSince(current)}`}${
+  log !== undefined && markup` <a href="${log}">${texts.logOfDeleted}</a>`}</p>
+</div>`
+}

@@ -1,0 +1,175 @@
+import { BoundedCache } from '../core/cache.js'
+import type { Labels } from '../core/family/presentation.js'
+import type { Count, LabelTable } from '../representations/affordances.js'
+import type { Texts } from './texts.js'
+
+/** How one page speaks: its texts, the labels of its family, and the zone of its moments. */
+export interface Words {
+  readonly texts: Texts
+  readonly labels: Labels
+  /** Undefined for the reader's own, which only the script knows: until then UTC. */
+  readonly zone: string | undefined
+  readonly now: number
+  /** Translates an English text of the service or of the host. */
+  readonly translate: (text: string) => string
+}
+
+/** The words with the labels of a family. */
+export function speakOf (words: Words, table: LabelTable | undefined): Words {
+  return table === undefined ? { ...words, labels: none } : { ...words, labels: findLabels(table, words.texts.lang) }
+}
+
+export const none: Labels = {}
+
+// de-CH, else de.
+function findLabels (table: LabelTable, lang: string): Labels {
+  return table[lang] ?? table[lang.replace(/-.*$/s, '')] ?? none
+}
+
+const own = (table: Readonly<Record<string, string>> | undefined, name: string): string | undefined =>
+  table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined
+
+export function nameField ({ labels, texts }: Words, name: string): string {
+  return own(labels.fields, name) ?? texts.label(name)
+}
+
+export function namePlural ({ labels, texts }: Words, name: string): string {
+  return labels.plural ?? texts.label(name)
+}
+
+export function nameSingular ({ labels, texts }: Words, name: string): string {
+  return labels.singular ?? texts.label(name)
+}
+
+/** A state, or another value of a choice. */
+export function nameState ({ labels, texts }: Words, value: string): string {
+  return own(labels.states, value) ?? texts.choice(value)
+}
+
+interface Named {
+  readonly name: string
+  readonly singular: string
+}
+
+/** As the button says it. */
+export function nameOperation (words: Words, { name, singular }: Named): string {
+  const { labels: { operations = {} }, texts } = words
+  const label = Object.hasOwn(operations, name) ? operations[name] : undefined
+  if (label !== undefined) return typeof label === 'string' ? label : label.label
+  return texts.submit(texts.label(name), nameSingular(words, singular))
+}
+
+/** As the history says it. */
+export function nameDone (words: Words, operation: Named): string {
+  const { labels: { operations = {} }, texts } = words
+  const { name } = operation
+  const label = Object.hasOwn(operations, name) ? operations[name] : undefined
+  if (typeof label === 'object' && label.done !== undefined) return label.done
+  if (name === 'create') return texts.created
+  return name === 'delete' ? texts.deleted : texts.done(nameOperation(words, operation))
+}
+
+export function nameCreate (words: Words, singular: string): string {
+  return words.labels.create ?? words.texts.create(nameSingular(words, singular))
+}
+
+type Format = (value: number) => string
+
+const numbers = new BoundedCache<Format>(100)
+
+function formatBy (key: string, make: () => Format): Format {
+  return numbers.get(key, make)
+}
+
+export function formatNumber ({ texts: { locale } }: Words, value: number, digits = 0): string {
+  return formatBy(`${locale} ${digits}`, () => {
+    const format = new Intl.NumberFormat(locale, { minimumFractionDigits: digits, maximumFractionDigits: 20 })
+    return number => format.format(number)
+  })(value)
+}
+
+/** A decimal of at most 15 digits, with all its digits after the point. */
+export function formatDecimal (words: Words, text: string): string {
+  return formatNumber(words, Number(text), text.split('.')[1]?.length)
+}
+
+/** `2026-03-31` -> 31 Mar 2026 */
+export function formatDate ({ texts: { locale } }: Words, text: string): string {
+  return formatBy(`${locale} day`, () => {
+    const format = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })
+    return time => format.format(time)
+  })(Date.parse(text))
+}
+
+/** In the zone of the page, to the minute. */
+export function formatMoment ({ texts: { locale }, zone = 'UTC' }: Words, text: string): string {
+  return formatBy(`${locale} ${zone}`, () => {
+    const format = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone })
+    return time => format.format(time)
+  })(Date.parse(text))
+}
+
+const units: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number])[] = [
+  ['year', 31_557_600], ['month', 2_629_800], ['day', 86_400], ['hour', 3600], ['minute', 60]
+]
+
+/** 2 hours ago */
+export function formatAgo ({ texts: { locale }, now }: Words, text: string): string {
+  const seconds = (Date.parse(text) - now) / 1000
+  const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
+  // Whole units: 1 hour 59 minutes ago is not 2 hours ago.
+  const count = unit === 'second' ? 0 : Math.trunc(seconds / size)
+  return formatBy(`${locale} ${unit}`, () => {
+    const format = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
+    return count => format.format(count, unit)
+  })(count)
+}
+
+/** The local day of a zone, `YYYY-MM-DD`, some days before. */
+export function findDay ({ zone = 'UTC', now }: Words, daysBefore: number): string {
+  const today = formatBy(`today ${zone}`, () => {
+    const format = new Intl.DateTimeFormat('en-CA', { dateStyle: 'short', timeZone: zone })
+    return time => format.format(time)
+  })(now)
+  return new Date(Date.parse(today) - daysBefore * 86_400_000).toISOString().slice(0, 10)
+}
+
+type Template = readonly [from: readonly string[], to: readonly string[]]
+
+/** By templates such as `must be at least {}`; what has none stays as it is. */
+export function makeTranslator (messages: Readonly<Record<string, string>>): (text: string) => string {
+  const whole = new Map(Object.entries(messages))
+  const templates = Object.entries(messages).filter(([from]) => from.includes('{}'))
+    .map(([from, to]): Template => [from.split('{}'), to.split('{}')])
+  return text => {
+    const known = whole.get(text)
+    if (known !== undefined) return known
+    for (const [from, [first = '', ...rest]] of templates) {
+      const values = match(from, text)
+      if (values === undefined) continue
+      return rest.reduce((filled, part, index) => `${filled}${values[index] ?? ''}${part}`, first)
+    }
+    return text
+  }
+}
+
+/** What is between the parts, in linear time; undefined where they do not fit. */
+function match (parts: readonly string[], text: string): string[] | undefined {
+  const [first = '', ...rest] = parts
+  if (!text.startsWith(first)) return undefined
+  const values: string[] = []
+  let start = first.length
+  for (const [index, part] of rest.entries()) {
+    const isLast = index === rest.length - 1
+    const end = isLast ? text.length - part.length : text.indexOf(part, start)
+    if (end < start || (isLast && !text.endsWith(part))) return undefined
+    values.push(text.slice(start, end))
+    start = end + part.length
+  }
+  return values
+}
+
+export function formatCount (words: Words, { total, atLeast }: Count): string | undefined {
+  if (total !== undefined) return formatNumber(words, total)
+  return atLeast === undefined ? undefined : words.texts.atLeast(formatNumber(words, atLeast))
+}

@@ -1,0 +1,130 @@
+import { type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { declaresNull, listFields, withoutNull } from '../core/family/fields.js'
+import type { Params } from '../core/family/params.js'
+import { invalidBody } from '../core/problems.js'
+import { toInstant } from '../core/query/time-zones.js'
+import { type ReadResult, readValue } from '../core/query/values.js'
+import type { Field } from '../core/storage/storage.js'
+import { escapePointer, isObject, type MemberFlaw, type Members } from '../core/values/json.js'
+
+/** How a form sends a member that is no single text: a list as lines of one field, objects as `name.0.member`. */
+export type Nested =
+  | { readonly shape: 'lines', readonly fields: readonly [Field] }
+  | { readonly shape: 'rows' | 'group', readonly fields: readonly Field[], readonly schema: TObject }
+
+/** Undefined where no form can send it. */
+export function findNested (declared: TSchema): Nested | undefined {
+  const schema = withoutNull(declared)
+  if (schema.type === 'object') return nestMembers('group', schema)
+  if (schema.type !== 'array' || !isObject(schema.items)) return undefined
+  const items = schema.items as TSchema
+  if (items.type === 'object') return nestMembers('rows', items)
+  const [field] = listFields(Type.Object({ '': items })) as [Field]
+  return field.kind === 'json' ? undefined : { shape: 'lines', fields: [field] }
+}
+
+function nestMembers (shape: 'rows' | 'group', schema: TSchema): Nested | undefined {
+  if (!isObject(schema.properties) || Object.keys(schema.properties).length === 0) return undefined
+  const fields = listFields(schema as TObject)
+  const isFlat = fields.every(({ kind, name }) => kind !== 'json' && !name.includes('.'))
+  return isFlat ? { shape, fields, schema: schema as TObject } : undefined
+}
+
+/** Whether a form can send the field. */
+export function canEnter ({ kind }: Field, schema: TSchema): boolean {
+  return kind !== 'json' || findNested(schema) !== undefined
+}
+
+interface Read {
+  /** Undefined where nothing was entered. */
+  value?: unknown
+  flaws: MemberFlaw[]
+}
+
+/** The members of a form, with its texts as the types of the schema. `zone` is that of local times. */
+export function readEntries (params: Params, entries: ReadonlyMap<string, string>, zone: string | undefined): Members {
+  const members: [name: string, value: unknown][] = []
+  const flaws: MemberFlaw[] = []
+  for (const name of new Set([...entries.keys()].map(name => name.replace(/\..*$/s, '')))) {
+    const field = params.fields.find(field => field.name === name)
+    const read = field === undefined
+      ? { value: entries.get(name) ?? '', flaws: [] }
+      : readMember(params, field, entries, zone)
+    flaws.push(...read.flaws)
+    if (read.value !== undefined) members.push([name, read.value])
+  }
+  // Not assigned one by one, so that __proto__ is a member like any other.
+  const read = params.read(Object.fromEntries(members))
+  if ('params' in read && flaws.length === 0) return read.params
+  const others = 'flaws' in read ? read.flaws : []
+  // A member that could not be read gets no second flaw.
+  throw invalidBody([...flaws, ...others.filter(({ pointer }) => flaws.every(flaw => flaw.pointer !== pointer))])
+}
+
+function readMember (
+  { schema, isPartial }: Params,
+  field: Field,
+  entries: ReadonlyMap<string, string>,
+  zone: string | undefined
+): Read {
+  const { name } = field
+  const declared = schema.properties[name] as TSchema
+  const pointer = `/${escapePointer(name)}`
+  // Left empty, a field is null or else not sent. Emptied, it is null or else an empty text or list.
+  const empty: Read = { flaws: [] }
+  if (isPartial ? declaresNull(declared) : field.nullable === true) empty.value = null
+  const nested = field.kind === 'json' ? findNested(declared) : undefined
+  if (nested === undefined) {
+    const text = entries.get(name) ?? ''
+    return text === '' && (empty.value === null || !isPartial) ? empty : readText(field, text, zone, pointer)
+  }
+  const texts = new Map([...entries].filter(([key]) => key === name || key.startsWith(`${name}.`)))
+  if ([...texts.values()].every(text => text.trim() === '')) {
+    const isAbsent = empty.value === null || nested.shape === 'group' || (!isPartial && field.optional)
+    return isAbsent ? empty : { value: [], flaws: [] }
+  }
+  if (nested.shape === 'group') return readObject(nested.fields, texts, name, zone, pointer)
+  const all = nested.shape === 'lines'
+    ? (entries.get(name) ?? '').split('\n').map(line => line.trim()).filter(line => line !== '')
+        .map((line, index) => readText(nested.fields[0], line, zone, `${pointer}/${index}`))
+    : findRows(texts, name).map((row, index) =>
+      readObject(nested.fields, texts, `${name}.${row}`, zone, `${pointer}/${index}`))
+  return { value: all.map(({ value }) => value), flaws: all.flatMap(({ flaws }) => flaws) }
+}
+
+function readText (field: Field, text: string, zone: string | undefined, pointer: string): Read {
+  const local = field.kind === 'date-time' ? toInstant(text, zone ?? 'UTC') : undefined
+  const read: ReadResult = local === undefined ? readValue(field, text) : { value: local }
+  return 'value' in read ? { value: read.value, flaws: [] } : { flaws: [{ pointer, detail: read.expected }] }
+}
+
+function readObject (
+  fields: readonly Field[],
+  texts: ReadonlyMap<string, string>,
+  path: string,
+  zone: string | undefined,
+  pointer: string
+): Read {
+  const members: [name: string, value: unknown][] = []
+  const flaws: MemberFlaw[] = []
+  for (const field of fields) {
+    const text = texts.get(`${path}.${field.name}`) ?? ''
+    const isEmpty = text === '' && (field.optional || field.nullable === true || field.kind !== 'string')
+    if (isEmpty && field.nullable === true) members.push([field.name, null])
+    if (isEmpty) continue
+    const read = readText(field, text, zone, `${pointer}/${escapePointer(field.name)}`)
+    flaws.push(...read.flaws)
+    if (read.value !== undefined) members.push([field.name, read.value])
+  }
+  return { value: Object.fromEntries(members), flaws }
+}
+
+/** The numbers of the rows in which something is entered. */
+export function findRows (texts: ReadonlyMap<string, string>, name: string): number[] {
+  const rows = new Set<number>()
+  for (const [key, text] of texts) {
+    const [, row] = key.startsWith(`${name}.`) ? /^\.(\d{1,4})\./.exec(key.slice(name.length)) ?? [] : []
+    if (row !== undefined && text.trim() !== '') rows.add(Number(row))
+  }
+  return [...rows].sort((a, b) => a - b)
+}

@@ -1,0 +1,136 @@
+import type { NounOperation } from '../../core/family/definition.js'
+import type { Family } from '../../core/family/family.js'
+import type { Params } from '../../core/family/params.js'
+import { invalidBody, preconditionFailed, Problem } from '../../core/problems.js'
+import { intendToRead } from '../../core/service/caller.js'
+import { execute } from '../../core/service/execute.js'
+import { authorizeReader } from '../../core/service/reader.js'
+import type { Id, Stored } from '../../core/storage/storage.js'
+import { hashText } from '../../core/values/ids.js'
+import type { Many, ManyItem } from '../../representations/affordances.js'
+import { type FormBody, readSentParams } from '../body.js'
+import type { Exchange } from '../mount.js'
+import { toProblem } from '../reply.js'
+import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
+import { readWrongState } from './log-entries.js'
+import { findReferenceFields, listReferences, resolveEntries, titleOf } from './references.js'
+
+/** So many are run with one form, one after the other. */
+const maxItems = 100
+
+interface Target {
+  readonly operation: NounOperation
+  readonly params: Params
+}
+
+function findTarget ({ operations, lifecycle }: Family, name: string): Target | undefined {
+  const all: Target[] = [...operations.values()].filter(({ params }) => !params.isPartial)
+  if (lifecycle?.deletion !== undefined) all.push(lifecycle.deletion)
+  return all.find(({ operation }) => operation.name === name)
+}
+
+/** Shows the form of an operation for the selected items, or runs it for each and shows what became of it. */
+export async function runMany (exchange: Exchange, form: FormBody): Promise<Many> {
+  const { mount: { family, urls, makers }, request } = exchange
+  const target = findTarget(family, form.operation ?? '')
+  if (target === undefined || form.items.size === 0 || form.items.size > maxItems) {
+    throw new Problem('bad-request', form.items.size > maxItems
+      ? `Select at most ${maxItems} rows`
+      : 'Select at least one row, and what to do with it')
+  }
+  const { operation, params } = target
+  const items = await showItems(exchange, form.items)
+  const names = listReferences(family, family.operations.get(operation.action)?.others)
+  let refused: RefusedForm | undefined
+  let outcomes: ManyItem[] | undefined
+  const action = urls.collection(request)
+  try {
+    if (form.isReady) {
+      await resolveEntries(exchange, names, form)
+      const sent = readSentParams(params, request)
+      outcomes = []
+      for (const item of items) outcomes.push(await runOne(exchange, form, operation, sent, item))
+    }
+  } catch (error) {
+    if (!(error instanceof Problem) || error.statusCode >= 500) throw error
+    const { choices } = error as { choices?: RefusedForm['choices'] }
+    refused = { action, entered: new Map(form.entries), problem: error, choices }
+    exchange.reply.code(error.statusCode)
+  }
+  const used = new Map([...names].filter(([name]) => params.fields.some(field => field.name === name)))
+  const made = makeForm({
+    name: operation.name,
+    singular: family.singular,
+    title: operation.summary,
+    danger: operation.danger,
+    final: operation.final,
+    action,
+    key: form.formKey ?? makers.makeCommandId()
+  }, params, refused, { references: await findReferenceFields(exchange, used) })
+  if (made === undefined) throw new Problem('bad-request', 'This cannot be entered into a form')
+  return {
+    form: made,
+    name: family.name,
+    items: outcomes ?? items,
+    isDone: outcomes !== undefined,
+    refused: refused && explainRefusal(family, refused, true),
+    list: action
+  }
+}
+
+/** Items that the caller may not read are shown by their ids. */
+async function showItems ({ mount, request }: Exchange, items: FormBody['items']): Promise<ManyItem[]> {
+  const { family, caller: makeCaller, urls } = mount
+  const caller = makeCaller(request)
+  return await Promise.all([...items].map(async ([text, revision]): Promise<ManyItem> => {
+    const id = family.readId(text)
+    if (id === undefined) throw invalidBody([{ pointer: `/_item.${text}`, detail: 'is no id' }])
+    const item = await readItem(family, caller, id)
+    const title = item === undefined ? text : titleOf(family, item)
+    return { id: text, revision, title, href: urls.item(request, id) }
+  }))
+}
+
+async function readItem (
+  family: Family,
+  caller: ReturnType<Exchange['mount']['caller']>,
+  id: Id
+): Promise<Stored | undefined> {
+  try {
+    return await (await authorizeReader(family, caller, intendToRead(family, id))).get(id)
+  } catch (error) {
+    if (toProblem(error).statusCode >= 500) throw error
+    return undefined
+  }
+}
+
+async function runOne (
+  { mount, request }: Exchange,
+  { key }: FormBody,
+  { action }: NounOperation,
+  params: Parameters<typeof execute>[2]['params'],
+  item: ManyItem
+): Promise<ManyItem> {
+  const { family } = mount
+  try {
+    const { record, problem } = await execute(family, mount.caller(request), {
+      action,
+      target: family.readId(item.id),
+      params,
+      // One form has one effect on each item.
+      key: key === undefined ? undefined : hashText(JSON.stringify([key, item.id])),
+      precondition (current) {
+        if (String(current.revision) === item.revision) return
+        throw preconditionFailed(family.singular, current.revision, `; revision ${item.revision} was shown`)
+      }
+    })
+    if (problem !== undefined) throw problem
+    return { ...item, outcome: record.outcome }
+  } catch (error) {
+    const problem = toProblem(error)
+    const { statusCode, cause = problem } = problem
+    if (statusCode >= 500) request.log.error({ err: cause }, 'One of several commands failed')
+    const wrongState = readWrongState(family, problem.code, problem.message, problem.members)
+    return { ...item, outcome: 'refused', reason: problem.message, wrongState }
+  }
+}

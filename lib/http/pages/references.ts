@@ -1,0 +1,215 @@
+import type { Family, OtherDefinition } from '../../core/family/family.js'
+import { invalidBody } from '../../core/problems.js'
+import { isOrdered } from '../../core/query/filters.js'
+import { readValue } from '../../core/query/values.js'
+import { intendToList } from '../../core/service/caller.js'
+import { authorizeReader, type Reader } from '../../core/service/reader.js'
+import { isAbsent } from '../../core/storage/conditions.js'
+import type { Condition, Field, Id, Stored } from '../../core/storage/storage.js'
+import type { Members } from '../../core/values/json.js'
+import type { Count, ReferenceField, Referred, RelatedList } from '../../representations/affordances.js'
+import type { FormBody } from '../body.js'
+import type { Exchange, Mount } from '../mount.js'
+import { toProblem } from '../reply.js'
+
+type Here = Pick<Exchange, 'mount' | 'request'>
+
+/** A family that the caller may list. */
+interface Place {
+  readonly there: Mount
+  readonly reader: Reader
+}
+
+type Choices = NonNullable<ReferenceField['choices']>
+
+/** Families by the names of fields or parameters that hold an id of theirs. */
+export type ReferenceNames = ReadonlyMap<string, Family>
+
+/** A parameter named like an entry of `with`, or like a field that refers to an item, does so too. */
+export function listReferences (family: Family, others: readonly OtherDefinition[] = []): ReferenceNames {
+  const named = others.filter(({ field }) => field === undefined)
+    .map(({ name, family: other = family }) => [name, other] as const)
+  return new Map([...named, ...family.references])
+}
+
+/** Undefined where the family is not mounted here, or the caller may not list it. */
+async function open ({ mount, request }: Here, { name }: Family): Promise<Place | undefined> {
+  const there = mount.neighbours.find(name, mount)
+  if (there === undefined) return undefined
+  try {
+    const caller = there.caller(request)
+    return { there, reader: await authorizeReader(there.family, caller, intendToList(there.family)) }
+  } catch (error) {
+    if (toProblem(error).statusCode >= 500) throw error
+    return undefined
+  }
+}
+
+// Longer ones are of no use beside other things.
+const maxTitle = 200
+
+export function titleOf ({ presentation: { title } }: Family, item: Members): string {
+  return String(item[title] ?? item['id']).slice(0, maxTitle)
+}
+
+async function find (place: Place, where: readonly Condition[], limit: number): Promise<Choices> {
+  const { reader, there: { family } } = place
+  const { title } = family.presentation
+  const order = title === 'id' || !isSortable(family, title) ? [] : [{ field: title, descending: false }]
+  const query = { where, order: [...order, { field: 'id', descending: false }], offset: 0, limit, count: false }
+  return (await reader.find(query)).items.map(item => ({ value: String(item.id), title: titleOf(family, item) }))
+}
+
+function isSortable ({ fields }: Family, name: string): boolean {
+  return fields.some(field => field.name === name && isOrdered(field))
+}
+
+/** The titles of the items that these refer to, one query for each family. */
+export async function findReferred (
+  here: Here,
+  fields: readonly string[],
+  items: readonly Members[]
+): Promise<(item: Members, field: string) => Referred | undefined> {
+  const { mount: { family }, request } = here
+  const found = new Map<string, (id: Id) => Referred | undefined>()
+  await Promise.all([...family.references].filter(([field]) => fields.includes(field)).map(async ([field, other]) => {
+    const values = [...new Set(items.map(item => item[field] as Id | null | undefined))]
+      .filter(id => !isAbsent(id)) as Id[]
+    const place = values.length === 0 ? undefined : await open(here, other)
+    if (place === undefined) return
+    const { there } = place
+    const titles = new Map((await find(place, [{ field: 'id', op: 'eq', values }], values.length))
+      .map(({ value, title }) => [value, title]))
+    found.set(field, id => {
+      const title = titles.get(String(id))
+      return title === undefined ? undefined : { title, href: there.urls.item(request, id) }
+    })
+  }))
+  return (item, field) => isAbsent(item[field]) ? undefined : found.get(field)?.(item[field] as Id)
+}
+
+/** So many are offered at once. */
+const maxChoices = 50
+
+/** How the fields of forms are chosen, by their names; the titles of the values that they have. */
+export async function findReferenceFields (
+  here: Here,
+  names: ReferenceNames
+): Promise<ReadonlyMap<string, ReferenceField>> {
+  const families = [...new Set(names.values())]
+  const fields = new Map(await Promise.all(families.map(async family =>
+    [family, await makeReferenceField(here, family)] as const)))
+  return new Map([...names].flatMap(([name, family]) => {
+    const field = fields.get(family)
+    return field === undefined ? [] : [[name, field]]
+  }))
+}
+
+async function makeReferenceField (here: Here, family: Family): Promise<ReferenceField | undefined> {
+  const place = await open(here, family)
+  if (place === undefined) return undefined
+  const { there: { family: { singular, presentation }, urls, grammar } } = place
+  const { title, labels } = presentation
+  const choices = await find(place, [], maxChoices + 1)
+  if (choices.length <= maxChoices) return { singular, labels, title, choices }
+  const query = `format=json&maxpagesize=10&fields=${title === 'id' ? 'id' : `id,${title}`}`
+  const search = presentation.search.length > 0 ? 'search' : `${title}.has`
+  const isText = presentation.search.length > 0 || grammar.filters.has(`${title}.has`)
+  const lookup = isText ? `${urls.collection(here.request)}?${query}&${search}=` : undefined
+  return { singular, labels, title, lookup }
+}
+
+/** What a person sees instead of an id. */
+export async function findTitle (here: Here, family: Family, id: unknown): Promise<string | undefined> {
+  const place = await open(here, family)
+  const known = place?.there.family.readId(String(id))
+  const item = known === undefined ? undefined : await place?.reader.get(known)
+  return item && titleOf((place as Place).there.family, item)
+}
+
+/** What a form says of items to find by a part of their titles, by field. */
+export const finding = '_find.'
+
+/** Items that fit what was entered, where there are several. */
+export type FoundChoices = ReadonlyMap<string, Choices>
+
+/** Puts the ids of the items that were meant into the form; throws where none is found, or several. */
+export async function resolveEntries (here: Here, names: ReferenceNames, { entries }: FormBody): Promise<FoundChoices> {
+  const several = new Map<string, Choices>()
+  const flaws: { pointer: string, detail: string }[] = []
+  for (const [key, text] of [...entries]) {
+    const name = key.startsWith(finding) ? key.slice(finding.length) : ''
+    const family = names.get(name)
+    if (family === undefined) continue
+    const found = text.trim() === '' ? [] : await lookUp(here, family, text.trim())
+    const [only] = found
+    if (found.length > 1) several.set(name, found)
+    if (found.length === 1 || text.trim() === '') {
+      entries.delete(key)
+      entries.set(name, only?.value ?? '')
+    } else {
+      const detail = found.length === 0 ? `has nothing that fits "${text}"` : 'fits several; choose one'
+      flaws.push({ pointer: `/${name}`, detail })
+    }
+  }
+  if (flaws.length > 0) throw Object.assign(invalidBody(flaws), { choices: several })
+  return several
+}
+
+async function lookUp (here: Here, family: Family, text: string): Promise<Choices> {
+  const place = await open(here, family)
+  if (place === undefined) return []
+  const { there: { family: { fields, presentation: { title, search }, readId } }, reader } = place
+  // As a list offers it: the title, then the id.
+  const [, named, written] = /^(.*) \(([^()]+)\)$/s.exec(text) ?? []
+  for (const [id, expected] of [[written, named], [text, undefined]] as const) {
+    const known = id === undefined ? undefined : readId(id)
+    const item = known === undefined ? undefined : await reader.get(known)
+    if (item === undefined) continue
+    const its = titleOf(place.there.family, item)
+    if (expected === undefined ? title === 'id' : its === expected) return [{ value: String(item.id), title: its }]
+  }
+  const field = fields.find(({ name }) => name === title) as Field
+  const wanted = readValue(field, text)
+  const exact = 'value' in wanted
+    ? await find(place, [{ field: title, op: 'eq', values: [wanted.value] }], maxChoices)
+    : []
+  if (exact.length > 0) return exact
+  const searched = search.length > 0 ? search : field.kind === 'string' ? [title] : []
+  if (searched.length === 0) return []
+  const of = searched.map(field => [{ field, op: 'has', texts: [text] } as const])
+  return await find(place, [{ op: 'any', of }], maxChoices)
+}
+
+/** The ids of the items that a filter means: all that fit. */
+export async function lookUpAll (here: Here, family: Family, text: string): Promise<readonly string[]> {
+  return (await lookUp(here, family, text)).map(({ value }) => value)
+}
+
+/** Lists of items that refer to this one, as far as the caller may see them. */
+export async function findRelated (here: Here, item: Stored): Promise<RelatedList[]> {
+  const { mount, request } = here
+  const { family } = mount
+  const related = mount.neighbours.list()
+    .filter(there => mount.neighbours.find(there.family.name, mount) === there)
+    .flatMap(there => [...there.family.references]
+      .filter(([, referred]) => (referred.renaming?.base ?? referred).name === family.name)
+      .map(([field], _, { length }) => ({ there, field, isOne: length === 1 })))
+  return (await Promise.all(related.map(async ({ there, field, isOne }): Promise<RelatedList[]> => {
+    const place = await open(here, there.family)
+    if (place === undefined) return []
+    const { name, presentation: { labels } } = there.family
+    const href = `${there.urls.collection(request)}?${field}=${encodeURIComponent(item.id)}`
+    const found = await countUpTo(place.reader, [{ field, op: 'eq', values: [item.id] }], 1000)
+    return [{ name, labels, field: isOne ? undefined : field, href, ...found }]
+  }))).flat()
+}
+
+/** No more than `most` items are counted. */
+export async function countUpTo (reader: Reader, where: readonly Condition[], most: number): Promise<Count> {
+  const query = { where, order: [{ field: 'id', descending: false }] }
+  const { items: [oneMore] } = await reader.find({ ...query, offset: most, limit: 1, count: false })
+  if (oneMore !== undefined) return { atLeast: most }
+  const { total } = await reader.find({ ...query, offset: 0, limit: 0, count: true })
+  return { total: total as number }
+}
