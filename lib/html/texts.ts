@@ -5,7 +5,13 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 // The range of integers, which only matters to programs.
 const anySize = ` from ${Number.MIN_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}`
 
-const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 20 })
+// Made at first use, as it takes as long as loading all pages.
+let numbers: Intl.NumberFormat | undefined
+
+function formatNumber (value: number): string {
+  numbers ??= new Intl.NumberFormat('en', { maximumFractionDigits: 20 })
+  return numbers.format(value)
+}
 
 const relations: Readonly<Record<Exclude<FieldCondition['op'], 'null'>, string>> = {
   eq: ':', ne: ' is not', gt: ' above', gte: ' from', lt: ' below', lte: ' to', regex: ' matches', has: ' has'
@@ -25,11 +31,11 @@ export const english = {
   date,
   /** `2026-03-31T12:00:00.000Z` */
   moment: (text: string): string => `${date(text)}, ${text.slice(11, 16)} UTC`,
-  number: (value: number): string => numbers.format(value),
+  number: formatNumber,
   /** A decimal, with all its digits after the point. */
   decimal (text: string): string {
     const [whole = '', ...fraction] = text.split('.')
-    return [numbers.format(Number(whole)), ...fraction].join('.')
+    return [formatNumber(Number(whole)), ...fraction].join('.')
   },
   /** One of the few words that a field, or the state of an item, can have. */
   choice: (value: string): string => isIdentifier.test(value) ? lowerFirst(label(value)) : value,

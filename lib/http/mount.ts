@@ -71,6 +71,8 @@ export class Neighbours {
   /** The families under `/rest/commands`, by their singulars. */
   readonly commands = new Map<string, Owned<{ readonly put: Endpoint['handler'] }>>()
   readonly commandSchemas = { bodies: [] as TSchema[], answers: [] as TSchema[] }
+  /** The actions under `/command`, the schemas of their bodies, and the mounts that answer. */
+  readonly actions = { names: [] as string[], bodies: [] as TSchema[], mounts: [] as Mount[] }
   readonly #unversioned = new Map<string, Owned<{ endpoint: Endpoint }>>()
 
   /** Prefers the mount of the same version. */
@@ -89,6 +91,16 @@ export class Neighbours {
     const before = this.commands.get(singular)?.mount
     if (takesOver(mount, before, `/rest/commands with "${singular}"`)) this.commands.set(singular, { mount, put })
     return before === undefined
+  }
+
+  addAction (mount: Mount, action: string, body: TSchema): void {
+    const { names, bodies, mounts } = this.actions
+    const known = names.indexOf(action)
+    if (known !== -1 && mount.unversioned !== true) return
+    const index = known === -1 ? names.length : known
+    names[index] = action
+    bodies[index] = body
+    mounts[index] = mount
   }
 
   /** Empty where another version of the family has already declared the route, which then calls its current owner. */

@@ -82,11 +82,12 @@ const json = /^application\/(json|merge-patch\+json)\b/i
 /** Reads `routerOptions`, or the older setting beside it. */
 export function isRouterSet (
   { initialConfig }: FastifyInstance,
-  name: 'ignoreTrailingSlash' | 'useSemicolonDelimiter'
+  name: 'ignoreTrailingSlash' | 'useSemicolonDelimiter' | 'caseSensitive',
+  value = true
 ): boolean {
   type Settings = Partial<Record<typeof name, boolean>>
   const config = initialConfig as Settings & { readonly routerOptions?: Settings }
-  return config.routerOptions?.[name] === true || config[name] === true
+  return config.routerOptions?.[name] === value || config[name] === value
 }
 
 export type Urls = ReturnType<typeof makeUrls>

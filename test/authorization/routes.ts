@@ -63,11 +63,18 @@ export async function everyRoute (
   await prepare(app)
   const routes: Route[] = []
   app.addHook('onRoute', ({ method, url }) => {
-    for (const each of [method].flat()) routes.push({ method: each, url })
+    for (const each of listWords(url)) routes.push(...[method].flat().map(method => ({ method, url: each })))
   })
   for (const { plugin } of Object.values(families)) app.register(plugin, { ...options, version: 'v1' })
   await app.ready()
   return { app, routes }
+}
+
+/** The paths that a route for several words matches; none for one that is only in documents. */
+export function listWords (url: string): string[] {
+  if (url.includes('(?!)')) return []
+  const [pattern, words] = /:word\(\^\(\?:([^)]*)\)\$\)/.exec(url) ?? []
+  return pattern === undefined ? [url] : (words as string).split('|').map(word => url.replace(pattern, word))
 }
 
 /** Requests that fit a route, each with something to work on that is there. */

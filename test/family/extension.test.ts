@@ -141,12 +141,13 @@ t.test('own fields, operations and queries stand in the documentation', async t 
   const { paths } = wholeDocument<{ paths: Record<string, Record<string, { parameters?: { name: string }[] }>> }>(app)
   for (const path of [
     `${home}/{id}/sign`,
-    `${home}/{id}/signed`,
-    `${home}/{id}/signatures`,
+    `${home}/{id}/{word}`,
     `${home}/{id}/move`,
-    '/command/SignDeal',
+    '/command/{word}',
     '/query/deals-by-region/{parameter}'
   ]) { t.ok(paths[path], path) }
+  t.match(JSON.stringify(paths[`${home}/{id}/{word}`]), /"signatures".*"signed"/)
+  t.match(JSON.stringify(paths['/command/{word}']), '"SignDeal"')
   const text = JSON.stringify(paths[home])
   for (const each of ['min-weight', '"region"', '"In tons"', '"enum":["north","south"]']) {
     t.ok(text.includes(each), each)

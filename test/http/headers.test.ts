@@ -77,14 +77,14 @@ t.test('the Link header is never longer than clients can take', async t => {
 })
 
 t.test('a prefix with a parameter that is named like one of ours is an error at boot', async t => {
-  for (const name of ['id', 'command', 'extension', 'parameter']) {
+  for (const name of ['id', 'command', 'extension', 'parameter', 'word']) {
     for (const prefix of [`/:${name}`, `/crm/:${name}`, `/:tenant/:${name}`, `/t-:${name}`, `/:${name}(\\d+)`]) {
       const app = Fastify()
       app.register(dealbook, { storage: memoryStorage(), prefix, version: 'v1' })
       await t.rejects(async () => await app.ready(), {
         code: 'FST_DEALBOOK_INVALID_OPTION',
         message: `fastify-dealbook, customers: the prefix "${prefix}" has a parameter "${name}", which is ours; ` +
-          'name it otherwise than id, command, extension, parameter'
+          'name it otherwise than id, command, extension, parameter, word'
       }, prefix)
     }
     const nested = Fastify()
@@ -106,8 +106,10 @@ t.test('every parameter of our routes is known to that check', async t => {
   const app = Fastify()
   t.teardown(() => app.close())
   const names = new Set<string>()
-  app.addHook('onRoute', ({ url }) => { for (const [, name] of url.matchAll(/:(\w+)/g)) names.add(name as string) })
+  app.addHook('onRoute', ({ url }) => {
+    for (const [, name] of url.matchAll(/[/.]:(\w+)/g)) names.add(name as string)
+  })
   app.register(dealbook, { storage: memoryStorage(), version: 'v1' })
   await app.ready()
-  t.strictSame([...names].sort(), ['command', 'extension', 'id', 'parameter'])
+  t.strictSame([...names].sort(), ['command', 'extension', 'id', 'parameter', 'word'])
 })

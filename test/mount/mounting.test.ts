@@ -418,7 +418,7 @@ t.test('the shared paths are described as their owner takes them', async t => {
     app.register(wider, { storage, version: 'v2', ...(unversioned === undefined ? {} : { unversioned }) })
     await app.ready()
     const { paths } = wholeDocument<{ paths: Record<string, object> }>(app)
-    for (const path of ['/command/CreateDeal', '/query/deals-by-name/{parameter}']) {
+    for (const path of ['/command/{word}', '/query/deals-by-name/{parameter}']) {
       t.equal(JSON.stringify(paths[path]).includes('region'), described, path)
     }
     const made = await app.inject({
@@ -445,7 +445,7 @@ t.test('operation ids tell every place from every other', async t => {
   await app.ready()
   const paths = Object.values(app.swagger().paths ?? {}) as Record<string, { operationId: string }>[]
   const ids = paths.flatMap(path => Object.values(path).map(({ operationId }) => operationId))
-  t.ok(ids.length > 300)
+  t.ok(ids.length > 200, `${ids.length} operations`)
   t.strictSame(ids.filter((id, index) => ids.indexOf(id) !== index), [], 'none twice')
   t.ok(ids.includes('listDeals_v1') && ids.includes('listDeals_a__2db_v1') && ids.includes('listDeals_a_b_v1'))
   for (const id of ids) t.match(id, /^[a-z][A-Za-z0-9_]+$/, 'a name in a program')

@@ -17,7 +17,10 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
-interface Operation { readonly description: string, readonly responses: Readonly<Record<string, Answer>> }
+interface Operation {
+  readonly parameters?: readonly { readonly name: string, readonly schema: { readonly enum?: readonly string[] } }[]
+  readonly responses: Readonly<Record<string, Answer>>
+}
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
 const validators = new WeakMap<Schema, ValidateFunction>()
@@ -52,6 +55,10 @@ export class Description {
     return this.#document.components.schemas['dealbook.Problem'] as Schema
   }
 
+  get #anyProblem (): Answer {
+    return { description: 'A problem', content: { 'application/problem+json': { schema: this.problem } } }
+  }
+
   has (route: Route): boolean {
     return this.#find(route) !== undefined
   }
@@ -60,7 +67,13 @@ export class Description {
     // What has a suffix is only read.
     if (url.endsWith('.:extension') && method !== 'GET') return undefined
     const path = url.replace('.:extension', '').replaceAll(/:(\w+)/g, '{$1}')
-    return this.#document.paths[path]?.[method.toLowerCase()]
+    const { paths } = this.#document
+    const own = paths[path]?.[method.toLowerCase()]
+    if (own !== undefined) return own
+    // One path may be described for several words.
+    const shared = paths[path.replace(/[^/]+$/, '{word}')]?.[method.toLowerCase()]
+    const words = shared?.parameters?.find(({ name }) => name === 'word')?.schema.enum ?? []
+    return words.includes(path.split('/').at(-1) as string) ? shared : undefined
   }
 
   /**
@@ -72,12 +85,16 @@ export class Description {
     const { statusCode, headers, body } = answer
     const operation = this.#find(route)
     if (operation === undefined) return `${route.url} is not described`
-    const said = operation.responses[statusCode >= 400 ? 'default' : statusCode]
+    const { default: problem, ...others } = operation.responses
+    // Forms other than the recommended one are described without problems, which are the same there.
+    const isForm = problem === undefined
+    const said = statusCode >= 400 ? problem ?? this.#anyProblem : others[statusCode]
     const what = `${statusCode} ${codeOf(answer) ?? ''}`
-    // Of the forms that are described shortly, only what they answer with a body.
-    if (said === undefined && operation.description.startsWith('The same') && body === '') return ''
+    // What is described briefly: only what is answered with a body, as JSON.
+    const isBrief = isForm || /\/(commands|operations)\b|\/query\//.test(route.url)
+    if (said === undefined && isBrief && body === '') return ''
     if (said === undefined) return `${what} is not described: ${body.slice(0, 200)}`
-    const known = [...headersOfAll, ...Object.keys(said.headers ?? {})]
+    const known = [...headersOfAll, ...Object.keys(said.headers ?? {}), ...isBrief ? ['link'] : []]
     // A refusal may have the link to a later version, or stand in the page that the form was on.
     const unsaid = Object.keys(headers).filter(name => !known.includes(name) && (name !== 'link' || statusCode < 400))
     if (unsaid.length > 0) return `${what}: headers that are not described: ${unsaid.join(', ')}`
@@ -86,7 +103,7 @@ export class Description {
     // A problem is described as JSON; the page of a form shows it too.
     if (statusCode >= 400 && !isJson.test(type)) return ''
     // Representations are described where items are read.
-    if (route.method !== 'GET' && !isJson.test(type)) return ''
+    if ((route.method !== 'GET' || isBrief) && !isJson.test(type)) return ''
     const schema = said.content?.[type]?.schema
     if (schema === undefined) return `${what} is not described as ${type}: ${body.slice(0, 200)}`
     return isJson.test(type) ? this.#findFlaws(schema, JSON.parse(body), isPart) : ''

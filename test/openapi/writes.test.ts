@@ -20,7 +20,12 @@ interface Described {
   readonly operationId: string
   readonly summary: string
   readonly tags: readonly string[]
-  readonly parameters?: readonly { readonly name: string, readonly in: string, readonly required?: boolean }[]
+  readonly parameters?: readonly {
+    readonly name: string
+    readonly in: string
+    readonly required?: boolean
+    readonly schema: Schema
+  }[]
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
   readonly responses: Readonly<
     Record<
@@ -71,24 +76,30 @@ function headersOf ({ parameters = [] }: Described): string[] {
 
 t.test('every operation is described in every form', async t => {
   for (const { verb, participle, noun, action, params } of operations) {
-    for (const [method, path, done] of [
-      ['put', `${home}/{id}/${verb}`, '200'],
-      ['put', `${home}/{id}/${participle}`, '200'],
-      ['post', `${home}/{id}/${noun}`, '201'],
-      ['post', `/crm/command/${action}`, '200']
+    const full = at('put', `${home}/{id}/${verb}`)
+    t.strictSame(Object.keys(bodyOf(full).properties ?? {}).sort(), Object.keys(params).sort(), `${verb}: its members`)
+    t.equal(bodyOf(full).additionalProperties, false, `${verb}: and no others`)
+    t.strictSame(Object.keys(full.responses), ['200', '204', 'default'])
+    t.ok(full.responses['default']?.content?.['application/problem+json'], `${verb}: all else is a problem`)
+    t.strictSame(headersOf(full), ['if-match', 'prefer'], `${verb}: one form is described in full`)
+
+    for (const [method, path, word, done, headers] of [
+      ['put', `${home}/{id}/{word}`, participle, ['200'], []],
+      ['post', `${home}/{id}/{word}`, noun, ['200', '201'], ['idempotency-key']],
+      ['post', '/crm/command/{word}', action, ['200'], []]
     ] as const) {
       const described = at(method, path)
-      const body = bodyOf(described)
+      const words = described.parameters?.find(({ name }) => name === 'word')?.schema.enum
+      t.ok(words?.includes(word), `${path}: ${word}`)
+      const body = alternativesOf(bodyOf(described))[words?.indexOf(word) ?? -1]
       t.strictSame(
-        Object.keys(body.properties ?? {}).sort(),
+        Object.keys(body?.properties ?? {}).sort(),
         [...Object.keys(params), ...(path.includes('/command/') ? ['id'] : [])].sort(),
-        `${path}: its members`
+        `${path}: the members of ${word}`
       )
-      t.equal(body.additionalProperties, false, `${path}: and no others`)
-      t.ok(described.responses[done], `${path}: its success`)
-      t.ok(described.responses['default']?.content?.['application/problem+json'], `${path}: all else is a problem`)
-      t.equal(described.parameters?.some(({ name }) => name === 'if-match') === true, path.endsWith(`/${verb}`),
-        `${path}: one form is described in full`)
+      t.equal(body?.additionalProperties, false, `${path}: and no others`)
+      t.strictSame(Object.keys(described.responses), done, `${path}: its success`)
+      t.strictSame(headersOf(described), headers, path)
     }
     for (const path of [`${home}/{id}`, `${home}/{id}/commands/{command}`, '/crm/rest/commands/{command}']) {
       const body = alternativesOf(bodyOf(at('put', path))).find(
@@ -102,7 +113,7 @@ t.test('every operation is described in every form', async t => {
       )
     }
     t.match(at('put', `${home}/{id}/${verb}`).responses['default']?.description, '409 wrong-state')
-    t.notOk(paths[`${home}/{id}/${noun}`]?.['get'], 'it is read like the whole log')
+    t.notOk(paths[`${home}/{id}/{word}`]?.['get'], 'it is read like the whole log')
   }
 })
 
@@ -124,12 +135,12 @@ t.test('the other writes and reads of deals are described', async t => {
   t.ok(bodyOf(at('patch', `${home}/{id}`)).properties?.['held'], 'or as JSON')
   t.notMatch(JSON.stringify(bodyOf(at('patch', `${home}/{id}`))), '"default"', 'what is left out stays as it is')
   for (const path of [`${home}/{id}/commands/{command}`, '/crm/rest/commands/{command}']) {
-    t.match(at('put', path).responses, { 200: {}, 201: {}, 204: {}, default: { description: /422 id-reused/ } }, path)
+    t.strictSame(Object.keys(at('put', path).responses), ['200', '201'], path)
     t.ok(at('get', path).responses['200'])
   }
   t.ok(at('get', `${home}/{id}/commands`).parameters?.some(({ name }) => name === 'outcome'), 'the log can be filtered')
-  t.ok(at('post', '/crm/command/CreateDeal'))
-  t.ok(at('post', '/crm/command/DeleteDeal'))
+  const actions = at('post', '/crm/command/{word}').parameters?.[0]?.schema.enum
+  for (const action of ['CreateDeal', 'DeleteDeal', 'PayInvoice']) t.ok(actions?.includes(action), action)
   for (const name of [
     'deals',
     'deals-by-name',
@@ -137,7 +148,7 @@ t.test('the other writes and reads of deals are described', async t => {
     'customers',
     'customers-by-age',
     'customers-by-children'
-  ]) { t.match(at('get', `/crm/query/${name}/{parameter}`).responses['default']?.description, '404 empty-list', name) }
+  ]) { t.ok(at('get', `/crm/query/${name}/{parameter}`).responses['200'], name) }
 })
 
 t.test('428 is described where preconditions are required', async t => {
@@ -167,13 +178,17 @@ t.test('every mounted path is described, but for its other spellings', async t =
   const answers = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).map(method => `${method} ${path}`)
   )
-  t.equal(answers.filter(each => each.startsWith('put /crm/rest/v1/')).length, 7 * 2 + 2)
   t.equal(
-    answers.filter(each => each.startsWith('post /crm/rest/v1/')).length,
-    7 + 2,
-    'a noun for each operation and for deleting, and the creation'
+    answers.filter(each => each.startsWith('put /crm/rest/v1/')).length,
+    7 + 3,
+    'a verb for each operation, the participles, the item and its commands'
   )
-  t.notOk(Object.keys(paths).some(path => path.endsWith('/') || path.includes('extension') || path.includes('{word}')))
+  t.strictSame(
+    answers.filter(each => each.startsWith('post /crm/rest/v1/')),
+    [`post ${home}`, `post ${home}/{id}/{word}`],
+    'the creation, and the nouns'
+  )
+  t.notOk(Object.keys(paths).some(path => path.endsWith('/') || path.includes('extension')))
 })
 
 t.test('where pages send forms, forms are described', async t => {
@@ -181,7 +196,7 @@ t.test('where pages send forms, forms are described', async t => {
     Object.keys((paths[path]?.[method] as { requestBody?: { content: object } }).requestBody?.content ?? {})
   const both = ['application/json', 'application/x-www-form-urlencoded']
   t.strictSame(bodies('/crm/rest/v1/deals', 'post'), both)
-  t.strictSame(bodies('/crm/rest/v1/deals/{id}/holds', 'post'), both)
+  t.strictSame(bodies('/crm/rest/v1/deals/{id}/{word}', 'post'), both)
   t.strictSame(bodies('/crm/rest/v1/deals/{id}/hold', 'put'), ['application/json'])
 })
 

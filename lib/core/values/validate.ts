@@ -4,13 +4,14 @@ import { type DecimalSchema, findFlawInDecimal, isMultiple } from './decimals.js
 import { formatTests, getFormat } from './formats.js'
 import { chosenIdPattern, textIdRule } from './ids.js'
 import { escapePointer, type MemberFlaw } from './json.js'
+import { isPlainSchema } from './plain-schema.js'
 import { didYouMean, maxHints } from './words.js'
 
 export type Validator = (value: unknown) => MemberFlaw[]
 
 // A separate instance: the host's settings (coercion, removal of members) must not affect our bodies.
 const ajv = new Ajv({
-  strict: false, verbose: true, allErrors: true, formats: { ...formatTests, decimal: true }
+  strict: false, verbose: true, allErrors: true, validateSchema: false, formats: { ...formatTests, decimal: true }
 })
 ajv.removeKeyword('multipleOf')
 ajv.addKeyword({
@@ -31,7 +32,9 @@ export function makeValidator (schema: TSchema): Validator {
 }
 
 export function findFlawInSchema (schema: TSchema): string | undefined {
+  if (isPlainSchema(schema)) return undefined
   try {
+    ajv.validateSchema(schema, true)
     ajv.compile({ ...schema })
     return undefined
   } catch (error) {

@@ -28,12 +28,12 @@ export const attributes: Form<'attributes'> = {
     const changes = Type.Object({ ...Object.fromEntries(members), ...edited, links: describeItemLinks(mount) })
     const body = nameSchema(mount, `${nameItem(mount)}Changes`, Type.Partial(changes))
     return [
-      makeItemEndpoint(mount, `update-${singular}`, { ...common, method: 'PUT' }, {
+      makeItemEndpoint(mount, 'attributes', `update-${singular}`, { ...common, method: 'PUT' }, {
         summary: `Change ${addArticle(singular)}`,
         description: 'Without an action, the members as they are wanted.',
         body
       }),
-      makeItemEndpoint(mount, `patch-${singular}`, { ...common, method: 'PATCH' }, {
+      makeItemEndpoint(mount, 'attributes', `patch-${singular}`, { ...common, method: 'PATCH' }, {
         summary: `Change members of ${addArticle(singular)}`,
         description: `A JSON merge patch (RFC 7396). Members that can be changed so: ${changeable}; ` +
           'the others must be as they are.',

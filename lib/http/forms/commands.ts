@@ -12,9 +12,8 @@ import { addArticle, didYouMean } from '../../core/values/words.js'
 import { getJsonBody, readJsonParams } from '../body.js'
 import type { Mount } from '../mount.js'
 import {
-  commandIdParameter, describeCommandAnswers, describeItemRoute, describeNothing, describeQuerystring,
-  describeRequestHeaders, describeResource, describeSharedRoute, describeShortly, describeWriteProblems, readConditions,
-  writeConditions
+  commandIdParameter, describeAnswer, describeCommandAnswers, describeForm, describeItemRoute, describeNothing,
+  describeRequestHeaders, describeSharedRoute, describeShortly, operationRule, writeConditions
 } from '../openapi/routes.js'
 import {
   describeAction, describeActions, describeCommand, describeId, describeNew, nameSchema
@@ -23,10 +22,8 @@ import { sendEntry } from '../reads/log.js'
 import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js'
 import { toProblem } from '../reply.js'
 import { readCommandId, readIdempotencyKey, readItemId, requireId } from '../request.js'
-import { type Endpoint, retire } from '../routes.js'
-import {
-  answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, operationRule, writeHandler
-} from './write.js'
+import { type Endpoint, retire, type RouteSchema } from '../routes.js'
+import { answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, writeHandler } from './write.js'
 
 /** Reads `{ "action": "HoldDeal", "params": { … } }`. If `isNamed`, the body names the item, by the singular. */
 function compileEnvelope (family: Family, isNamed = false): (request: FastifyRequest) => Command {
@@ -58,7 +55,7 @@ export const update: Form<'update'> = {
   name: 'update',
   endpoints (mount) {
     const { family } = mount
-    return [makeItemEndpoint(mount, `update-${family.singular}`, {
+    return [makeItemEndpoint(mount, 'update', `update-${family.singular}`, {
       method: 'PUT',
       path: '/:id',
       accepts: body => isObject(body) && Object.hasOwn(body, 'action'),
@@ -82,14 +79,14 @@ export const command: Form<'command'> = {
       path: '/:id/commands/:command',
       read: request => ({ ...readEnvelope(request), id: readCommandId(request) }),
       answer: answerEntry,
-      schema: describeItemRoute(mount, 'commands', `put-${family.singular}-command`, {
+      schema: describeForm(mount, 'command', describeItemRoute(mount, 'commands', `put-${family.singular}-command`, {
         summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
         description: `${operationRule} ${commandRule}`,
         path: { command: commandIdParameter },
         headers: describeRequestHeaders(...writeConditions, 'prefer'),
         body: describeAction(mount),
         response: describeCommandAnswers(mount, describeCommand(mount))
-      })
+      }))
     })]
   }
 }
@@ -137,14 +134,14 @@ export const commands: Form<'commands'> = {
           retire(reply, found.mount.retirement)
           return await found.put(request, reply)
         },
-        schema: describeSharedRoute(mount, 'all commands', 'put-command', {
+        schema: describeForm(mount, 'commands', describeSharedRoute(mount, 'all commands', 'put-command', {
           summary: 'Command an item, under an id that the client chooses',
           description: `The member named like the family says what the command is for. ${commandRule}`,
           path: parameters,
           headers: describeRequestHeaders(...writeConditions, 'prefer'),
           body: { anyOf: bodies },
           response: describeCommandAnswers(mount, answer, 'taken', 'precondition-required', 'gone')
-        })
+        }))
       },
       {
         method: 'GET',
@@ -154,14 +151,12 @@ export const commands: Form<'commands'> = {
           const [first, ...others] = [...commands.values()].map(({ mount }) => commandRead(mount))
           return await answerRead([first as Read<OneQuery>, ...others], request, reply)
         },
-        schema: describeSharedRoute(mount, 'all commands', 'read-command', {
+        schema: describeShortly(mount, describeSharedRoute(mount, 'all commands', 'read-command', {
           summary: 'Read a command',
           description: 'Of whichever family: what was asked for, and what became of it.',
           path: parameters,
-          querystring: describeQuerystring(mount, 'log', 'one'),
-          headers: describeRequestHeaders(...readConditions),
-          response: describeResource(mount, 'one', 'The command', answer, 'gone')
-        })
+          response: { 200: describeAnswer(mount, 'one', 'The command', answer) }
+        }))
       }
     ]
   }
@@ -199,20 +194,23 @@ function commandRead (mount: Mount): Read<OneQuery> {
 
 /** `POST /command/{action}/` for every operation, creation and deletion; answered by 200 without a body. */
 export function actionEndpoints (mount: Mount): Endpoint[] {
-  const { singular, operations, lifecycle } = mount.family
+  const { operations, lifecycle } = mount.family
   const makeOperationEndpoint = ({ operation, params }: Deletion) =>
-    makeEndpoint(mount, operation.action, operation.summary ?? operation.name, params, true)
+    makeEndpoint(mount, operation.action, params, true)
   const endpoints = Array.from(operations.values(), makeOperationEndpoint)
   if (lifecycle === undefined) return endpoints
   const { createAction, deletion, params } = lifecycle
-  endpoints.push(makeEndpoint(mount, createAction, `Create ${addArticle(singular)}`, params, false))
+  endpoints.push(makeEndpoint(mount, createAction, params, false))
   if (deletion !== undefined) endpoints.push(makeOperationEndpoint(deletion))
   return endpoints
 }
 
-function makeEndpoint (mount: Mount, action: string, summary: string, own: Params, isTargeted: boolean): Endpoint {
-  const { family, urls } = mount
+function makeEndpoint (mount: Mount, action: string, own: Params, isTargeted: boolean): Endpoint {
+  const { family, urls, neighbours } = mount
   const body = isTargeted ? compileParams(Type.Object({ id: family.idSchema, ...own.schema.properties })) : own
+  neighbours.addAction(mount, action, isTargeted
+    ? nameSchema(mount, `${action}Properties`, body.schema)
+    : describeNew(mount, body))
   return {
     method: 'POST',
     path: `/command/${action}`,
@@ -231,15 +229,19 @@ function makeEndpoint (mount: Mount, action: string, summary: string, own: Param
         return reply.code(200).send()
       }
     }),
-    schema: describeShortly(mount, describeSharedRoute(mount, 'commands', `command-${action}`, {
-      summary: `${summary} (without an answer)`,
-      description: 'The same as in every other form, answered by its status alone.',
-      headers: describeRequestHeaders(...writeConditions, 'idempotency-key'),
-      body: isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body),
-      response: {
-        200: describeNothing('Done; there is no body'),
-        ...describeWriteProblems(mount, action, 'cross-site', 'id-reused', 'invalid-header')
-      }
-    }))
+    schema: { hide: true }
   }
+}
+
+/** One path for the actions of all families at a prefix; each has a route, which documents do not show. */
+export function describeActionRoute (mount: Mount): RouteSchema {
+  const { names, bodies } = mount.neighbours.actions
+  return describeSharedRoute(mount, 'all commands', 'command', {
+    summary: 'Do what an action names, answered by the status alone',
+    description: 'The same as in the other forms. HoldDeal takes HoldDealProperties, and CreateDeal takes NewDeal.',
+    // Later families add theirs.
+    path: { word: Type.Unsafe<string>({ type: 'string', enum: names }) },
+    body: { anyOf: bodies },
+    response: { 200: describeNothing('Done; there is no body') }
+  })
 }

@@ -7,16 +7,14 @@ import { readJsonParams, readKey, readSentParams } from '../body.js'
 import { makeEtag, writeHttpDate } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import {
-  describeAnswer, describeForm, describeItemRoute, describeNothing, describeRequestHeaders, describeRoute,
-  describeWriteProblems, jsonOrForm, minimal, redirected, writeConditions
+  describeAnswer, type DescribedWord, describeItemRoute, describeItemWrite, describeNothing, describeRequestHeaders,
+  describeRoute, describeWords, describeWriteProblems, jsonOrForm, minimal, redirected, writeConditions
 } from '../openapi/routes.js'
-import {
-  describeCommand, describeLinkedItem, describeNew, describeParams, describeUnchanged
-} from '../openapi/schemas.js'
+import { describeCommand, describeLinkedItem, describeNew, describeUnchanged } from '../openapi/schemas.js'
 import { logEndpoints } from '../reads/log.js'
 import { readItemId } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import { answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, operationRule, sendItem } from './write.js'
+import { answerEntry, answerItem, type Form, makeWriteEndpoint, sendItem } from './write.js'
 
 /** `PUT …/{id}/hold` with the parameters as the body. */
 export const verb = makeWordForm('verb')
@@ -29,25 +27,22 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
     name: word,
     endpoints (mount) {
       const { family, forms } = mount
-      return [...family.operations.values()]
-        // Some verbs equal their participle (split, put).
+      // Some verbs equal their participle (split, put).
+      const operations = [...family.operations.values()]
         .filter(({ operation }) => word === 'verb' || operation.participle !== operation.verb || !forms.has('verb'))
-        .map(({ operation, params }) => {
-          const endpoint = makeItemEndpoint(mount, `${word}-${operation[word]}-${family.singular}`, {
-            method: 'PUT',
-            path: `/:id/${operation[word]}`,
-            read: request => ({
-              action: operation.action,
-              target: readItemId(family, request),
-              params: readJsonParams(params, request)
-            })
-          }, {
-            summary: operation.summary ?? operation.name,
-            description: operationRule,
-            body: describeParams(mount, operation.action, params)
-          })
-          return { ...endpoint, schema: describeForm(mount, word, endpoint.schema) }
-        })
+      const words = operations.map(({ operation }) => operation[word])
+      const described = describeWords(mount, word, words, operations, () => describeItemWrite(mount))
+      return operations.map(({ operation, params }, index) => makeWriteEndpoint(mount, {
+        method: 'PUT',
+        path: `/:id/${operation[word]}`,
+        read: request => ({
+          action: operation.action,
+          target: readItemId(family, request),
+          params: readJsonParams(params, request)
+        }),
+        answer: answerItem,
+        ...described[index] as DescribedWord
+      }))
     }
   }
 }
@@ -59,8 +54,19 @@ export const noun: Form<'noun'> = {
     const { family } = mount
     const targeted: Deletion[] = [...family.operations.values()]
     if (family.lifecycle?.deletion !== undefined) targeted.push(family.lifecycle.deletion)
-    const name = ({ noun }: Deletion['operation']) => `noun-${noun}-${family.singular}`
-    return targeted.flatMap(({ operation, params }) => [
+    const nouns = targeted.map(({ operation: { noun } }) => noun)
+    const described = describeWords(mount, 'noun', nouns, targeted, action => ({
+      headers: describeRequestHeaders(...writeConditions, 'idempotency-key', 'prefer'),
+      consumes: jsonOrForm,
+      response: {
+        200: describeAnswer(mount, 'written', 'Nothing had to be changed', describeUnchanged(mount)),
+        201: describeAnswer(mount, 'written', 'The entry that was made', describeCommand(mount), 'location'),
+        204: minimal,
+        303: redirected,
+        ...describeWriteProblems(mount, action, 'cross-site', 'id-reused', 'invalid-header')
+      }
+    }))
+    return targeted.flatMap(({ operation, params }, index) => [
       makeWriteEndpoint(mount, {
         method: 'POST',
         path: `/:id/${operation.noun}`,
@@ -73,20 +79,7 @@ export const noun: Form<'noun'> = {
         // Only a change makes an entry.
         answer: (exchange, outcome) =>
           answerEntry(exchange, outcome, outcome.record.outcome === 'done', operation.noun),
-        schema: describeForm(mount, 'noun', describeItemRoute(mount, 'operations', name(operation), {
-          summary: operation.summary ?? operation.name,
-          description: `${operationRule} The entry in the log is the answer.`,
-          headers: describeRequestHeaders(...writeConditions, 'idempotency-key', 'prefer'),
-          consumes: jsonOrForm,
-          body: describeParams(mount, operation.action, params),
-          response: {
-            200: describeAnswer(mount, 'written', 'Nothing had to be changed', describeUnchanged(mount)),
-            201: describeAnswer(mount, 'written', 'The entry that was made', describeCommand(mount), 'location'),
-            204: minimal,
-            303: redirected,
-            ...describeWriteProblems(mount, operation.action, 'cross-site', 'id-reused', 'invalid-header')
-          }
-        }))
+        ...described[index] as DescribedWord
       }),
       ...logEndpoints(mount, operation)
     ])

@@ -12,9 +12,7 @@ import type { Members } from '../../core/values/json.js'
 import { FormBody } from '../body.js'
 import { explainTags, judgeWrite } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
-import {
-  describeItemAnswers, describeItemRoute, describeRequestHeaders, type Description, writeConditions
-} from '../openapi/routes.js'
+import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
 import { linkCommand } from '../reads/log.js'
@@ -97,35 +95,28 @@ export interface FormEndpoint extends Endpoint {
   accepts? (body: unknown): boolean
 }
 
-export const operationRule = 'Succeeds where nothing would change; 409 where the state does not allow it.'
-
 /** `path` is relative to the collection. */
 export function makeWriteEndpoint (
   mount: Mount,
-  { path, method, schema, accepts, ...write }: Write & Pick<FormEndpoint, 'path' | 'method' | 'schema' | 'accepts'>
+  { path, method, schema, word, accepts, ...write }: Write & Omit<FormEndpoint, 'handler'>
 ): FormEndpoint {
   const handler = writeHandler(mount, write)
-  return { method, path: mount.home + path, schema, handler, ...(accepts && { accepts }) }
+  return { method, path: mount.home + path, schema, handler, ...(word && { word }), ...(accepts && { accepts }) }
 }
 
 export function makeItemEndpoint (
   mount: Mount,
+  form: string,
   name: string,
   endpoint: Pick<Write, 'read'> & Pick<FormEndpoint, 'path' | 'method' | 'accepts'>,
   description: Description
 ): FormEndpoint {
-  return makeWriteEndpoint(mount, {
-    ...endpoint,
-    answer: answerItem,
-    schema: describeItemRoute(mount, 'operations', name, {
-      ...description,
-      headers: describeRequestHeaders(...writeConditions, 'prefer'),
-      response: describeItemAnswers(mount)
-    })
-  })
+  const full = { ...description, ...describeItemWrite(mount) }
+  const schema = describeForm(mount, form, describeItemRoute(mount, 'operations', name, full))
+  return makeWriteEndpoint(mount, { ...endpoint, answer: answerItem, schema })
 }
 
-function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
+export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
   const document = showItem(exchange.mount, exchange.request, outcome.item as Stored)
   exchange.reply.header('content-location', document.links.self)
   return sendItem(exchange, 200, outcome, document)

@@ -1,15 +1,17 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { CommandMembers } from '../../core/family/fields.js'
+import type { Deletion } from '../../core/family/family.js'
 import { type ProblemCode, problemCodes } from '../../core/problems.js'
 import { writeOrder } from '../../core/query/cursor.js'
 import type { Grammar } from '../../core/query/grammar.js'
 import type { Field } from '../../core/storage/storage.js'
 import { textIdPattern } from '../../core/values/ids.js'
-import type { Members } from '../../core/values/json.js'
+import { addArticle } from '../../core/values/words.js'
 import { canShow, type Representation } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
-import type { RouteSchema } from '../routes.js'
-import { describeId, describeLinkedItem, nameSchema, ProblemSchema } from './schemas.js'
+import type { Endpoint, RouteSchema } from '../routes.js'
+import {
+  describeId, describeLinkedItem, describeParams, nameItem, nameSchema, ProblemSchema
+} from './schemas.js'
 
 /** The tag of a route: `all commands` and `home` are for all families at a prefix. */
 type Group = 'items' | 'operations' | 'commands' | 'all commands' | 'home'
@@ -76,23 +78,26 @@ export const jsonOrForm = ['application/json', 'application/x-www-form-urlencode
 export const commandIdParameter =
   Type.String({ pattern: textIdPattern, description: 'The id of the command', examples: ['order-17-hold'] })
 
-/** The parameters of each kind of resource. Filters are only described for pages of items, and a few for logs. */
-const settings = { page: /./, bare: /^(?!count$)/, one: /^(fields|expand|format)$/, format: /^format$/ }
-
-const logFilters = ['action', 'outcome', 'principal', 'min-createdAt', 'max-createdAt']
-
-export function describeQuerystring (mount: Mount, list: 'items' | 'log', kind: keyof typeof settings): TObject {
-  const grammar = list === 'items' ? mount.grammar : mount.logGrammar
-  const members = list === 'items' ? mount.family.members : Object.keys(CommandMembers.properties)
-  const known = Object.entries(describeSettings(mount, grammar, members.join(', ')))
-  const parameters = Object.fromEntries(known.filter(([name]) => settings[kind].test(name)))
-  const filters = kind === 'page' ? Object.entries(describeFilters(grammar)) : []
-  const shown = list === 'items' ? filters : filters.filter(([name]) => logFilters.includes(name))
-  return Type.Partial(Type.Object({ ...parameters, ...Object.fromEntries(shown) }), { additionalProperties: false })
+/** The parameters of each kind of resource. The list of the items has all of them, the others mention the rest. */
+const settings = {
+  page: /./,
+  log: /^(after|before|maxpagesize|count|action|outcome|principal|min-createdAt|max-createdAt|time-zone)$/,
+  bare: /^(after|maxpagesize|expand)$/,
+  one: /^(fields|expand|format)$/,
+  format: /^format$/
 }
 
-function describeSettings ({ representations }: Mount, grammar: Grammar, list: string): Record<string, TSchema> {
+export function describeQuerystring (mount: Mount, kind: keyof typeof settings): TObject {
+  const grammar = kind === 'log' ? mount.logGrammar : mount.grammar
+  const filters = kind === 'page' || kind === 'log' ? describeFilters(grammar) : {}
+  const known = Object.entries({ ...describeSettings(mount, grammar), ...filters })
+  const parameters = Object.fromEntries(known.filter(([name]) => settings[kind].test(name)))
+  return Type.Partial(Type.Object(parameters), { additionalProperties: false })
+}
+
+function describeSettings ({ representations, family }: Mount, grammar: Grammar): Record<string, TSchema> {
   const { limits: { pageSize, maxPageSize }, order, references, states, search, filters } = grammar
+  const list = family.members.join(', ')
   const state = Type.Unsafe<string>({ type: 'string', enum: states })
   const hasDays = [...filters.values()].some(({ field: { kind } }) => kind === 'date-time')
   return {
@@ -193,17 +198,18 @@ export const redirected = describeNothing('To what came of it, where a form was 
 
 export const minimal = describeNothing('Done; no body was asked for, or the caller may not read it')
 
+/** The members of all pages but the items are one schema. */
 export function describePage (mount: Mount, name: string, description: string, items: TSchema): object {
   const total = Type.Integer({ minimum: 0, description: 'With count=exact: how many there are on all pages' })
   const link = Type.String({ format: 'uri-reference' })
-  const links = Type.Object({ self: link, first: link, next: Type.Optional(link), prev: Type.Optional(link) })
-  return describeAnswer(mount, 'page', description, nameSchema(mount, name, Type.Object({
-    items: Type.Array(items),
+  const members = nameSchema(mount, 'ListMembers', Type.Object({
     page: Type.Integer({ minimum: 1 }),
     pageSize: Type.Integer({ minimum: 1 }),
     total: Type.Optional(total),
-    links: nameSchema(mount, 'PageLinks', links)
-  })), 'link')
+    links: Type.Object({ self: link, first: link, next: Type.Optional(link), prev: Type.Optional(link) })
+  }))
+  const page = Type.Unsafe({ allOf: [Type.Object({ items: Type.Array(items) }), members] })
+  return describeAnswer(mount, 'page', description, nameSchema(mount, name, page), 'link')
 }
 
 type Answers = Record<string, object>
@@ -222,13 +228,17 @@ export function describeResource (
   }
 }
 
-export function describeItemAnswers (mount: Mount): Answers {
-  const description = `The ${mount.family.singular} after it`
-  const item = describeLinkedItem(mount)
+export const operationRule = 'Succeeds where nothing would change; 409 where the state does not allow it.'
+
+/** Of a write that is answered by the item. */
+export function describeItemWrite (mount: Mount): Description {
   return {
-    200: describeAnswer(mount, 'written', description, item),
-    204: minimal,
-    ...describeWriteProblems(mount, '')
+    headers: describeRequestHeaders(...writeConditions, 'prefer'),
+    response: {
+      200: describeAnswer(mount, 'written', `The ${mount.family.singular} after it`, describeLinkedItem(mount)),
+      204: minimal,
+      ...describeWriteProblems(mount, '')
+    }
   }
 }
 
@@ -247,37 +257,72 @@ export function describeProblems (mount: Mount, ...own: readonly ProblemCode[]):
   const ended = mount.retirement.sunset === undefined ? [] : ['gone'] as const
   const codes = [...new Set<ProblemCode>([...own, ...ended])]
   const named = codes.map(code => `${problemCodes[code].status} ${code}`).sort()
-  return { default: describeProblem(mount, `A problem, such as ${named.join(', ')}`) }
-}
-
-function describeProblem (mount: Mount, description: string): object {
+  const description = named.length === 0 ? 'A problem' : `A problem, such as ${named.join(', ')}`
   const schema = nameSchema(mount, 'Problem', ProblemSchema)
-  return { description, content: { 'application/problem+json': { schema } } }
+  return { default: { description, content: { 'application/problem+json': { schema } } } }
 }
 
-/** The recommended form of operations is described in full. */
+export type DescribedWord = Pick<Endpoint, 'schema' | 'word'>
+
+/**
+ * A form with a path for each operation. In the recommended form, each is described in full; otherwise one path is
+ * described for all words.
+ *
+ * @param describe what it has besides its parameters, by the action, or of any action where it is empty
+ */
+export function describeWords (
+  mount: Mount,
+  form: string,
+  words: readonly string[],
+  operations: readonly Deletion[],
+  describe: (action: string) => Description
+): DescribedWord[] {
+  if (operations.length === 0) return []
+  const { recommendedForm, family: { singular } } = mount
+  const bodies = operations.map(({ operation: { action }, params }) => describeParams(mount, action, params))
+  if (form === recommendedForm) {
+    return operations.map(({ operation: { name, action, summary = name } }, index) => ({
+      schema: describeItemRoute(mount, 'operations', `${form}-${words[index]}-${singular}`, {
+        summary, description: operationRule, body: bodies[index], ...describe(action)
+      })
+    }))
+  }
+  const taken = operations.map(({ operation: { action } }, index) => `${words[index]} takes ${action}Params`)
+  const schema = describeForm(mount, form, describeItemRoute(mount, 'operations', `${form}-${singular}`, {
+    ...describe(''),
+    summary: `Change ${addArticle(singular)} by the ${form} of an operation`,
+    description: `The same as by its ${recommendedForm}: ${taken.join(', ')}.`,
+    path: { word: Type.Unsafe<string>({ type: 'string', enum: words }) },
+    body: nameSchema(mount, `${nameItem(mount)}${form === 'noun' ? 'Noun' : 'Participle'}Params`, Type.Unsafe({
+      anyOf: bodies
+    }))
+  }))
+  return words.map(word => ({ schema, word }))
+}
+
+/** The recommended form of operations is described in full, the others without what is the same there. */
 export function describeForm (mount: Mount, form: string, schema: RouteSchema): RouteSchema {
-  return form === mount.recommendedForm ? schema : describeShortly(mount, schema)
-}
-
-/** The other forms of an operation: what they send and answer, without what is as in the recommended form. */
-export function describeShortly (mount: Mount, schema: RouteSchema): RouteSchema {
-  const { headers, querystring, response, params, ...short } = schema
-  const answers = Object.entries(response as Record<string, { description: string, content?: Members }>)
-    .filter(([status]) => status === '200' || status === '201')
-    .map(([status, { description, content }]) => {
-      const [first] = Object.entries(content ?? {})
-      return [status, first ? { description, content: Object.fromEntries([first]) } : { type: 'null', description }]
-    })
-  const plain = Object.entries((params as TObject | undefined)?.properties ?? {})
-    .map(([name, { type }]) => [name, { type }])
-  const form = mount.recommendedForm
+  if (form === mount.recommendedForm) return schema
+  const { headers, ...short } = schema
+  const key = (headers as TObject | undefined)?.properties['idempotency-key']
   return {
     ...short,
-    description: form === undefined ? 'In short.' : `The same as in the form ${form}.`,
-    ...(plain.length > 0 && { params: Type.Object(Object.fromEntries(plain)) }),
-    response: { ...Object.fromEntries(answers), default: describeProblem(mount, 'A problem') }
+    ...(key && { headers: describeRequestHeaders('idempotency-key') }),
+    response: shortenAnswers(schema)
   }
+}
+
+/** A read besides those of items: what it answers, without what is the same there. */
+export function describeShortly (mount: Mount, { headers, ...schema }: RouteSchema): RouteSchema {
+  return { ...schema, response: { ...shortenAnswers(schema), ...describeProblems(mount) } }
+}
+
+function shortenAnswers ({ response }: RouteSchema): Answers {
+  const answers = Object.entries(response as Record<string, { description: string, content: object }>)
+    .filter(([status]) => status === '200' || status === '201')
+    .map(([status, { description, content }]) =>
+      [status, { description, content: Object.fromEntries(Object.entries(content).slice(0, 1)) }])
+  return Object.fromEntries(answers)
 }
 
 const ofWrites = ['invalid-body', 'constraint'] as const

@@ -51,36 +51,41 @@ export function describeId ({ family }: Mount): TSchema {
   return id as TSchema
 }
 
+/** Members that refer to other items may be ids or, with `expand`, items. */
 export function describeListedItem (mount: Mount): TSchema {
-  return describeExpandable(mount, nameItem(mount), mount.family.schema)
+  const { references } = mount.family
+  return references.size === 0 ? describeItem(mount) : Type.Union([describeItem(mount), describeExpanded(mount)])
 }
 
 export function describeLinkedItem (mount: Mount): TSchema {
-  return nameSchema(mount, `Linked${nameItem(mount)}`, linkMembers(mount))
+  return addItemLinks(mount, `Linked${nameItem(mount)}`, describeItem(mount))
 }
 
 export function describeReadItem (mount: Mount): TSchema {
-  return describeExpandable(mount, `Linked${nameItem(mount)}`, linkMembers(mount))
+  const linked = describeLinkedItem(mount)
+  if (mount.family.references.size === 0) return linked
+  return Type.Union([linked, addItemLinks(mount, `ExpandedLinked${nameItem(mount)}`, describeExpanded(mount))])
 }
 
-function linkMembers (mount: Mount): TObject {
-  return Type.Object({ ...mount.family.schema.properties, links: describeItemLinks(mount) })
+function describeItem (mount: Mount): TSchema {
+  return nameSchema(mount, nameItem(mount), mount.family.schema)
 }
 
-/** Members that refer to other items may be ids or, with `expand`, items. */
-function describeExpandable (mount: Mount, name: string, members: TObject): TSchema {
-  const { references } = mount.family
-  const item = nameSchema(mount, name, members)
-  if (references.size === 0) return item
-  const expanded: TProperties = { ...members.properties }
+function addItemLinks (mount: Mount, name: string, item: TSchema): TSchema {
+  return nameSchema(mount, name, Type.Unsafe({ allOf: [item, Type.Object({ links: describeItemLinks(mount) })] }))
+}
+
+function describeExpanded (mount: Mount): TSchema {
+  const { references, schema: { properties, required } } = mount.family
+  const expanded: TProperties = { ...properties }
   for (const [field, referred] of references) {
     // It is shown as in the mount beside.
     const { singular, schema } = mount.neighbours.find(referred.name, mount)?.family ?? referred
     const other = nameSchema(mount, toPascalCase(singular), schema)
-    const either = Type.Unsafe({ anyOf: [members.properties[field], other] })
-    expanded[field] = members.required?.includes(field) === true ? either : Type.Optional(either)
+    const either = Type.Unsafe({ anyOf: [properties[field], other] })
+    expanded[field] = required?.includes(field) === true ? either : Type.Optional(either)
   }
-  return Type.Union([item, nameSchema(mount, `Expanded${name}`, Type.Object(expanded))])
+  return nameSchema(mount, `Expanded${nameItem(mount)}`, Type.Object(expanded))
 }
 
 export function describeItemLinks (mount: Mount): TSchema {

@@ -23,6 +23,7 @@ import { logList } from '../../core/service/record.js'
 import type { Service, ServiceOptions } from '../../core/service/service.js'
 import { checkMappedFamilies } from '../../core/service/storage-access.js'
 import { isolateScope } from '../body.js'
+import { describeActionRoute } from '../forms/commands.js'
 import { forms, writeEndpoints } from '../forms/forms.js'
 import { findNeighbours, type Mount, type Neighbours } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
@@ -34,7 +35,7 @@ import { itemEndpoints, operationsEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
 import { sendProblem } from '../reply.js'
 import { makeUrls } from '../request.js'
-import { announceRetirement, mountEndpoints, type RouteSettings } from '../routes.js'
+import { announceRetirement, documentRoute, isRetired, mountEndpoints, type RouteSettings } from '../routes.js'
 import { checkOptions, type FamilyOptions, representations as allRepresentations } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
@@ -198,6 +199,7 @@ async function mountFamily (
   isolateScope(app, { maxMembers, maxDepth: 20 })
   app.setErrorHandler((error, request, reply) =>
     sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
+  const isFirst = neighbours.actions.names.length === 0
   const all = [
     ...collectionEndpoints(mount),
     ...itemEndpoints(mount),
@@ -216,6 +218,14 @@ async function mountFamily (
   neighbours.endpoints.push(...endpoints.map(endpoint => ({ mount, endpoint })))
   const settings: RouteSettings = { bodyLimit, unknown: (request, reply) => answerUnknown(mount, request, reply) }
   mountEndpoints(app, endpoints, settings)
+  const { actions } = neighbours
+  if (isFirst && actions.names.length > 0) {
+    const schema = describeActionRoute(mount)
+    documentRoute(app, settings, 'POST', '/command/:word', schema)
+    app.addHook('onReady', async () => {
+      if (actions.mounts.every(({ retirement }) => isRetired(retirement))) Object.assign(schema, { deprecated: true })
+    })
+  }
   mountHome(app, mount, settings, options.home)
   addSchemas(app, mount)
   mountUnknown(app, mount)

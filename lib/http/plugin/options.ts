@@ -120,7 +120,7 @@ export function checkOptions (family: Family, prefix: string, options: FamilyOpt
 }
 
 // Of two parameters with one name the last counts: a storage would be chosen by the id of an item.
-const ownParameters = ['id', 'command', 'extension', 'parameter']
+const ownParameters = ['id', 'command', 'extension', 'parameter', 'word']
 
 function findFlawInPrefix (prefix: string): string | undefined {
   // Two colons are an escaped colon.

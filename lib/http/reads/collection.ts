@@ -11,7 +11,7 @@ import { shorten } from '../../core/values/words.js'
 import type { Mount } from '../mount.js'
 import {
   describeAnswer, describePage, describeProblems, describeQuerystring, describeRoute, describeSharedRoute,
-  describeValue
+  describeShortly, describeValue
 } from '../openapi/routes.js'
 import { describeListedItem, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
@@ -39,7 +39,7 @@ export function collectionEndpoints (mount: Mount): Endpoint[] {
     description: 'Different parameters must all hold; of a repeated parameter, any value. Besides the parameters ' +
       'listed, every field has .eq, .ne, .regex and .has, and every ordered one .gt, .gte, .lt, .lte, min- and max-, ' +
       `or is compared as in ${first}>=1, ${first}<1.`,
-    querystring: describeQuerystring(mount, 'items', 'page'),
+    querystring: describeQuerystring(mount, 'page'),
     response: {
       200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${name}`, describeListedItem(mount)),
       ...describeProblems(mount, 'invalid-query', ...empty, 'not-acceptable')
@@ -132,16 +132,13 @@ export function queryEndpoints (mount: Mount): Endpoint[] {
   return [...family.queries].flatMap(([name, query]) => {
     const list = nameSchema(mount, `${nameItem(mount)}List`, Type.Array(describeListedItem(mount)))
     const field = family.fields.find(({ name }) => name === query.field) as Field
-    const schema = describeSharedRoute(mount, 'items', `query-${name}`, {
+    const schema = describeShortly(mount, describeSharedRoute(mount, 'items', `query-${name}`, {
       summary: `List the ${family.name} by ${field.name}`,
-      description: `The bare list, in pages; 404 when it is empty. Every filter of the ${family.name} holds here too.`,
-      path: { parameter: { ...describeValue(field), description: `The ${field.name}` } },
-      querystring: describeQuerystring(mount, 'items', 'bare'),
-      response: {
-        200: describeAnswer(mount, 'page', `The ${family.name}`, list, 'link'),
-        ...describeProblems(mount, 'invalid-query', 'empty-list', 'not-acceptable')
-      }
-    })
+      description: `The bare list, in pages; 404 when it is empty. Parameters are those of the ${family.name}.`,
+      path: { parameter: describeValue(field) },
+      querystring: describeQuerystring(mount, 'bare'),
+      response: { 200: describeAnswer(mount, 'page', `The ${family.name}`, list) }
+    }))
     return readEndpoints(queryRead(mount, field), `/query/${name}/:parameter`, schema)
       .map(endpoint => ({ ...endpoint, sharedBy: 'versions' as const }))
   })

@@ -113,7 +113,7 @@ function describeHome (mount: Mount): RouteSchema {
   return describeSharedRoute(mount, 'home', 'read-home', {
     summary: 'Read which families there are',
     description: 'Those that the caller may list, with how many items each has, and how many in each state.',
-    querystring: describeQuerystring(mount, 'items', 'format'),
+    querystring: describeQuerystring(mount, 'format'),
     response: {
       200: describeAnswer(mount, 'one', 'The families', home),
       ...describeProblems(mount, 'invalid-query', 'not-acceptable')

@@ -10,7 +10,8 @@ import { addArticle } from '../../core/values/words.js'
 import type { OneView } from '../../representations/representation.js'
 import { type Exchange, linkReferred, type Mount, showItem } from '../mount.js'
 import {
-  describeItemRoute, describeQuerystring, describeRequestHeaders, describeResource, readConditions
+  describeAnswer, describeItemRoute, describeQuerystring, describeRequestHeaders, describeResource, describeShortly,
+  readConditions
 } from '../openapi/routes.js'
 import { describeReadItem, linkSchema, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
@@ -38,7 +39,7 @@ export function itemEndpoints (mount: Mount): Endpoint[] {
   return readEndpoints(itemRead(mount), `${home}/:id`, describeItemRoute(mount, 'items', `read-${singular}`, {
     summary: `Read one ${singular}`,
     description: 'With its validators: a client that has the current representation gets 304.',
-    querystring: describeQuerystring(mount, 'items', 'one'),
+    querystring: describeQuerystring(mount, 'one'),
     headers: describeRequestHeaders(...readConditions),
     response: describeResource(mount, 'one', `The ${singular}`, describeReadItem(mount))
   }))
@@ -155,7 +156,7 @@ const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params'
 function describeOperations (mount: Mount): Endpoint['schema'] {
   const { singular } = mount.family
   const said = (description: string) => Type.Optional(Type.String({ description }))
-  const operation = nameSchema(mount, `${nameItem(mount)}Operation`, Type.Object({
+  const operation = nameSchema(mount, 'OperationOffer', Type.Object({
     name: Type.String(),
     action: Type.String({ description: 'As update and the commands say it' }),
     summary: Type.String(),
@@ -170,11 +171,9 @@ function describeOperations (mount: Mount): Endpoint['schema'] {
     items: Type.Array(operation),
     links: Type.Object({ self: linkSchema, [singular]: linkSchema })
   }))
-  return describeItemRoute(mount, 'operations', `list-${singular}-operations`, {
+  return describeShortly(mount, describeItemRoute(mount, 'operations', `list-${singular}-operations`, {
     summary: `Read what can be done with ${addArticle(singular)}`,
     description: 'Every operation that the caller may do, and whether the state allows it now.',
-    querystring: describeQuerystring(mount, 'items', 'format'),
-    headers: describeRequestHeaders(...readConditions),
-    response: describeResource(mount, 'page', 'The operations', operations)
-  })
+    response: { 200: describeAnswer(mount, 'page', 'The operations', operations) }
+  }))
 }

@@ -11,8 +11,7 @@ import { makePicker, type Members } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
 import type { Exchange, Mount } from '../mount.js'
 import {
-  commandIdParameter, describeItemRoute, describePage, describeProblems, describeQuerystring, describeRequestHeaders,
-  describeResource, readConditions
+  commandIdParameter, describeAnswer, describeItemRoute, describePage, describeQuerystring, describeShortly
 } from '../openapi/routes.js'
 import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
 import { affordEntry } from '../pages/item-affordances.js'
@@ -30,10 +29,11 @@ export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint
   const path = `${mount.home}/:id/${operation?.noun ?? 'commands'}`
   // The part of an operation is read like the whole log, which is described.
   const { list, one } = operation === undefined ? describeLog(mount) : { list: { hide: true }, one: { hide: true } }
-  return [
+  const endpoints = [
     ...readEndpoints(logRead(mount, operation), path, list),
     ...readEndpoints(entryRead(mount, operation), `${path}/:command`, one)
   ]
+  return operation === undefined ? endpoints : endpoints.map(endpoint => ({ ...endpoint, word: operation.noun }))
 }
 
 function describeLog (mount: Mount): { readonly list: RouteSchema, readonly one: RouteSchema } {
@@ -41,24 +41,20 @@ function describeLog (mount: Mount): { readonly list: RouteSchema, readonly one:
   const owner = addArticle(singular)
   const page = 'A page of commands, in the order of the changes'
   return {
-    list: describeItemRoute(mount, 'commands', `list-${singular}-commands`, {
+    list: describeShortly(mount, describeItemRoute(mount, 'commands', `list-${singular}-commands`, {
       summary: `Read the log of ${owner}`,
       description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
-        'the log outlives the item. The commands of one operation are also under its noun.',
-      querystring: describeQuerystring(mount, 'log', 'page'),
-      response: {
-        200: describePage(mount, `${nameItem(mount)}EntryPage`, page, describeEntry(mount)),
-        ...describeProblems(mount, 'invalid-query', 'not-found')
-      }
-    }),
-    one: describeItemRoute(mount, 'commands', `read-${singular}-commands`, {
+        'the log outlives the item. Further parameters are as for lists. The commands of one operation are also ' +
+        'under its noun.',
+      querystring: describeQuerystring(mount, 'log'),
+      response: { 200: describePage(mount, `${nameItem(mount)}EntryPage`, page, describeEntry(mount)) }
+    })),
+    one: describeShortly(mount, describeItemRoute(mount, 'commands', `read-${singular}-commands`, {
       summary: `Read a command of ${owner}`,
       description: 'What was asked for, and what became of it.',
       path: { command: commandIdParameter },
-      querystring: describeQuerystring(mount, 'log', 'one'),
-      headers: describeRequestHeaders(...readConditions),
-      response: describeResource(mount, 'one', 'The command', describeCommand(mount))
-    })
+      response: { 200: describeAnswer(mount, 'one', 'The command', describeCommand(mount)) }
+    }))
   }
 }
 

@@ -1,0 +1,50 @@
+import { isObject } from './json.js'
+
+type Test = (value: unknown) => boolean
+
+const isAnything: Test = () => true
+const isText: Test = value => typeof value === 'string'
+const isNumber: Test = value => Number.isFinite(value)
+const isSize: Test = value => Number.isInteger(value) && (value as number) >= 0
+const isListOf = (test: Test): Test => value => Array.isArray(value) && value.length > 0 && value.every(test)
+
+function isPattern (value: unknown): boolean {
+  try {
+    return typeof value === 'string' && new RegExp(value, 'u') instanceof RegExp
+  } catch {
+    return false
+  }
+}
+
+const tests: Readonly<Record<string, Test>> = {
+  type: value => ['string', 'integer', 'number', 'boolean', 'null', 'array', 'object'].includes(value as string),
+  title: isText,
+  description: isText,
+  format: isText,
+  default: isAnything,
+  const: isAnything,
+  scale: isAnything,
+  transform: isAnything,
+  examples: value => Array.isArray(value),
+  enum: isListOf(isText),
+  pattern: isPattern,
+  minLength: isSize,
+  maxLength: isSize,
+  minItems: isSize,
+  maxItems: isSize,
+  minimum: isNumber,
+  maximum: isNumber,
+  exclusiveMinimum: isNumber,
+  exclusiveMaximum: isNumber,
+  anyOf: isListOf(isPlainSchema),
+  items: isPlainSchema,
+  properties: value => isObject(value) && Object.values(value).every(isPlainSchema),
+  required: value => isListOf(isText)(value) && new Set(value as string[]).size === (value as string[]).length,
+  additionalProperties: value => typeof value === 'boolean'
+}
+
+/** Whether a schema only has common keywords with right values: Ajv takes milliseconds to find that out. */
+export function isPlainSchema (schema: unknown): boolean {
+  const isRight = ([keyword, value]: [string, unknown]) => Object.hasOwn(tests, keyword) && tests[keyword]?.(value)
+  return isObject(schema) && Object.entries(schema).every(isRight)
+}
