@@ -115,7 +115,7 @@ export const de: Texts = {
     'The fault is on our side; it was logged': 'Der Fehler liegt bei uns; er ist vermerkt',
     'It took longer than {} ms; nothing was changed': 'Es hat zu lange gedauert; nichts wurde geändert',
     'It took longer than {} ms. The change may have been made: send it again with the same id to find out':
-      'Es hat zu lange gedauert. Vielleicht wurde es doch ausgeführt: Senden Sie es noch einmal, nichts geschieht doppelt',
+      'Es hat zu lange gedauert. Vielleicht ist es doch geschehen: Senden Sie es noch einmal, nichts geschieht doppelt',
     'This change is not permitted': 'Diese Änderung ist nicht erlaubt',
     'Select at least one row, and what to do with it': 'Wählen Sie mindestens eine Zeile und was damit geschehen soll',
     'Select at most {} rows': 'Wählen Sie höchstens {} Zeilen'

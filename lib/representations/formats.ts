@@ -1,4 +1,4 @@
-import { type Members, replaceUnsupported } from '../core/values/json.js'
+import { isObject, type Members, replaceUnsupported } from '../core/values/json.js'
 import {
   type OneView, type PageView, type ProblemView, type Representation, type View, writeInTurns
 } from './representation.js'
@@ -37,6 +37,11 @@ export const csv: Representation = {
   rows: {
     head: writeLine,
     row: (item, members) => writeLine(members.map(member => toText(item[member])))
+  },
+  download: {
+    // By this mark, spreadsheets know that it is UTF-8.
+    head: members => `\ufeff${writeLine(members)}`,
+    row: (item, members) => writeLine(members.map(member => toText(writePlainly(item[member]))))
   }
 }
 
@@ -48,6 +53,23 @@ function toText (value: unknown): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'object') return disarm(JSON.stringify(value))
   return typeof value === 'string' ? disarm(value) : String(value)
+}
+
+/** Lists and objects as people write them; anything else stays. */
+function writePlainly (value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (!Array.isArray(value)) return writeParts(value as Members)
+  const isTable = value.length > 0 && value.every(entry => isObject(entry))
+  return isTable ? value.map(writeParts).join('\n') : value.map(writeNested).join('; ')
+}
+
+function writeParts (object: Members): string {
+  return Object.entries(object).map(([name, value]) => `${name}: ${writeNested(value)}`).join('; ')
+}
+
+function writeNested (value: unknown): string {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'object' ? `(${writePlainly(value)})` : String(value)
 }
 
 // Blanks and invisible characters, which some spreadsheets skip; in one class, so that it takes linear time.

@@ -95,6 +95,8 @@ export interface Representation {
   readonly pageOfText?: (items: string, others: Members | undefined) => string
   /** Instead of `page`: streams the whole collection unless the client asks for a page or its size. */
   readonly rows?: Rows
+  /** Instead of `rows` for a person, whose browser saves it as a file: the titles of referred items are added. */
+  readonly download?: Rows
   readonly problem?: (view: ProblemView, request: FastifyRequest) => string | Promise<string>
 }
 

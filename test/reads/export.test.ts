@@ -127,11 +127,7 @@ t.test('everything that matches, line by line', async t => {
     'a number asks for a page too'
   )
   t.strictSame(idsOf((await app.inject('/customers.ndjson?sort=-age&maxpagesize=2')).body).length, 2, 'in any order')
-  t.match(
-    (await app.inject('/customers.ndjson?sort=-age')).json(),
-    { status: 400, errors: [{ parameter: 'sort' }] },
-    'but not all at once'
-  )
+  t.strictSame(idsOf((await app.inject('/customers.ndjson?sort=-age')).body).length, 1234, 'all of them too')
   t.match(await app.inject({ method: 'HEAD', url: '/customers.csv' }), {
     statusCode: 200,
     headers: { 'content-type': 'text/csv; charset=utf-8' }

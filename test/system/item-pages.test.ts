@@ -68,7 +68,7 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
     await tab.keyboard.press('Tab')
     await press('Enter')
     t.match([await focusedFirst(tab), await tab.title()], ['DIV refused', /^Not done\. /])
-    t.match(await tab.getByRole('alert').innerText(), /Not possible while the deal is completed\.[^]*Too late/)
+    t.match(await tab.getByRole('alert').innerText(), /The deal is completed[^]*Too late/)
 
     await reach(tab, /delete\.title/)
     await tab.keyboard.press('Enter')

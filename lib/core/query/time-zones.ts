@@ -35,6 +35,13 @@ export function toDayIn (timeZone: string | undefined, date: string): Day {
   }
 }
 
+/** The day that a calendar there shows. */
+export function toDateIn (timeZone: string | undefined, moment: Date): string {
+  const formatter = timeZone === undefined ? undefined : getFormatter(timeZone)
+  const offset = formatter === undefined ? 0 : getOffset(formatter, moment.getTime())
+  return new Date(moment.getTime() + offset).toISOString().slice(0, 10)
+}
+
 /** The moment from which local time is at or after midnight: later, where the clock skips midnight. */
 function findStart (formatter: Intl.DateTimeFormat, midnight: number): number {
   const offsets = [getOffset(formatter, midnight - day), getOffset(formatter, midnight + day)]

@@ -20,8 +20,8 @@ import { linkList } from '../pages/offers.js'
 import { affordCollection, affordRows } from '../pages/page-affordances.js'
 import { finding, lookUpAll } from '../pages/references.js'
 import type { Endpoint } from '../routes.js'
-import { makeExpand } from './expand.js'
-import { type Listing, loadPage } from './page.js'
+import { addTitleColumns, makeExpand, makeTitles } from './expand.js'
+import { findDownload, type Listing, loadPage } from './page.js'
 import {
   type Answer, endFeedback, type Loading, parsePageQuery, type Read, readEndpoints, readFeedback
 } from './read.js'
@@ -140,13 +140,16 @@ function orderForPeople ({ family: { lifecycle, order }, makers }: Mount, search
 
 async function loadItems (
   mount: Mount,
-  { caller, reader, representation }: Loading<unknown>,
+  { request, caller, reader, representation }: Loading<unknown>,
   parsed: ParsedQuery,
   isBare: boolean,
   afford: Listing['afford']
 ): Promise<Answer> {
   const { family, family: { name, singular, members: all, references } } = mount
-  const { expand, fields: members = all } = parsed
+  const { expand, fields = all } = parsed
+  const download = findDownload(request, representation)
+  const members = download === undefined ? fields : addTitleColumns(family, fields)
+  const expanding = expand && await makeExpand(family, caller, expand)
   return await loadPage({
     mount,
     parsed,
@@ -156,7 +159,8 @@ async function loadItems (
     isBare,
     reader,
     hasLongItems: family.hasLongItems || expand?.some(field => references.get(field)?.hasLongItems) === true,
-    expand: expand && await makeExpand(family, caller, expand),
+    expand: download === undefined ? expanding : await makeTitles(family, caller, members, expanding),
+    download,
     find: query => reader.find(query),
     findText: query => reader.findText?.(query, members),
     afford

@@ -4,16 +4,23 @@ import { type Caller, intendToList, intendToRead } from '../../core/service/call
 import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
+import { shorten } from '../../core/values/words.js'
 import { toProblem } from '../reply.js'
 import { choosePartSize, firstPartSize, type Listing, maxLength } from './page.js'
 
-/** Ids stay where the caller may not see the items, or their family is not mounted. Pages take one query per field. */
-export async function makeExpand (
+interface Referred {
+  readonly field: string
+  readonly family: Family
+  readonly reader: Reader
+}
+
+/** Without those that the caller may not read, or whose family is not mounted. */
+async function openReferred (
   family: Family,
   caller: Caller,
   fields: readonly string[],
   one?: Stored
-): Promise<NonNullable<Listing['expand']>> {
+): Promise<Referred[]> {
   const opened = await Promise.all(fields.map(async field => {
     const other = caller.other(family.references.get(field) as Family)
     if (other === undefined) return undefined
@@ -26,9 +33,19 @@ export async function makeExpand (
       return undefined
     }
   }))
-  const expanded = opened.filter(each => each !== undefined)
+  return opened.filter(each => each !== undefined)
+}
+
+/** Ids stay where the items cannot be read. Pages take one query per field. */
+export async function makeExpand (
+  family: Family,
+  caller: Caller,
+  fields: readonly string[],
+  one?: Stored
+): Promise<NonNullable<Listing['expand']>> {
+  const expanded = await openReferred(family, caller, fields, one)
   return async items => {
-    const referred = await Promise.all(expanded.map(each => findReferred(each, items)))
+    const referred = await Promise.all(expanded.map(each => findReferred(each, items, makePicker(each.family.members))))
     // An item may be in the page many times.
     let length = 0
     return items.map(item => {
@@ -45,14 +62,53 @@ export async function makeExpand (
   }
 }
 
+/** The columns of an export for people: the title of a referred item comes after its id. */
+export function addTitleColumns ({ references }: Family, members: readonly string[]): readonly string[] {
+  const hasTitle = (member: string): boolean => (references.get(member)?.presentation.title ?? 'id') !== 'id'
+  return members.flatMap(member => hasTitle(member) ? [member, nameTitle(member)] : [member])
+}
+
+// No field can have such a name.
+function nameTitle (field: string): string {
+  return `${field} title`
+}
+
+const maxTitle = 1000
+
+/** Adds the columns to items; they stay empty where the other items cannot be read. @param columns with titles */
+export async function makeTitles (
+  family: Family,
+  caller: Caller,
+  columns: readonly string[],
+  expand: Listing['expand']
+): Promise<Listing['expand']> {
+  const fields = columns.filter(column => columns.includes(nameTitle(column)))
+  if (fields.length === 0) return expand
+  const opened = await openReferred(family, caller, fields)
+  return async items => {
+    const titles = await Promise.all(opened.map(each => {
+      const { title } = each.family.presentation
+      return findReferred(each, items, item => ({ title: shorten(String(item[title] ?? ''), maxTitle) }))
+    }))
+    const shown = await expand?.(items) ?? items
+    return shown.map((item, row) => {
+      const titled: Stored & Record<string, unknown> = { ...item }
+      for (const [index, { field }] of opened.entries()) {
+        titled[nameTitle(field)] = titles[index]?.get(items[row]?.[field] as Id)?.document['title']
+      }
+      return titled
+    })
+  }
+}
+
 /** One query; where items may be long, one for each part of them. */
 async function findReferred (
-  { field, family, reader }: { readonly field: string, readonly family: Family, readonly reader: Reader },
-  items: readonly Stored[]
+  { field, family, reader }: Referred,
+  items: readonly Stored[],
+  pick: (item: Stored) => Members
 ): Promise<ReadonlyMap<Id, { document: Members, length: number }>> {
   const ids = [...new Set(items.map(item => item[field] as Id | null | undefined))]
     .filter(id => id !== undefined && id !== null)
-  const pick = makePicker(family.members)
   const referred = new Map<Id, { document: Members, length: number }>()
   let all = 0
   let size = family.hasLongItems ? firstPartSize : ids.length

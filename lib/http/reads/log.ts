@@ -23,7 +23,7 @@ import { affordRows } from '../pages/page-affordances.js'
 import { sendOne } from '../reply.js'
 import { readItemId } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
-import { loadPage } from './page.js'
+import { findDownload, loadPage } from './page.js'
 import { type OneQuery, parseOne, parsePageQuery, type Read, readEndpoints } from './read.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
@@ -73,7 +73,7 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
     intend: request => intendToRead(family, readItemId(family, request)),
     parse: (search, representation) =>
       parsePageQuery(grammar, representation.interactive === true ? orderForPeople(search) : search, representation),
-    async load ({ reader, intent, query: parsed, representation }) {
+    async load ({ request, reader, intent, query: parsed, representation }) {
       const id = intent.id as Id
       const item = await reader.checkLog(id)
       const members = parsed.fields ?? [first, family.singular, ...others]
@@ -86,6 +86,7 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
         singular: 'command',
         members,
         isBare: false,
+        download: findDownload(request, representation),
         hasLongItems: family.hasLongCommands,
         find: query => reader.findLog(id, query, operation),
         reader,

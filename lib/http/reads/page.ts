@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { invalidQuery, Problem } from '../../core/problems.js'
 import { listParts, placeAround } from '../../core/query/cursor.js'
 import { makePageMembers, type PageLinks, type ParsedQuery } from '../../core/query/grammar.js'
+import { toDateIn } from '../../core/query/time-zones.js'
 import { type Find, findFrom, findPage, type FoundPage, type Reader } from '../../core/service/reader.js'
 import type { FoundText, Query, Stored } from '../../core/storage/storage.js'
 import { endLongTurn } from '../../core/storage/turns.js'
@@ -27,9 +28,25 @@ export interface Listing {
   /** Undefined where the storage returns no text. */
   readonly findText?: (query: Query) => Promise<FoundText> | undefined
   readonly expand?: ((items: readonly Stored[]) => Promise<readonly Stored[]>) | undefined
+  /** Set where a browser saves it as a file. */
+  readonly download?: Rows | undefined
   /** Default: the members of the item. */
   show? (item: Stored): Members
   afford (exchange: Exchange, page: FoundPage, links: PageLinks): Promise<PageAffordances>
+}
+
+/** What a browser gets that follows a link to a representation for programs. */
+export function findDownload (
+  { headers: { accept = '' } }: FastifyRequest,
+  { download }: Representation
+): Rows | undefined {
+  return /\btext\/html\b/i.test(accept) ? download : undefined
+}
+
+function nameFile ({ mount: { makers }, reply, choice }: Exchange, { download, name, parsed }: Listing): void {
+  if (download === undefined) return
+  const date = toDateIn(parsed.timeZone, makers.clock())
+  reply.header('content-disposition', `attachment; filename="${name}-${date}.${choice.representation.extension}"`)
 }
 
 function refuseEmpty ({ mount: { emptyList }, isBare, name }: Listing): void {
@@ -95,15 +112,17 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
 }
 
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
-  const { parsed, hasLongItems, find, expand } = listing
+  const { parsed, hasLongItems, find, expand, download } = listing
   const { rows, pageOfText, interactive } = representation
   // Without a page or its size, everything is streamed as rows.
   if (rows !== undefined && !parsed.sized && !parsed.parameters.some(({ name }) => name === 'page')) {
-    const batches = writeBatches(listing, rows)
+    const batches = writeBatches(listing, download ?? rows)
     // Before the status is sent, so that an early failure is answered as a problem.
     const first = await batches.next()
-    return ({ mount: { exportTimeout }, request, reply, choice }) => {
+    return exchange => {
+      const { mount: { exportTimeout }, request, reply, choice } = exchange
       setRepresentation(reply, choice)
+      nameFile(exchange, listing)
       if (request.method === 'HEAD') return reply.send()
       // As in sendText: else a reset would not end the stream.
       request.raw.resume()
@@ -156,7 +175,8 @@ async function sendItems (exchange: Exchange, listing: Listing, page: FoundPage)
   const others = makePageMembers(urls.self(request), parsed, page, page.total)
   addLinks(reply, others.links)
   const items = (expand === undefined ? page.items : await expand(page.items)).map(show)
-  if (rows !== undefined) return sendText(exchange, writeRows(rows, items, members))
+  nameFile(exchange, listing)
+  if (rows !== undefined) return sendText(exchange, writeRows(listing.download ?? rows, items, members))
   return send(exchange, {
     kind: 'page',
     name,
@@ -207,12 +227,8 @@ async function * watch (
 // Each begins after the last item: no batch costs more than the first, and new items shift nothing.
 async function * writeBatches (listing: Listing, rows: Rows): AsyncGenerator<string> {
   const { members, show = makePicker(members), expand, find, hasLongItems, reader, parsed } = listing
-  const { query, parameters, list } = parsed
+  const { query, list } = parsed
   let { start } = parsed
-  if (query.order.length > 1 && parameters.some(({ name }) => name === 'sort')) {
-    const detail = 'sort needs maxpagesize here: everything at once comes in the order of the id'
-    throw invalidQuery([{ parameter: 'sort', detail }])
-  }
   if (start?.backwards === true) {
     throw invalidQuery([{ parameter: 'before', detail: 'before needs maxpagesize here: everything has no last page' }])
   }
