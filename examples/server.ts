@@ -7,7 +7,6 @@ import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
 import { csv, dealbook, html, json, ndjson, xml } from 'fastify-dealbook'
 import { loadFirstCustomers } from './first-customers.js'
-import { shortenDocument, tags } from './openapi.js'
 import type { Settings } from './settings.js'
 import { readSettings } from './settings.js'
 import { explainFailure, finishRequests } from './start-and-stop.js'
@@ -61,9 +60,15 @@ async function buildApp ({ prefix, version, logLevel }: Settings, storage: Stora
         version
       },
       servers: [{ url: '/', description: 'This server' }],
-      tags
+      tags: [
+        { name: 'home', description: 'Which families there are' },
+        { name: 'customers', description: 'Read as pages, with filters' },
+        { name: 'deals', description: 'Read, created and deleted' },
+        { name: 'deals: operations', description: 'What can be done with a deal, in several forms that mean the same' },
+        { name: 'deals: commands', description: 'The log of what was done, and commands by name or under an id' },
+        { name: 'commands', description: 'Commands of all families, under ids that clients choose' }
+      ]
     },
-    transformObject: shortenDocument,
     // Schemas by their names, which swagger would number otherwise.
     refResolver: { buildLocalReference: json => String(json.$id) }
   })

@@ -21,10 +21,7 @@ steps.push(
 const held = await client.PUT('/crm/rest/v2/deals/{id}/hold', { params: { path: { id } }, body: { reason: 'Papers' } })
 steps.push(held.data?.held, held.data?.holdReason)
 
-const refused = await client.POST('/crm/rest/v2/deals/{id}/approvals', {
-  params: { path: { id } },
-  body: { by: 'Ann' }
-})
+const refused = await client.PUT('/crm/rest/v2/deals/{id}/approve', { params: { path: { id } }, body: { by: 'Ann' } })
 steps.push(refused.response.status, refused.error?.title)
 
 const command = { params: { path: { id, command: 'let-go' } }, body: { action: 'UnholdDeal' } } as const

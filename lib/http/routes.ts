@@ -135,8 +135,10 @@ function declareRoute (
     ...(before && { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } })
   }
   try {
-    app.route(route)
-    if (method === 'GET') app.route({ ...route, method: 'HEAD', schema: { hide: true } })
+    // Documents would show HEAD of a route that they show.
+    const isOne = method === 'GET' && schema.hide === true
+    app.route(isOne ? { ...route, method: ['GET', 'HEAD'] } : route)
+    if (method === 'GET' && !isOne) app.route({ ...route, method: 'HEAD', schema: { hide: true } })
   } catch (error) {
     if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
     // A prefix with a trailing slash is the same prefix.

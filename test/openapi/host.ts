@@ -1,6 +1,5 @@
 import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
-import { shortenDocument } from '../../examples/openapi.js'
 import { invoices } from '../../examples/own-family.js'
 import { ourDeals } from '../../examples/own-operation.js'
 import { customers, deals, memoryStorage } from '../../lib/index.js'
@@ -24,7 +23,6 @@ export async function buildHost () {
       security: [{ basic: [] }],
       components: { securitySchemes: { basic: { type: 'http', scheme: 'basic' } } }
     },
-    transformObject: shortenDocument,
     refResolver: { buildLocalReference: json => String(json.$id) }
   })
   const storage = memoryStorage()

@@ -86,7 +86,7 @@ t.test('every operation is described in every form', async t => {
     for (const [method, path, word, done, headers] of [
       ['put', `${home}/{id}/{word}`, participle, ['200'], []],
       ['post', `${home}/{id}/{word}`, noun, ['200', '201'], ['idempotency-key']],
-      ['post', '/crm/command/{word}', action, ['200'], []]
+      ['post', '/crm/command/{word}', action, ['200'], ['idempotency-key']]
     ] as const) {
       const described = at(method, path)
       const words = described.parameters?.find(({ name }) => name === 'word')?.schema.enum

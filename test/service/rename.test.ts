@@ -127,9 +127,9 @@ for (const { name, make } of storages) {
     t.match(renamed, /"amount".*"min-amount"/)
     t.notMatch(renamed, /"(branch|min-total|site)"/)
     const [[key]] = Object.entries(schemas).filter(([, { title }]) => title === 'v2.Machine') as [[string, object]]
-    const expanded = Object.values(schemas).find(({ title }) => title === 'v2.ExpandedLinkedBooking')
+    const expanded = Object.values(schemas).find(({ title }) => title === 'v2.ExpandedBooking')
     t.match(JSON.stringify(expanded), `"device":{"anyOf":[{"type":"integer"},{"$ref":"#/components/schemas/${key}"}]}`)
-    for (const name of ['LinkedBooking', 'ExpandedLinkedBooking', 'Machine', 'EditBookingParams']) {
+    for (const name of ['Booking', 'ExpandedBooking', 'Machine', 'EditBookingParams']) {
       const schema = JSON.stringify(Object.values(schemas).filter(({ title }) => title === `v2.${name}`))
       t.match(schema, /"(amount|state)"/, name)
       t.notMatch(schema, /"(total|number|site)"/, name)

@@ -3,6 +3,7 @@ import { readOrder } from '../query/cursor.js'
 import { isReserved } from '../query/filters.js'
 import type { Field } from '../storage/storage.js'
 import { findJsonFlaw } from '../values/json.js'
+import { isPlainValue } from '../values/plain-schema.js'
 import { findFlaw } from '../values/rules.js'
 import { findFlawInSchema, makeValidator } from '../values/validate.js'
 import { didYouMean } from '../values/words.js'
@@ -72,7 +73,7 @@ function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFl
     yield (name === 'links' || name === 'action' || isServiceField(name)) &&
       `the field "${name}" belongs to the service`
     // Items from before the field get its default.
-    const flaw = property.default === undefined
+    const flaw = property.default === undefined || isPlainValue(property, property.default)
       ? undefined
       : findJsonFlaw(property.default) ?? makeValidator(property)(property.default)[0]
     yield flaw && `the default of the field "${name}" ${flaw.detail}`

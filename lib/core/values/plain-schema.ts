@@ -1,3 +1,4 @@
+import type { TSchema } from '@sinclair/typebox'
 import { isObject } from './json.js'
 
 type Test = (value: unknown) => boolean
@@ -47,4 +48,13 @@ const tests: Readonly<Record<string, Test>> = {
 export function isPlainSchema (schema: unknown): boolean {
   const isRight = ([keyword, value]: [string, unknown]) => Object.hasOwn(tests, keyword) && tests[keyword]?.(value)
   return isObject(schema) && Object.entries(schema).every(isRight)
+}
+
+const notes = ['type', 'anyOf', 'title', 'description', 'default', 'examples']
+
+/** Whether a flag or one of a few words is valid; false where only a validator knows. */
+export function isPlainValue (schema: TSchema, value: unknown): boolean {
+  if (!Object.keys(schema).every(keyword => notes.includes(keyword))) return false
+  if (schema.anyOf === undefined) return schema.type === 'boolean' && typeof value === 'boolean'
+  return typeof value === 'string' && (schema.anyOf as TSchema[]).some(each => each.const === value)
 }

@@ -238,9 +238,10 @@ export function describeActionRoute (mount: Mount): RouteSchema {
   const { names, bodies } = mount.neighbours.actions
   return describeSharedRoute(mount, 'all commands', 'command', {
     summary: 'Do what an action names, answered by the status alone',
-    description: 'The same as in the other forms. HoldDeal takes HoldDealProperties, and CreateDeal takes NewDeal.',
+    description: 'The same as in the other forms. The alternatives of the body are in the order of the words.',
     // Later families add theirs.
     path: { word: Type.Unsafe<string>({ type: 'string', enum: names }) },
+    headers: describeRequestHeaders('idempotency-key'),
     body: { anyOf: bodies },
     response: { 200: describeNothing('Done; there is no body') }
   })

@@ -293,9 +293,9 @@ export function describeWords (
     summary: `Change ${addArticle(singular)} by the ${form} of an operation`,
     description: `The same as by its ${recommendedForm}: ${taken.join(', ')}.`,
     path: { word: Type.Unsafe<string>({ type: 'string', enum: words }) },
-    body: nameSchema(mount, `${nameItem(mount)}${form === 'noun' ? 'Noun' : 'Participle'}Params`, Type.Unsafe({
-      anyOf: bodies
-    }))
+    body: bodies.length === 1
+      ? bodies[0]
+      : nameSchema(mount, `${nameItem(mount)}${form === 'noun' ? 'Noun' : 'Participle'}Params`, Type.Union(bodies))
   }))
   return words.map(word => ({ schema, word }))
 }

@@ -13,7 +13,7 @@ import {
   describeAnswer, describePage, describeProblems, describeQuerystring, describeRoute, describeSharedRoute,
   describeShortly, describeValue
 } from '../openapi/routes.js'
-import { describeListedItem, nameItem, nameSchema } from '../openapi/schemas.js'
+import { describeListedItem, nameItem } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import { makeFeedback } from '../pages/log-entries.js'
 import { linkList } from '../pages/offers.js'
@@ -171,7 +171,7 @@ async function loadItems (
 export function queryEndpoints (mount: Mount): Endpoint[] {
   const { family } = mount
   return [...family.queries].flatMap(([name, query]) => {
-    const list = nameSchema(mount, `${nameItem(mount)}List`, Type.Array(describeListedItem(mount)))
+    const list = Type.Array(describeListedItem(mount))
     const field = family.fields.find(({ name }) => name === query.field) as Field
     const schema = describeShortly(mount, describeSharedRoute(mount, 'items', `query-${name}`, {
       summary: `List the ${family.name} by ${field.name}`,
