@@ -25,7 +25,8 @@ t.test('the script is small, and as the linter wants it', { skip: isFast && 'not
       languageOptions: {
         sourceType: 'script',
         globals: Object.fromEntries(
-          ['document', 'location', 'sessionStorage', 'fetch', 'setTimeout', 'clearTimeout', 'URL', 'CSS'].map(name => [name, 'readonly'])
+          ['document', 'location', 'sessionStorage', 'fetch', 'setTimeout', 'clearTimeout', 'URL', 'CSS']
+            .map(name => [name, 'readonly'])
         )
       },
       rules: Object.fromEntries(
