@@ -59,6 +59,7 @@ export function readStateFilter (fields: readonly Field[], filter: string): read
 
 /** The state of an item: the first whose conditions hold. */
 export function makeState (states: ReadonlyMap<string, ShownState>): (item: Members) => string | undefined {
-  const tests = Array.from(states, ([state, { where = [] }]) => ({ state, holds: matcher(where) }))
+  const known = Array.from(states).filter(([, { where }]) => where !== undefined)
+  const tests = known.map(([state, { where = [] }]) => ({ state, holds: matcher(where) }))
   return item => tests.find(({ holds }) => holds(item as Stored))?.state
 }

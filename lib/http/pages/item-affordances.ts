@@ -3,6 +3,7 @@ import type { Family } from '../../core/family/family.js'
 import { logFields, ServiceFields } from '../../core/family/fields.js'
 import { listChanges } from '../../core/family/params.js'
 import { toOwnItem } from '../../core/family/rename.js'
+import { makeState } from '../../core/family/states.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Command, CommandRecord } from '../../core/service/command.js'
 import type { Decision } from '../../core/service/decide.js'
@@ -78,13 +79,13 @@ function isAfter (revision: number): (entry: LogEntry) => boolean {
 }
 
 /** The state says the same. */
-function listStateFields ({ state, presentation: { states } }: Family): string[] {
-  return state === undefined ? [] : [...states.values()].flatMap(({ where = [] }) => where.map(({ field }) => field))
+export function listStateFields ({ presentation: { states } }: Family): string[] {
+  return [...states.values()].flatMap(({ where = [] }) => where.map(({ field }) => field))
 }
 
-/** Undefined where the family has no states. */
+/** Undefined where the family has no states, or the item is in none of them. */
 export function showState ({ state, presentation: { states } }: Family, item: Stored): ShownState | undefined {
-  const name = state?.(item)
+  const name = (state ?? makeState(states))(item)
   return name === undefined ? undefined : { state: name, tone: states.get(name)?.tone ?? 'neutral' }
 }
 

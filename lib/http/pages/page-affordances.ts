@@ -10,7 +10,7 @@ import type { Exchange } from '../mount.js'
 import {
   explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest, type RefusedForm
 } from './form-fields.js'
-import { showState } from './item-affordances.js'
+import { listStateFields, showState } from './item-affordances.js'
 import { listKinds, showKind } from './log-entries.js'
 import { findSite, linkOthers, mayOffer } from './offers.js'
 import { countUpTo, finding, findReferenceFields, findReferred, listReferences } from './references.js'
@@ -39,11 +39,13 @@ export async function affordCollection (
   const { family, grammar, urls } = mount
   const { presentation: { title, list, labels }, lifecycle, singular } = family
   const columns = parsed.fields ?? list
+  const hasState = family.state !== undefined || family.presentation.states.size > 0
+  const shownByState = listStateFields(family)
   const page = { items, links }
   const [rows, refer, states, found, create, many] = await Promise.all([
     affordRows(exchange, parsed, {
       grammar,
-      columns: list,
+      columns: hasState ? list.filter(column => !shownByState.includes(column)) : list,
       members: family.members,
       title,
       labels,
@@ -59,6 +61,8 @@ export async function affordCollection (
     affordMany(exchange, reader)
   ])
   const { url, page: number = 1, pageSize } = rows
+  const named = new Map(rows.filters.flatMap(({ label, reference }) =>
+    reference?.choices?.map(({ value, title }) => [`${label} ${value}`, title] as const) ?? []))
   const lastPage = found.total === undefined ? undefined : Math.ceil(found.total / pageSize)
   const { maxSkipped } = grammar.limits
   // By numbers, as far as pages are counted: people see where they are.
@@ -82,11 +86,17 @@ export async function affordCollection (
       ? undefined
       : numbered(lastPage),
     exported: exported && rows.others.find(({ title }) => title === exported.name)?.href,
+    active: rows.active.map(filter => {
+      const title = named.get(`${filter.field} ${filter.value}`)
+      return title === undefined ? filter : { ...filter, referred: { title } }
+    }),
     refer: (index, member) => refer(items[index] ?? {}, member),
-    stateOf: family.state && (index => {
-      const item = items[index]
-      return item && showState(family, item)
-    })
+    stateOf: hasState
+      ? index => {
+        const item = items[index]
+        return item && showState(family, item)
+      }
+      : undefined
   }
 
   async function affordCreation (

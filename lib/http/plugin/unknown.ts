@@ -9,11 +9,11 @@ import { tryEach } from '../reply.js'
 import { splitUrl } from '../request.js'
 import { type Endpoint, retire } from '../routes.js'
 
-/** Answers unmatched requests on the paths of the family, of any version or none; the host handles all others. */
+/** Answers unmatched requests under the prefix or, without one, on the paths of the family; the host all others. */
 export function mountUnknown (app: FastifyInstance, mount: Mount): void {
-  const { family: { name }, home, unversioned } = mount
-  const paths = unversioned === false ? [] : ['/query', '/command', '/rest/commands', `/rest/:parameter/${name}`]
-  for (const path of [home, ...paths]) setNotFoundHandler(app, mount, path)
+  const { family: { name }, home, unversioned, prefix } = mount
+  const shared = unversioned === false ? [] : ['/query', '/command', '/rest/commands', `/rest/:parameter/${name}`]
+  for (const path of [home, ...shared, ...prefix === '' ? [] : ['/']]) setNotFoundHandler(app, mount, path)
 }
 
 // By server: only one not-found handler can be set at a path.
@@ -22,6 +22,7 @@ const taken = new WeakMap<object, Set<string>>()
 // An empty end or a suffix: the router then keeps ours apart from a handler of the host on the same path, which comes
 // first. The parameter is named like one of our routes, which no prefix can have.
 const end = ':extension(|\\.[^/]+)'
+const anything = ':extension([^/]*)'
 
 function setNotFoundHandler (app: FastifyInstance, mount: Mount, path: string): void {
   const paths = taken.get(app.server) ?? new Set()
@@ -32,7 +33,7 @@ function setNotFoundHandler (app: FastifyInstance, mount: Mount, path: string): 
     // The body is not read.
     scope.removeAllContentTypeParsers()
     scope.setNotFoundHandler((request, reply) => answerUnknown(mount, request, reply))
-  }, { prefix: path + end })
+  }, { prefix: path === '/' ? path + anything : path + end })
 }
 
 /** `depth` is the number of segments that match the request. */
