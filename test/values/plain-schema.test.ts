@@ -21,7 +21,7 @@ t.test('common schemas are plain, and Ajv can use them', async t => {
   for (const schema of [
     customers.definition.fields,
     deals.definition.fields,
-    ...Object.values((deals.definition as FamilyDefinition).operations ?? {}).map(({ params }) => params),
+    ...Object.values((deals.definition as unknown as FamilyDefinition).operations ?? {}).map(({ params }) => params),
     Type.Object({}),
     Type.Object({ list: Type.Array(Type.String({ pattern: '^a+$' }), { minItems: 1 }), any: Type.Unknown() }),
     Type.Object({ one: Type.Union([Type.Literal('a'), Type.Null()], { default: 'a', description: 'One' }) })
