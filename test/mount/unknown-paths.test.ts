@@ -86,15 +86,21 @@ t.test('what is unknown under the prefix is a problem, and says what there is', 
   t.match((await app.inject('/crm/query/nope/1?format=xml')).body, '<detail>There is no ')
 })
 
-t.test('all other paths are left to the host', async t => {
+t.test('all paths under the prefix are answered, all others are left to the host', async t => {
   const app = startApp(t)
-  for (const url of [
-    '/', '/crm/rest', '/crm/rest/v1', '/crm/rest/v1/orders', '/crm/rest/v1/dealsx/1', '/crm/customersx',
-    '/crm/nope', '/crm/queries/deals/1', '/crm/commands/1', '/rest/v1/deals', '/customers', '/query/deals/1',
-    `/crm/rest/${'x'.repeat(200)}/orders`
-  ]) {
+  for (const url of ['/', '/rest/v1/deals', '/customers', '/query/deals/1', '/crmx', '/crmx/deals']) {
     const answer = await app.inject(url)
     t.strictSame([answer.statusCode, answer.json()], [404, { host: true }], url)
+  }
+  for (const url of [
+    '/crm/rest', '/crm/rest/v1', '/crm/rest/v1/orders', '/crm/rest/v1/dealsx/1', '/crm/customersx', '/crm/nope',
+    '/crm/queries/deals/1', '/crm/commands/1', `/crm/rest/${'x'.repeat(200)}/orders`
+  ]) {
+    const answer = await app.inject(url)
+    t.match([answer.statusCode, answer.json()], [404, { type: 'urn:dealbook:problem:not-found' }], url)
+    const page = await app.inject({ url, headers: { accept: 'text/html' } })
+    t.equal(page.statusCode, 404, url)
+    t.match(page.body, '<a href="/crm/customers">Customers</a>', `${url}: with the navigation`)
   }
 })
 
@@ -123,7 +129,7 @@ t.test('the host keeps its own routes and handlers, before and after', async t =
     ] as const) t.equal((await app.inject(url)).body, body, `${url}, ${order}`)
     t.match((await app.inject(`${home}/1/fly`)).json().detail, 'There is no "fly" here')
     t.match((await app.inject('/crm/rest/v0/deals/1')).json().detail, 'There is no "v0" here')
-    t.match((await app.inject('/crm/none')).json(), { error: 'Not Found', message: /Route GET/ }, 'as Fastify says it')
+    t.match((await app.inject('/none')).json(), { error: 'Not Found', message: /Route GET/ }, 'as Fastify says it')
     await app.close()
   }
   const app = Fastify()
