@@ -124,10 +124,13 @@ export async function guideOn (
   const form = request.body instanceof FormBody ? request.body : undefined
   // The same form again is the same command, which is done once.
   const mayRepeat = statusCode === 401 || statusCode === 429 || statusCode >= 500
+  const site = await findSite(exchange)
+  const isBelow = `${self}/`.startsWith(`${list.href}/`)
   return {
-    site: await findSite(exchange),
+    // An unknown address belongs to no family.
+    site: isBelow ? site : { ...site, families: site.families.map(family => ({ ...family, isCurrent: false })) },
     labels: family.presentation.labels,
-    onward: self === list.href ? [] : [list],
+    onward: isBelow && self !== list.href ? [list] : [],
     wrongState: readWrongState(family, code, message, members),
     entered: form && [...form.entries],
     again: form !== undefined && mayRepeat ? { action: self, sent: form.sent } : undefined

@@ -12,8 +12,9 @@ import { type Endpoint, retire } from '../routes.js'
 /** Answers unmatched requests under the prefix or, without one, on the paths of the family; the host all others. */
 export function mountUnknown (app: FastifyInstance, mount: Mount): void {
   const { family: { name }, home, unversioned, prefix } = mount
-  const shared = unversioned === false ? [] : ['/query', '/command', '/rest/commands', `/rest/:parameter/${name}`]
-  for (const path of [home, ...shared, ...prefix === '' ? [] : ['/']]) setNotFoundHandler(app, mount, path)
+  const rest = prefix === '' ? [] : ['/']
+  const shared = ['/query', '/command', '/rest/commands', `/rest/:parameter/${name}`, ...rest]
+  for (const path of unversioned === false ? [home] : [home, ...shared]) setNotFoundHandler(app, mount, path)
 }
 
 // By server: only one not-found handler can be set at a path.
