@@ -30,9 +30,10 @@ export function renderField (words: Words, field: FormField, form: string): Mark
       ? texts.lookup(nameSingular(speakOf(words, reference.labels), reference.singular))
       : undefined
   const hints = [hint, help].filter(text => text !== undefined).join(' ')
-  const label = form === filterForm || field.required || shape === 'rows' || shape === 'group'
-    ? labelField(words, field)
-    : texts.optional(labelField(words, field))
+  // What an item has already, or a part of a larger whole, says nothing about what must be entered.
+  const isOptional = form !== filterForm && !field.required && was === undefined && !name.includes('.') &&
+    shape !== 'rows' && shape !== 'group'
+  const label = isOptional ? texts.optional(labelField(words, field)) : labelField(words, field)
   const now = theirs && renderValue(words, theirs.value, theirs)
   const about = markup`${hints !== '' && markup`<span class="hint" id="${id}-hint">${hints}</span>
 `}${theirs !== undefined && markup`<span class="theirs">${texts.nowIs} ${now}</span>

@@ -36,7 +36,7 @@ header strong a { color: inherit }
 .account { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin-left: auto; color: var(--faint) }
 .skip { position: absolute; left: .5rem; top: -4rem; padding: .5rem 1rem; background: var(--paper); z-index: 1 }
 .skip:focus { top: .5rem }
-nav ul, nav ol, .counts, .related, .plain { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin: 0; padding: 0;
+nav ul, nav ol, .counts, .related, .values { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin: 0; padding: 0;
   list-style: none }
 .trail { margin-top: 1rem; font-size: .875rem }
 .trail ol { gap: 0 }
@@ -70,7 +70,7 @@ div.refused, .message {
 .message:focus, .refused:focus { outline: none }
 .message p, .refused p:last-child, .refused ul, .timeline p, .home h2 { margin: 0 }
 div.refused strong, .error, .theirs { color: var(--bad) }
-div.refused ul:not(.plain) { padding-left: 1.25rem }
+div.refused ul:not(.values) { padding-left: 1.25rem }
 div.refused dl { margin-top: .25rem }
 dl { display: grid; grid-template-columns: minmax(7rem, 12rem) 1fr; gap: .25rem 1.5rem; margin: 0 }
 dd { margin: 0; white-space: pre-wrap }
@@ -207,8 +207,8 @@ ul.many .refused span { color: var(--bad) }
 }
 .confirm { margin-top: 1.5rem }
 .timeline { list-style: none; margin: 0; padding: 0 0 0 1.25rem; border-left: 2px solid var(--line) }
-.timeline li { position: relative; padding-bottom: 1rem }
-.timeline li::before {
+.timeline > li { position: relative; padding-bottom: 1rem }
+.timeline > li::before {
   content: ""; position: absolute; left: -1.625rem; top: .4375rem; width: .625rem; height: .625rem; border-radius: 50%;
   background: var(--accent); outline: 2px solid var(--paper)
 }

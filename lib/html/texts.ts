@@ -116,6 +116,8 @@ export const english = {
   /** What a button does: Cancel, Deal -> Cancel the deal. */
   submit: (operation: string, singular: string): string =>
     operation.includes(' ') ? operation : `${operation} the ${lowerFirst(singular)}`,
+  /** The button of a form that edits an item. */
+  save: 'Save',
   /** The empty choice of what must be chosen, and of what need not. */
   choose: 'Choose',
   chooseNone: 'None',

@@ -53,7 +53,9 @@ const maxText = 1000
 
 export function renderChanges (words: Words, changes: readonly ShownChange[]): Content {
   return renderTerms(changes.map(change => {
-    const [from, to] = [change.from, change.to].map(value => renderShort(words, value, change, maxText))
+    const { kind, referred } = change
+    const from = renderShort(words, change.from, { kind, referred: referred?.from }, maxText)
+    const to = renderShort(words, change.to, { kind, referred: referred?.to }, maxText)
     const shown = markup`<bdi class="before">${from}</bdi> → <bdi>${to}</bdi>`
     return [nameField(words, change.name), isKnown(change) ? shown : words.texts.changed]
   }), 'changes')

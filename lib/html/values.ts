@@ -50,7 +50,7 @@ function renderNested (words: Words, value: object): Content {
   if (entries.every(entry => isObject(entry) && isFlat(entry))) return renderRows(words, entries as Members[])
   return entries.some(entry => typeof entry === 'object' && entry !== null)
     ? JSON.stringify(value)
-    : markup`<ul class="plain">${entries.map(entry => markup`<li dir="auto">${renderPlain(words, entry)}</li>`)}</ul>`
+    : markup`<ul class="values">${entries.map(entry => markup`<li dir="auto">${renderPlain(words, entry)}</li>`)}</ul>`
 }
 
 function isFlat (members: Members): boolean {
@@ -64,7 +64,7 @@ function renderPlain (words: Words, value: unknown): Content {
 function renderMembers (words: Words, members: Members): Content {
   const entries = Object.entries(members)
   if (entries.length === 0) return renderValue(words, undefined)
-  return markup`<ul class="plain">${entries.map(([name, member]) =>
+  return markup`<ul class="values">${entries.map(([name, member]) =>
     markup`<li dir="auto">${nameField(words, name)}: ${renderPlain(words, member)}</li>`)}</ul>`
 }
 

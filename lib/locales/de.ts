@@ -188,6 +188,7 @@ export const de: Texts = {
   back: 'Zurück zur Liste',
 
   submit: (operation, singular) => operation.includes(' ') ? operation : `${singular}: ${operation}`,
+  save: 'Speichern',
   choose: 'Bitte wählen',
   chooseNone: 'Keine Angabe',
   optional: label => `${label} (freiwillig)`,

@@ -297,9 +297,11 @@ export interface ShownMember {
 }
 
 /** A member before and after a change; both are undefined where they were too long to keep. */
-export interface ShownChange extends Omit<ShownMember, 'value'> {
+export interface ShownChange extends Omit<ShownMember, 'value' | 'referred'> {
   readonly from?: unknown
   readonly to?: unknown
+  /** The items that the values refer to. */
+  readonly referred?: { readonly from?: Referred | undefined, readonly to?: Referred | undefined } | undefined
 }
 
 /** An operation that only the state of an item forbids; a refusal for a different reason has none. */

@@ -23,7 +23,9 @@ import { listKinds, showChanges, showEntry, showParams } from './log-entries.js'
 import {
   findAddress, findOffers, findSite, isGranted, linkList, linkOthers, type Offer, trailToItem
 } from './offers.js'
-import { findReferenceFields, findReferred, findRelated, findTitle, listReferences } from './references.js'
+import {
+  findReferenceFields, findReferred, findRelated, findTitle, listReferences, nameInLog
+} from './references.js'
 
 export interface ItemPage {
   readonly entries: readonly CommandRecord[]
@@ -51,7 +53,7 @@ export async function affordItem (
     const found = refer(item, field)
     return found === undefined ? [] : [[field, found]]
   }))
-  const shown = entries.map(entry => showEntry(exchange, entry, reader.principal))
+  const shown = await nameInLog(exchange, entries.map(entry => showEntry(exchange, entry, reader.principal)))
   const meanwhile = refused?.since === undefined ? [] : shown.filter(isAfter(refused.since))
   const operations = await makeOperationForms(exchange, item, offers, { refused, referred, meanwhile })
   const state = readState(family, item)
@@ -158,6 +160,7 @@ export async function affordEntry (
 ): Promise<ItemAffordances> {
   const { mount, request } = exchange
   const id = readTarget(mount.family, record)
+  const [entry] = await nameInLog(exchange, [showEntry(exchange, record, undefined)])
   const log = { kind: 'log', href: `${mount.urls.item(request, id)}/commands`, name: 'commands' } as const
   return {
     ...await startPage(exchange, self),
@@ -165,7 +168,7 @@ export async function affordEntry (
     title: 'id',
     technical: [],
     trail: [...trailToItem(exchange, id, item), log],
-    entry: { ...showEntry(exchange, record, undefined), href: self }
+    entry: { ...entry as LogEntry, href: self }
   }
 }
 

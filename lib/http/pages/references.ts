@@ -88,6 +88,24 @@ export async function findReferred (
   return (item, field) => isAbsent(item[field]) ? undefined : found.get(field)?.(item[field] as Id)
 }
 
+/** Adds the titles of the items that values in a log refer to. */
+export async function nameInLog (here: Here, entries: readonly LogEntry[]): Promise<LogEntry[]> {
+  const { references } = here.mount.family
+  const values = entries.flatMap(({ changes, params }) => [
+    ...changes.filter(({ name }) => references.has(name)).flatMap(({ name, from, to }) => [{ [name]: from }, { [name]: to }]),
+    ...params.filter(({ name }) => references.has(name)).map(({ name, value }) => ({ [name]: value }))
+  ])
+  if (values.length === 0) return [...entries]
+  const refer = await findReferred(here, [...references.keys()], values)
+  const find = (name: string, value: unknown) => refer({ [name]: value }, name)
+  return entries.map(entry => ({
+    ...entry,
+    changes: entry.changes.map(change =>
+      ({ ...change, referred: { from: find(change.name, change.from), to: find(change.name, change.to) } })),
+    params: entry.params.map(param => ({ ...param, referred: find(param.name, param.value) }))
+  }))
+}
+
 /** So many are offered at once. */
 const maxChoices = 50
 

@@ -20,6 +20,7 @@ import { affordEntry } from '../pages/item-affordances.js'
 import { nameParams, showEntry } from '../pages/log-entries.js'
 import { trailToItem } from '../pages/offers.js'
 import { affordRows } from '../pages/page-affordances.js'
+import { nameInLog } from '../pages/references.js'
 import { sendOne } from '../reply.js'
 import { readItemId } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
@@ -91,7 +92,7 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
         find: query => reader.findLog(id, query, operation),
         reader,
         show: entry => pick(showCommand(family, nameParams(mount, entry as CommandRecord), nameOf(entry))),
-        afford: (exchange, { items }, links) => affordRows(exchange, parsed, {
+        afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
           grammar,
           columns: members,
           title: 'id',
@@ -100,7 +101,8 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
           labels: family.presentation.labels,
           trail: trailToItem(exchange, id, item),
           filters: operation === undefined ? listLogFilters(family, parsed) : [],
-          timeline: items.map(entry => showEntry(exchange, entry as CommandRecord, reader.principal, noun)),
+          timeline: await nameInLog(exchange, items.map(entry =>
+            showEntry(exchange, entry as CommandRecord, reader.principal, noun))),
           address: index => urls.command(exchange.request, id, nameOf(items[index] as Stored), noun),
           identify: index => ({ id: nameOf(items[index] as Stored), revision: 0 })
         })
