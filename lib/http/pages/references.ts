@@ -7,7 +7,9 @@ import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import { isAbsent } from '../../core/storage/conditions.js'
 import type { Condition, Field, Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
-import type { Count, ReferenceField, Referred, RelatedList } from '../../representations/affordances.js'
+import type {
+  Count, LogEntry, ReferenceField, Referred, RelatedList
+} from '../../representations/affordances.js'
 import type { FormBody } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
 import { toProblem } from '../reply.js'
@@ -92,7 +94,8 @@ export async function findReferred (
 export async function nameInLog (here: Here, entries: readonly LogEntry[]): Promise<LogEntry[]> {
   const { references } = here.mount.family
   const values = entries.flatMap(({ changes, params }) => [
-    ...changes.filter(({ name }) => references.has(name)).flatMap(({ name, from, to }) => [{ [name]: from }, { [name]: to }]),
+    ...changes.filter(({ name }) => references.has(name))
+      .flatMap(({ name, from, to }) => [{ [name]: from }, { [name]: to }]),
     ...params.filter(({ name }) => references.has(name)).map(({ name, value }) => ({ [name]: value }))
   ])
   if (values.length === 0) return [...entries]
