@@ -40,6 +40,8 @@ export type {
 export { csv, json, ndjson, xml } from './representations/formats.js'
 export { html } from './html/html.js'
 export type { HtmlOptions } from './html/html.js'
+export type { PageUser } from './html/layout.js'
+export { english } from './html/texts.js'
 export type { Texts } from './html/texts.js'
 export type { OneView, PageView, ProblemView, Representation, Rows, View } from './representations/representation.js'
 export type { Committed, Grant, Granted, Intent } from './core/service/caller.js'

@@ -17,7 +17,7 @@ ${renderInputs(words, form)}${button}
 </form>
 `
   }
-  const hint = title === undefined ? undefined : words.translate(title)
+  const hint = title === undefined || name === 'edit' ? undefined : words.translate(title)
   return markup`<details class="operation${danger === true && ' danger'}" name="operation"${isRefused && markup` open`}>
 <summary id="${name}.title">${label}</summary>
 <form method="post" action="${action}" aria-labelledby="${name}.title">

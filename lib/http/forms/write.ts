@@ -16,7 +16,7 @@ import { describeForm, describeItemRoute, describeItemWrite, type Description } 
 import type { RefusedForm } from '../pages/form-fields.js'
 import { startPage } from '../pages/item-affordances.js'
 import { runMany } from '../pages/many.js'
-import { linkList } from '../pages/offers.js'
+import { linkList, mayRepeat } from '../pages/offers.js'
 import { type ReferenceNames, resolveEntries } from '../pages/references.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
@@ -63,7 +63,7 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
       if (outcome.problem !== undefined) throw outcome.problem
       return await (isFromPage ? redirect(exchange, outcome, form) : write.answer(exchange, outcome))
     } catch (error) {
-      if (!isFromPage || !(error instanceof Problem) || error.statusCode >= 500) throw error
+      if (!isFromPage || !(error instanceof Problem) || mayRepeat(error)) throw error
       return await showAgain(exchange, form, error)
     }
   }
@@ -243,7 +243,8 @@ async function showAgain (exchange: Exchange, form: FormBody, problem?: Problem)
     if (isShown) return reply
   } catch (error) {
     // A person who may not see the page still sees the problem; failures are logged for the host.
-    const { statusCode, cause } = toProblem(error)
+    const { statusCode, cause, log } = toProblem(error)
+    if (log !== undefined) throw error
     if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'The page of a refused form cannot be shown')
   }
   throw problem ?? notFound(mount.family.singular, id ?? '')

@@ -112,18 +112,22 @@ export function listLinks (families: readonly Omit<SiteFamily, 'isCurrent'>[], c
     ({ name, labels, version: isAlone(name) ? undefined : version, href, isCurrent: href === current }))
 }
 
+/** Whether the same form may succeed later: it is the same command, which is done once. */
+export function mayRepeat ({ statusCode }: Problem): boolean {
+  return statusCode === 401 || statusCode === 429 || statusCode >= 500
+}
+
 /** What the page of a problem shows besides: navigation, the wrong state, and what was entered. */
 export async function guideOn (
   exchange: Pick<Exchange, 'mount' | 'request'>,
-  { code, message, members, statusCode }: Problem
+  problem: Problem
 ): Promise<Omit<ProblemView, 'kind' | 'document' | 'log'>> {
   const { mount, request } = exchange
   const { family, urls } = mount
   const list = linkList(mount, request)
   const self = urls.self(request).replace(/\/$/, '')
   const form = request.body instanceof FormBody ? request.body : undefined
-  // The same form again is the same command, which is done once.
-  const mayRepeat = statusCode === 401 || statusCode === 429 || statusCode >= 500
+  const { code, message, members } = problem
   const site = await findSite(exchange)
   const isBelow = `${self}/`.startsWith(`${list.href}/`)
   return {
@@ -133,7 +137,7 @@ export async function guideOn (
     onward: isBelow && self !== list.href ? [list] : [],
     wrongState: readWrongState(family, code, message, members),
     entered: form && [...form.entries],
-    again: form !== undefined && mayRepeat ? { action: self, sent: form.sent } : undefined
+    again: form !== undefined && mayRepeat(problem) ? { action: self, sent: form.sent } : undefined
   }
 }
 

@@ -1,0 +1,339 @@
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import t from 'tap'
+import { memoryStorage, Problem } from '../../lib/index.js'
+import { storages } from '../storages.js'
+import { createOrder, openShop } from './shop.js'
+
+const accept = { accept: 'text/html' }
+
+async function see (app: FastifyInstance, url: string, headers = {}): Promise<string> {
+  return (await app.inject({ url, headers: { ...accept, ...headers } })).body
+}
+
+async function post (app: FastifyInstance, url: string, form: Record<string, string>): Promise<LightMyRequestResponse> {
+  const headers = { ...accept, 'content-type': 'application/x-www-form-urlencoded' }
+  return await app.inject({ method: 'POST', url, headers, payload: new URLSearchParams(form).toString() })
+}
+
+/** The entries of the form that is sent to an address, as a browser has them. */
+function formOf (page: string, action: string): Record<string, string> {
+  const form = page.split('<form ').find(part => part.includes(`action="${action}"`)) ?? ''
+  const whole = form.slice(0, form.indexOf('</form>'))
+  const entries: Record<string, string> = {}
+  const decode = (text: string): string =>
+    text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>')
+      .replaceAll('&amp;', '&')
+  for (const [tag, name = ''] of whole.matchAll(/<input [^>]*name="([^"]*)"[^>]*>/g)) {
+    entries[name] = decode(/ value="([^"]*)"/.exec(tag)?.[1] ?? '')
+  }
+  for (const [, name = '', text = ''] of whole.matchAll(/<textarea [^>]*name="([^"]*)"[^>]*>\n([^<]*)/g)) {
+    entries[name] = decode(text)
+  }
+  for (const [, name = '', options = ''] of whole.matchAll(/<select [^>]*name="([^"]*)"[^>]*>(.*?)<\/select>/gs)) {
+    entries[name] = decode(/value="([^"]*)" selected/.exec(options)?.[1] ?? '')
+  }
+  delete entries['_add']
+  return entries
+}
+
+const textOf = (html: string): string => html.replace(/<style>.*?<\/style>|<script>.*?<\/script>/gs, '')
+  .replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
+
+for (const { name, make } of storages) {
+  t.test(`${name}: a stale page does not overwrite`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const { app, ids: { clients: [client] } } = await openShop(t, storage, {
+      authorize: ({ headers }) => ({ principal: String(headers['x-person'] ?? 'ann') })
+    })
+    const { id } = await createOrder(app, { title: 'Bolts', client, total: '100.00' })
+    const url = `/shop/orders/${id}`
+    const page = await see(app, url)
+    for (const noun of ['sendings', 'pricings', 'moves', 'edits', 'deletions']) {
+      t.equal(formOf(page, `${url}/${noun}`)['_revision'], '1', `${noun} has the revision`)
+    }
+    await app.inject({
+      method: 'PUT', url: `${url}/price`, headers: { 'x-person': 'bob' }, payload: { total: '200.00', reason: 'Dearer' }
+    })
+
+    const price = { ...formOf(page, `${url}/pricings`), total: '300', reason: 'My own reason' }
+    const stale = await post(app, `${url}/pricings`, price)
+    t.equal(stale.statusCode, 412)
+    t.match(textOf(stale.body), 'Somebody has changed it since you opened this page.')
+    t.match(textOf(stale.body), /What has changed .*by bob Total 100\.00 → 200\.00/)
+    const again = formOf(stale.body, `${url}/pricings`)
+    t.match(again, { total: '300', reason: 'My own reason', _revision: '2' }, 'what was typed is there still')
+    t.equal((await app.inject(url)).json().total, '200.00', 'nothing was done')
+
+    const edit = { ...formOf(page, `${url}/edits`), total: '50.00', title: 'Nuts' }
+    const both = await post(app, `${url}/edits`, edit)
+    t.equal(both.statusCode, 412)
+    t.match(both.body, '<span class="theirs">Now: <span class="number">200.00</span></span>', 'beside the own value')
+    t.match(formOf(both.body, `${url}/edits`), { total: '50.00', '_was.total': '200.00', title: 'Nuts' })
+
+    const removal = await post(app, `${url}/deletions`, { ...formOf(page, `${url}/deletions`), _confirm: 'ask' })
+    t.equal(removal.statusCode, 412, 'not even the question')
+    const one = await post(app, `${url}/sendings`, formOf(page, `${url}/sendings`))
+    t.equal(one.statusCode, 412, 'a form without fields')
+
+    const sent = await post(app, `${url}/pricings`, again)
+    t.equal(sent.statusCode, 303, 'sent again')
+    t.equal((await app.inject(url)).json().total, '300.00')
+    t.equal((await post(app, `${url}/pricings`, again)).statusCode, 303, 'a repeated form is a replay, not stale')
+    t.equal((await app.inject(url)).json().revision, 3)
+  })
+
+  t.test(`${name}: what was typed is never lost`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    let refusal: Problem | undefined
+    const { app, ids: { clients: [client] } } = await openShop(t, storage, {
+      pages: { user: () => ({ signIn: '/login?a=1&b=2' }) },
+      authorize (_request, { action }) {
+        if (refusal !== undefined && action === 'PriceOrder') throw refusal
+        if (refusal?.statusCode === 401) throw refusal
+        return { principal: 'ann' }
+      }
+    })
+    const { id } = await createOrder(app, { title: 'Bolts', client })
+    const url = `/shop/orders/${id}`
+    const form = { ...formOf(await see(app, url), `${url}/pricings`), total: '7', reason: 'A <long> "text"\n&c.' }
+    for (const [problem, status] of [
+      [new Problem('busy', 'Too much'), 503],
+      [new Problem('too-many-requests', 'Wait'), 429],
+      [new Problem('unauthorized', 'Sign in'), 401]
+    ] as const) {
+      refusal = problem
+      const { statusCode, body } = await post(app, `${url}/pricings`, form)
+      t.equal(statusCode, status)
+      t.match(textOf(body), /You entered: .*A &lt;long&gt; &quot;text&quot; &amp;c\./)
+      t.strictSame(formOf(body, `${url}/pricings`), form, `${status}: the same form again`)
+      if (status === 401) t.match(body, '<a href="/login?a=1&amp;b=2" target="_blank" rel="noopener">Sign in</a>')
+    }
+    refusal = undefined
+    t.equal((await post(app, `${url}/pricings`, form)).statusCode, 303, 'and it is done')
+
+    const open = formOf(await see(app, url), `${url}/pricings`)
+    await app.inject({ method: 'DELETE', url })
+    const gone = await post(app, `${url}/pricings`, { ...open, total: '8', reason: 'Too late' })
+    t.equal(gone.statusCode, 404)
+    t.match(textOf(gone.body), /It was deleted\. Its history .*You entered: .*Too late/)
+    t.notMatch(gone.body, 'Send it again')
+  })
+
+  t.test(`${name}: lists, rows, members and moments are entered`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const { app, ids: { clients: [client], plants: [plant] } } = await openShop(t, storage)
+    const empty = formOf(await see(app, '/shop/orders'), '/shop/orders')
+    const more = await post(app, '/shop/orders', { ...empty, title: 'Kept', 'lines.1.article': 'Nut', _add: 'lines' })
+    t.equal(more.statusCode, 200, 'more rows')
+    const wider = formOf(more.body, '/shop/orders')
+    t.match(wider, { title: 'Kept', 'lines.1.article': 'Nut', 'lines.3.article': '' }, 'with what was typed')
+
+    const made = await post(app, '/shop/orders', {
+      ...wider,
+      client: String(client),
+      plant: String(plant),
+      total: '19.9',
+      tags: ' red \n\nblue\n',
+      'lines.0.article': '',
+      'lines.1.quantity': '5',
+      'lines.1.rush': 'true',
+      'lines.3.article': 'Bolt',
+      'lines.3.quantity': '2',
+      'address.city': 'Berlin',
+      due: '2026-11-20T10:30',
+      _zone: 'Pacific/Auckland'
+    })
+    t.equal(made.statusCode, 303, made.body)
+    const url = String(made.headers.location)
+    const order = (await app.inject(url)).json()
+    t.match(order, {
+      title: 'Kept',
+      client,
+      plant,
+      total: '19.90',
+      tags: ['red', 'blue'],
+      lines: [{ article: 'Nut', quantity: 5, rush: true }, { article: 'Bolt', quantity: 2 }],
+      address: { city: 'Berlin' },
+      due: '2026-11-19T21:30:00.000Z'
+    })
+    t.equal(order.note, undefined)
+    const page = await see(app, url)
+    t.match(textOf(page), 'Article Quantity Rush Nut 5 Yes Bolt 2')
+    t.match(page, '<a href="/shop/clients/1">Client 1</a>', 'by its title')
+
+    const edit = formOf(page, `${url}/edits`)
+    t.match(edit, { tags: 'red\nblue', 'lines.1.article': 'Bolt', 'address.city': 'Berlin', due: '2026-11-19T21:30' })
+    t.equal((await post(app, `${url}/edits`, { ...edit, title: 'New' })).statusCode, 303)
+    t.strictSame(
+      { ...(await app.inject(url)).json(), title: 'Kept', revision: 1, updatedAt: order.updatedAt }, order,
+      'what was not touched stays'
+    )
+    const next = formOf(await see(app, url), `${url}/edits`)
+    t.equal((await post(app, `${url}/edits`, {
+      ...next, tags: '', 'lines.0.article': '', 'lines.0.quantity': '', 'lines.0.rush': '', due: ''
+    })).statusCode, 303)
+    const { tags, lines, due } = (await app.inject(url)).json()
+    t.strictSame([tags, lines, due], [undefined, [{ article: 'Bolt', quantity: 2 }], undefined], 'emptied')
+
+    const wrong = await post(app, '/shop/orders', {
+      ...empty, title: 'x', client: String(client), 'lines.0.article': 'Nut', 'lines.0.quantity': 'many', due: 'noon'
+    })
+    t.equal(wrong.statusCode, 400)
+    t.match(wrong.body, 'id="create-lines-0-quantity-error">Quantity must be a whole number.')
+    t.match(wrong.body, '<a href="#create-due">Due must be a date and time')
+    t.match(formOf(wrong.body, '/shop/orders'), { 'lines.0.quantity': 'many', due: 'noon' })
+  })
+
+  t.test(`${name}: references are found by their titles`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    let hidden: number | undefined
+    const { app, ids } = await openShop(t, storage, {
+      counts: [60, 3],
+      authorize: (_request, { family }) => family === 'clients' && hidden !== undefined
+        ? { where: [{ field: 'id', op: 'ne', values: [hidden] }] }
+        : {}
+    })
+    const [first, second] = ids.clients as [number, number]
+    const page = await see(app, '/shop/orders')
+    t.match(page, `<option value="${ids.plants[0]}">Plant 1</option>`, 'few are a choice')
+    t.match(page, /name="_find\.client" required [^>]*list="create-_find-client-list" data-lookup="[^"]*search="/)
+    const empty = formOf(page, '/shop/orders')
+    const order = async (find: string) => await post(app, '/shop/orders', { ...empty, title: 'a', '_find.client': find })
+    for (const [find, expected] of [
+      ['Client 1', first],
+      [`Client 2 (${second})`, second],
+      ['lient 60', ids.clients.at(-1)]
+    ] as const) {
+      const { statusCode, headers, body } = await order(find)
+      t.equal(statusCode, 303, body)
+      t.equal((await app.inject(String(headers.location))).json().client, expected, find)
+    }
+    const several = await order('Client 5')
+    t.equal(several.statusCode, 303, 'the exact title wins')
+    const many = await order('ent 5')
+    t.equal(many.statusCode, 400)
+    t.match(many.body, `<option value="${ids.clients[49]}">Client 50</option>`)
+    t.match(textOf(many.body), 'Client fits several; choose one.')
+    const chosen = await post(app, '/shop/orders', { ...formOf(many.body, '/shop/orders'), client: String(first) })
+    t.equal(chosen.statusCode, 303)
+    t.match(textOf((await order('nobody')).body), 'Client has nothing that fits &quot;nobody&quot;.')
+    t.match(formOf((await order('nobody')).body, '/shop/orders'), { '_find.client': 'nobody' }, 'what was typed')
+
+    const list = await see(app, '/shop/orders')
+    t.match(list, `<a href="/shop/clients/${first}">Client 1</a>`, 'in lists')
+    const found = await app.inject({ url: '/shop/orders?_find.client=lient+60&state=open', headers: accept })
+    t.strictSame([found.statusCode, found.headers.location],
+      [303, `/shop/orders?state=open&sort=-id&client=${ids.clients.at(-1)}`], 'filtered the same way')
+    const related = await see(app, `/shop/clients/${first}`)
+    t.match(related, `<a href="/shop/orders?client=${first}">Orders (2)</a>`, 'a way back')
+
+    hidden = first
+    t.match(textOf((await order('Client 1')).body), 'fits several', 'what may not be read is not found')
+    t.match(textOf((await order(`Client 1 (${first})`)).body), 'nothing that fits')
+    t.notMatch(await see(app, '/shop/orders'), '>Client 1<', 'and has no title')
+  })
+
+  t.test(`${name}: states, search, numbers of pages and columns of a list`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const { app, ids: { clients: [client] } } = await openShop(t, storage)
+    for (let index = 1; index <= 25; index++) {
+      const { id } = await createOrder(app, { title: `Order ${index}`, client, note: index === 7 ? 'Fragile' : 'Solid' })
+      if (index % 5 === 0) await app.inject({ method: 'PUT', url: `/shop/orders/${id}/send`, payload: {} })
+    }
+    const all = await see(app, '/shop/orders?maxpagesize=10')
+    t.match(textOf(all), 'All Open 20 Sent 5')
+    t.match(textOf(all), '1–10 of 25')
+    t.match(all, /<tr>.*?Order 25<.*?<span class="badge good">Sent<\/span>/s)
+    t.match(all, 'rel="next" href="/shop/orders?maxpagesize=10&amp;sort=-id&amp;page=2"')
+    t.match(textOf(await see(app, '/shop/orders?maxpagesize=10&sort=-id&page=3')), '21–25 of 25 First Previous')
+    const sent = await see(app, '/shop/orders?state=sent')
+    t.match(sent, 'aria-current="true">\n<span class="dot good"></span>Sent')
+    t.match(textOf(sent), 'State: Sent × Clear all')
+    t.match(textOf(sent), '1–5 of 5')
+    t.match(textOf(await see(app, '/shop/orders?search=fragile+order')), /Order 7 .*1–1 of 1/)
+    const columns = await see(app, '/shop/orders?fields=title&fields=note')
+    t.match(textOf(columns), /Title State Note .*Solid/)
+    t.match(columns, 'name="fields" value="note" checked')
+    t.match(all, 'href="/shop/orders?sort=-id&amp;format=csv">Export</a>')
+  })
+
+  t.test(`${name}: one operation for several rows`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const { app, ids: { clients: [client] } } = await openShop(t, storage)
+    const made = await Promise.all(['a', 'b', 'c'].map(async title => await createOrder(app, { title, client })))
+    const [a, b, c] = made.map(({ id }) => id) as [number, number, number]
+    await app.inject({ method: 'PUT', url: `/shop/orders/${b}/send`, payload: {} })
+    const list = await see(app, '/shop/orders')
+    t.match(list, `name="_item.${a}"\nvalue="1" aria-label="Select a"`)
+    const rows = { [`_item.${a}`]: '1', [`_item.${b}`]: '2', [`_item.${c}`]: '9' }
+
+    const asked = await post(app, '/shop/orders', { _operation: 'price', ...rows })
+    t.equal(asked.statusCode, 200)
+    t.match(textOf(asked.body), 'Selected: 3')
+    const form = formOf(asked.body, '/shop/orders')
+    const wrong = await post(app, '/shop/orders', { ...form, total: 'much', reason: 'All' })
+    t.equal(wrong.statusCode, 400)
+    t.match(formOf(wrong.body, '/shop/orders'), { total: 'much', reason: 'All', [`_item.${c}`]: '9' })
+    const ready = { ...form, total: '5', reason: 'All' }
+    for (const what of ['done', 'repeated']) {
+      const results = await post(app, '/shop/orders', ready)
+      t.equal(results.statusCode, 200)
+      t.match(textOf(results.body), /a Done: price the order b Done: price the order c The order is not what/, what)
+    }
+    const items = await Promise.all([a, b, c].map(async id => (await app.inject(`/shop/orders/${id}`)).json()))
+    t.strictSame(items.map(({ total, revision }) => [total, revision]), [['5.00', 2], ['5.00', 3], ['0.00', 1]])
+
+    const sendings = await post(app, '/shop/orders', { _operation: 'send', [`_item.${b}`]: '3', _ready: 'yes', _key: 'k' })
+    t.match(textOf(sendings.body), 'b Nothing changed', 'as always')
+    for (const form of [{ _operation: 'send' }, { _operation: '', [`_item.${a}`]: '1' }]) {
+      const nothing = await post(app, '/shop/orders', form)
+      t.equal(nothing.statusCode, 400)
+      t.match(textOf(nothing.body), 'Select at least one row, and what to do with it')
+    }
+  })
+
+  t.test(`${name}: days are those of the zone of the page`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    // In Auckland, it is the 17th since 11:00.
+    let now = '2026-11-16T11:30:00.000Z'
+    const { app, ids: { clients: [client] } } = await openShop(t, storage, {
+      clock: () => new Date(now), pages: { timeZone: 'Pacific/Auckland' }
+    })
+    await createOrder(app, { title: 'Early', client })
+    now = '2026-11-16T14:30:00.000Z'
+    const page = await see(app, '/shop/orders')
+    t.match(textOf(page), '17 Nov 2026, 00:30')
+    t.match(page, 'Times are in Pacific/Auckland.')
+    t.match(page, '<input type="hidden" name="time-zone" value="Pacific/Auckland">')
+    const today = /<a href="([^"]*)">Today/.exec(page)?.[1]?.replaceAll('&amp;', '&') as string
+    t.match(today, 'min-createdAt=2026-11-17&time-zone=Pacific%2FAuckland')
+    t.match(textOf(await see(app, today)), '1–1 of 1')
+    t.match(textOf(await see(app, '/shop/orders?min-createdAt=2026-11-17&time-zone=UTC')), 'No orders match')
+    t.match(textOf(await see(app, '/shop/orders/1')), '17 Nov 2026, 00:30 · 3 hours ago')
+  })
+}
+
+t.test('the message after a form comes by a cookie, once', async t => {
+  const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage())
+  const { id } = await createOrder(app, { title: 'Bolts', client })
+  const url = `/shop/orders/${id}`
+  const sent = await post(app, `${url}/sendings`, formOf(await see(app, url), `${url}/sendings`))
+  t.equal(sent.headers.location, url, 'no machinery in the address')
+  const cookie = String(sent.headers['set-cookie'])
+  t.match(cookie, /^dealbook-command=[^;]+; Path=\/shop\/orders\/1; Max-Age=60; HttpOnly; SameSite=Strict$/)
+  const shown = await app.inject({ url, headers: { ...accept, cookie: `a=b; ${cookie.split(';')[0]}; c=d` } })
+  t.match(shown.body, /role="status"[^>]*>\n<p>Done: send the order\.<\/p>/)
+  t.match(shown.headers['set-cookie'], /^dealbook-command=; .*Max-Age=0/)
+  for (const other of ['dealbook-command=nope', 'dealbook-command=%zz', 'dealbook-command=']) {
+    const { statusCode, body } = await app.inject({ url, headers: { ...accept, cookie: other } })
+    t.equal(statusCode, 200)
+    t.notMatch(body, 'role="status"', other)
+  }
+})

@@ -1,0 +1,132 @@
+import type { FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
+import type { FamilyOptions, Storage } from '../../lib/index.js'
+import { csv, decimal, defineFamily, html, type HtmlOptions, json, Type } from '../../lib/index.js'
+
+export const clients = defineFamily({
+  name: 'clients',
+  singular: 'client',
+  fields: Type.Object({
+    id: Type.Integer(), name: Type.String({ minLength: 1, maxLength: 100 }), region: Type.Optional(Type.String())
+  }),
+  create: ['name', 'region'],
+  edit: ['name']
+})
+
+export const plants = defineFamily({
+  name: 'plants',
+  singular: 'plant',
+  fields: Type.Object({ id: Type.Integer(), name: Type.String({ minLength: 1, maxLength: 100 }) }),
+  create: ['name']
+})
+
+const Line = Type.Object({
+  article: Type.String({ minLength: 1 }), quantity: Type.Integer({ minimum: 1 }), rush: Type.Optional(Type.Boolean())
+})
+
+/** Orders have everything that forms can send: references, lists, rows, members, moments, decimals. */
+export const orders = defineFamily({
+  name: 'orders',
+  singular: 'order',
+  fields: Type.Object({
+    id: Type.Integer(),
+    title: Type.String({ minLength: 1, maxLength: 100 }),
+    client: Type.Integer(),
+    plant: Type.Optional(Type.Integer()),
+    total: decimal({ scale: 2, default: '0.00' }),
+    tags: Type.Optional(Type.Array(Type.String({ maxLength: 20 }))),
+    lines: Type.Array(Line, { default: [] }),
+    address: Type.Optional(Type.Object({ city: Type.String(), zip: Type.Optional(Type.String()) })),
+    due: Type.Optional(Type.String({ format: 'date-time' })),
+    sent: Type.Boolean({ default: false }),
+    note: Type.Optional(Type.String({ maxLength: 4000 }))
+  }),
+  references: { client: clients, plant: plants },
+  title: 'title',
+  list: ['title', 'client', 'total', 'createdAt'],
+  search: ['title', 'note'],
+  states: { open: { tone: 'neutral', filter: 'sent=false' }, sent: { tone: 'good', filter: 'sent=true' } },
+  create: ['title', 'client', 'plant', 'total', 'tags', 'lines', 'address', 'due', 'note'],
+  edit: ['title', 'client', 'total', 'tags', 'lines', 'address', 'due', 'note'],
+  operations: {
+    send: {
+      name: 'send',
+      verb: 'send',
+      participle: 'sent',
+      noun: 'sendings',
+      action: 'SendOrder',
+      params: Type.Object({}),
+      allowed: ({ sent }) => !sent || 'The order is sent already',
+      apply: order => ({ ...order, sent: true })
+    },
+    price: {
+      name: 'price',
+      verb: 'price',
+      participle: 'priced',
+      noun: 'pricings',
+      action: 'PriceOrder',
+      params: Type.Object({ total: decimal({ scale: 2 }), reason: Type.Optional(Type.String({ maxLength: 2000 })) }),
+      apply: (order, { total }) => ({ ...order, total })
+    },
+    move: {
+      name: 'move',
+      verb: 'move',
+      participle: 'moved',
+      noun: 'moves',
+      action: 'MoveOrder',
+      params: Type.Object({ plant: Type.Integer() }),
+      danger: true,
+      apply: (order, { plant }) => ({ ...order, plant })
+    }
+  },
+  labels: {
+    de: {
+      plural: 'Aufträge',
+      singular: 'Auftrag',
+      create: 'Neuer Auftrag',
+      fields: { title: 'Titel', client: 'Kunde', total: 'Summe', due: 'Fällig' },
+      operations: { send: { label: 'Versenden', done: 'Versendet' }, price: 'Preis ändern' },
+      states: { open: 'Offen', sent: 'Versendet' }
+    }
+  }
+})
+
+export interface Shop {
+  readonly app: FastifyInstance
+  readonly ids: { readonly clients: readonly number[], readonly plants: readonly number[] }
+}
+
+/** `counts`: how many clients and plants there are. */
+export async function openShop (
+  t: { teardown (close: () => Promise<unknown>): void },
+  storage: Storage,
+  { pages = {}, counts = [3, 3], ...options }: Partial<FamilyOptions> & {
+    readonly pages?: HtmlOptions
+    readonly counts?: readonly [clients: number, plants: number]
+  } = {}
+): Promise<Shop> {
+  const app = Fastify({ forceCloseConnections: true })
+  t.teardown(() => app.close())
+  const shared = { prefix: '/shop', storage, representations: [json, html(pages), csv], ...options }
+  app.register(clients, shared)
+  app.register(plants, shared)
+  app.register(orders, shared)
+  const make = async (name: string, singular: string, count: number): Promise<number[]> => {
+    const made: number[] = []
+    for (let index = 1; index <= count; index++) {
+      const payload = { name: `${singular} ${index}` }
+      made.push((await app.inject({ method: 'POST', url: `/shop/${name}`, payload })).json<{ id: number }>().id)
+    }
+    return made
+  }
+  return {
+    app,
+    ids: { clients: await make('clients', 'Client', counts[0]), plants: await make('plants', 'Plant', counts[1]) }
+  }
+}
+
+export async function createOrder (app: FastifyInstance, order: object): Promise<{ id: number, revision: number }> {
+  const { statusCode, body } = await app.inject({ method: 'POST', url: '/shop/orders', payload: order })
+  if (statusCode !== 201) throw new Error(body)
+  return JSON.parse(body)
+}
