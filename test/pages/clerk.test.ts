@@ -190,11 +190,11 @@ for (const { name, make } of storages) {
   t.test(`${name}: references are found by their titles`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)
-    let hidden: number | undefined
+    const hidden: number[] = []
     const { app, ids } = await openShop(t, storage, {
       counts: [60, 3],
-      authorize: (_request, { family }) => family === 'clients' && hidden !== undefined
-        ? { where: [{ field: 'id', op: 'ne', values: [hidden] }] }
+      authorize: (_request, { family }) => family === 'clients' && hidden.length > 0
+        ? { where: [{ field: 'id', op: 'ne', values: hidden }] }
         : {}
     })
     const [first, second] = ids.clients as [number, number]
@@ -202,7 +202,8 @@ for (const { name, make } of storages) {
     t.match(page, `<option value="${ids.plants[0]}">Plant 1</option>`, 'few are a choice')
     t.match(page, /name="_find\.client" required [^>]*list="create-_find-client-list" data-lookup="[^"]*search="/)
     const empty = formOf(page, '/shop/orders')
-    const order = async (find: string) => await post(app, '/shop/orders', { ...empty, title: 'a', '_find.client': find })
+    const order = async (find: string) =>
+      await post(app, '/shop/orders', { ...empty, title: 'a', '_find.client': find })
     for (const [find, expected] of [
       ['Client 1', first],
       [`Client 2 (${second})`, second],
@@ -231,7 +232,7 @@ for (const { name, make } of storages) {
     const related = await see(app, `/shop/clients/${first}`)
     t.match(related, `<a href="/shop/orders?client=${first}">Orders (2)</a>`, 'a way back')
 
-    hidden = first
+    hidden.push(first)
     t.match(textOf((await order('Client 1')).body), 'fits several', 'what may not be read is not found')
     t.match(textOf((await order(`Client 1 (${first})`)).body), 'nothing that fits')
     t.notMatch(await see(app, '/shop/orders'), '>Client 1<', 'and has no title')
@@ -242,7 +243,8 @@ for (const { name, make } of storages) {
     t.teardown(dispose)
     const { app, ids: { clients: [client] } } = await openShop(t, storage)
     for (let index = 1; index <= 25; index++) {
-      const { id } = await createOrder(app, { title: `Order ${index}`, client, note: index === 7 ? 'Fragile' : 'Solid' })
+      const note = index === 7 ? 'Fragile' : 'Solid'
+      const { id } = await createOrder(app, { title: `Order ${index}`, client, note })
       if (index % 5 === 0) await app.inject({ method: 'PUT', url: `/shop/orders/${id}/send`, payload: {} })
     }
     const all = await see(app, '/shop/orders?maxpagesize=10')
@@ -289,7 +291,8 @@ for (const { name, make } of storages) {
     const items = await Promise.all([a, b, c].map(async id => (await app.inject(`/shop/orders/${id}`)).json()))
     t.strictSame(items.map(({ total, revision }) => [total, revision]), [['5.00', 2], ['5.00', 3], ['0.00', 1]])
 
-    const sendings = await post(app, '/shop/orders', { _operation: 'send', [`_item.${b}`]: '3', _ready: 'yes', _key: 'k' })
+    const send = { _operation: 'send', [`_item.${b}`]: '3', _ready: 'yes', _key: 'k' }
+    const sendings = await post(app, '/shop/orders', send)
     t.match(textOf(sendings.body), 'b Nothing changed', 'as always')
     for (const form of [{ _operation: 'send' }, { _operation: '', [`_item.${a}`]: '1' }]) {
       const nothing = await post(app, '/shop/orders', form)

@@ -21,7 +21,8 @@ t.test('the application has its name, logo, colours and person', async t => {
       user: async ({ headers }) => ({ name: `<${headers['x-person']}>`, signOut: '/out' })
     }
   })
-  const { body, headers } = await app.inject({ url: '/shop/orders', headers: { accept: 'text/html', 'x-person': 'ann' } })
+  const asked = { accept: 'text/html', 'x-person': 'ann' }
+  const { body, headers } = await app.inject({ url: '/shop/orders', headers: asked })
   t.match(body, '<img src="/logo.svg" alt="ACME &amp; Co">')
   t.match(body, '<bdi>&lt;ann&gt;</bdi>\n<a href="/out">Sign out</a>')
   t.match(headers['content-security-policy'], "img-src 'self' data:; ")
@@ -107,14 +108,16 @@ t.test('German has every text, and every problem a title', async t => {
   }
   for (const [name, text] of Object.entries(de)) {
     // Texts that are the same in both languages.
-    if (['application', 'status', 'item', 'pageTitle', 'atLeast', 'relatedList', 'ask', 'revision'].includes(name)) continue
+    if (['application', 'technical'].includes(name)) continue
     const own = english[name as keyof typeof english]
-    if (typeof text === 'string' && name !== 'technical') t.not(text, own, name)
+    if (typeof text === 'string') t.not(text, own, name)
   }
 })
 
 t.test('texts are translated by templates', async t => {
-  const translate = makeTranslator({ 'a {} b {}': '{} und {}', 'x {} y': 'Y {}', plain: 'schlicht', '{} must {}': '{} muss {}' })
+  const translate = makeTranslator({
+    'a {} b {}': '{} und {}', 'x {} y': 'Y {}', plain: 'schlicht', '{} must {}': '{} muss {}'
+  })
   for (const [text, expected] of [
     ['plain', 'schlicht'], ['a 1 b 2', '1 und 2'], ['a  b ', ' und '], ['x z y', 'Y z'], ['x y', 'x y'],
     ['age must b', 'age muss b'], ['other', 'other'], ['a 1', 'a 1'], ['', '']
@@ -129,7 +132,8 @@ t.test('deals and customers speak German', async t => {
   const shared = { prefix: '/crm', storage: memoryStorage(), representations: [json, html({ texts: de })] }
   app.register(customers, shared)
   app.register(deals, { ...shared, version: 'v1' })
-  const { id } = (await app.inject({ method: 'POST', url: '/crm/rest/v1/deals', payload: { name: 'Tee', price: 5 } })).json()
+  const payload = { name: 'Tee', price: 5 }
+  const { id } = (await app.inject({ method: 'POST', url: '/crm/rest/v1/deals', payload })).json()
   const url = `/crm/rest/v1/deals/${id}`
   await app.inject({ method: 'PUT', url: `${url}/hold`, payload: { reason: 'x' } })
   const pages = await Promise.all(['/crm/', '/crm/customers', '/crm/rest/v1/deals', url, `${url}/commands`]
