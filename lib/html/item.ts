@@ -2,9 +2,9 @@ import type { Members } from '../core/values/json.js'
 import type { ChangedItem, Confirmation, ItemAffordances, RelatedList } from '../representations/affordances.js'
 import type { OneView } from '../representations/representation.js'
 import { formatReason, renderOperation, renderRefusal, renderRequests } from './form.js'
-import { type Content, type Markup, markup, renderLink, renderTerms, shorten } from './markup.js'
+import { type Content, type Markup, markup, renderLink, renderTerms } from './markup.js'
 import { omitRepeated, renderChanges, renderMessage, renderParams, renderTimeline } from './timeline.js'
-import { renderValue } from './values.js'
+import { fold, renderValue } from './values.js'
 import { formatCount, nameField, nameOperation, namePlural, nameSingular, speakOf, type Words } from './words.js'
 
 export async function renderItem (words: Words, view: OneView, affordances?: ItemAffordances): Promise<Content> {
@@ -68,9 +68,6 @@ ${related.map(list => {
 })}</ul>`
 }
 
-// Longer texts are folded.
-const maxShown = 400
-
 // A link to the page itself is left out; a link named like a member is shown on that member.
 function renderMembers (words: Words, document: Members, affordances: ItemAffordances | undefined): Content {
   const { kinds = {}, referred = {}, entry } = affordances ?? {}
@@ -87,12 +84,6 @@ function renderMembers (words: Words, document: Members, affordances: ItemAfford
     ...others.filter(([rel]) => !Object.hasOwn(referred, rel))
       .map(([rel, href]) => [nameField(words, rel), renderLink(href, href)] as const)
   ])
-}
-
-function fold ({ texts }: Words, content: Content): Content {
-  if (typeof content !== 'string' || content.length <= maxShown) return content
-  return markup`<details class="long"><summary>${shorten(content, 200)} <span>${texts.showMore}</span></summary>${
-    content}</details>`
 }
 
 export function renderConfirmation (

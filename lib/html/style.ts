@@ -27,8 +27,8 @@ header { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: center
   padding-bottom: .5rem; border-bottom: 1px solid var(--line); box-shadow: inset 0 3px var(--brand) }
 header img { display: block; height: 2rem; max-width: 12rem; object-fit: contain }
 a { color: var(--accent); text-underline-offset: .15em }
-header a, th a, .states a, .chips a, .pages a, .recent a { text-decoration: none }
-header a:hover, .pages a:hover, .recent a:hover { text-decoration: underline }
+header a, th a, .states a, .chips a { text-decoration: none }
+header a:hover { text-decoration: underline }
 header strong { font-size: 1.0625rem }
 header strong a { color: inherit }
 .families a { display: block; padding: .25rem 0; color: var(--faint) }
@@ -44,7 +44,6 @@ nav ul, nav ol, .counts, .related, .values { display: flex; flex-wrap: wrap; gap
 h1 { font-size: 1.5rem; line-height: 1.25; margin: .5rem 0 1rem; letter-spacing: -.01em }
 .trail + h1 { margin-top: .25rem }
 h2 { font-size: 1rem; margin: 1.5rem 0 .5rem }
-h3 { font-size: .875rem; margin: .75rem 0 .25rem }
 p { margin: 0 0 .75rem }
 .hint, .ago, .absent, dt, footer { color: var(--faint) }
 .hint { font-size: .875rem; font-weight: 400; display: block }
@@ -201,6 +200,7 @@ ul.many .refused span { color: var(--bad) }
 .actions > .apart { order: 2 }
 .unavailable { font-size: .875rem }
 .requests { margin-top: 1.5rem }
+.requests p { margin: .75rem 0 .25rem; font-size: .875rem }
 .curl {
   display: block; font-size: .8125rem; white-space: pre-wrap; padding: .5rem .75rem; background: var(--panel);
   border-radius: var(--radius)
@@ -219,7 +219,6 @@ ul.many .refused span { color: var(--bad) }
 .timeline dl { font-size: .875rem; margin-top: .25rem; gap: 0 1rem;
   grid-template-columns: minmax(5rem, min(10rem, 35%)) 1fr }
 .timeline dl + dl { margin-top: 0 }
-@media screen { .timeline dd { max-height: 6rem; overflow-y: auto } }
 .changes .before { color: var(--faint); text-decoration: line-through }
 @media (max-width: 40rem) {
   header, main, footer { padding-left: 1rem; padding-right: 1rem }

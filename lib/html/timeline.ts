@@ -4,7 +4,7 @@ import type { Feedback, ItemAffordances, LogEntry, ShownChange, ShownMember } fr
 import { writeInTurns } from '../representations/representation.js'
 import { formatReason } from './form.js'
 import { type Content, type Markup, markup, renderLink, renderTerms } from './markup.js'
-import { renderShort, renderValue } from './values.js'
+import { fold, renderShort, renderValue } from './values.js'
 import { nameDone, nameField, nameOperation, nameSingular, speakOf, type Words } from './words.js'
 
 export async function renderTimeline (words: Words, entries: readonly LogEntry[]): Promise<Markup> {
@@ -48,14 +48,14 @@ function lastWord (name: string): string | undefined {
   return /[A-Z]?[^A-Z_-]*$/.exec(name)?.[0].toLowerCase()
 }
 
-// The page of the entry shows the whole text.
-const maxText = 1000
+// The item, or another entry, has the whole text.
+const maxChange = 200
 
 export function renderChanges (words: Words, changes: readonly ShownChange[]): Content {
   return renderTerms(changes.map(change => {
     const { kind, referred } = change
-    const from = renderShort(words, change.from, { kind, referred: referred?.from }, maxText)
-    const to = renderShort(words, change.to, { kind, referred: referred?.to }, maxText)
+    const from = renderShort(words, change.from, { kind, referred: referred?.from }, maxChange)
+    const to = renderShort(words, change.to, { kind, referred: referred?.to }, maxChange)
     const shown = markup`<bdi class="before">${from}</bdi> → <bdi>${to}</bdi>`
     return [nameField(words, change.name), isKnown(change) ? shown : words.texts.changed]
   }), 'changes')
@@ -63,7 +63,7 @@ export function renderChanges (words: Words, changes: readonly ShownChange[]): C
 
 export function renderParams (words: Words, params: readonly ShownMember[]): Content {
   return renderTerms(params.map(param =>
-    [nameField(words, param.name), renderShort(words, param.value, param, maxText)]))
+    [nameField(words, param.name), fold(words, renderValue(words, param.value, param))]))
 }
 
 function describeOutcome (words: Words, feedback: Feedback): string {

@@ -40,6 +40,15 @@ export function renderShort (words: Words, value: unknown, shown: Shown, maxLeng
   return typeof content === 'string' ? shorten(content, maxLength) : content
 }
 
+// Longer texts are folded.
+const maxShown = 400
+
+export function fold ({ texts }: Words, content: Content): Content {
+  if (typeof content !== 'string' || content.length <= maxShown) return content
+  return markup`<details class="long"><summary>${shorten(content, 200)} <span>${texts.showMore}</span></summary>${
+    content}</details>`
+}
+
 /** A list as a list or a table, an object as terms, anything deeper as JSON. */
 function renderNested (words: Words, value: object): Content {
   if (!Array.isArray(value)) {

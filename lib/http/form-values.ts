@@ -121,10 +121,15 @@ function readObject (
 
 /** The numbers of the rows in which something is entered. */
 export function findRows (texts: ReadonlyMap<string, string>, name: string): number[] {
+  return listRows(new Map([...texts].filter(([, text]) => text.trim() !== '')), name)
+}
+
+/** The numbers of all rows, also of empty ones. */
+export function listRows (texts: ReadonlyMap<string, string>, name: string): number[] {
   const rows = new Set<number>()
-  for (const [key, text] of texts) {
-    const [, row] = key.startsWith(`${name}.`) ? /^\.(\d{1,4})\./.exec(key.slice(name.length)) ?? [] : []
-    if (row !== undefined && text.trim() !== '') rows.add(Number(row))
+  for (const key of texts.keys()) {
+    const [, row] = key.startsWith(`${name}.`) ? /^\.(\d{1,3})\./.exec(key.slice(name.length)) ?? [] : []
+    if (row !== undefined) rows.add(Number(row))
   }
   return [...rows].sort((a, b) => a - b)
 }

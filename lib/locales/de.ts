@@ -212,7 +212,9 @@ export const de: Texts = {
   selectedItems: count => `Ausgewählt: ${count}`,
   back: 'Zurück zur Liste',
 
-  submit: (operation, singular) => operation.includes(' ') ? operation : `${singular}: ${operation}`,
+  submit: (operation, singular) => operation.includes(' ')
+    ? operation
+    : `${singular} ${operation.charAt(0).toLowerCase()}${operation.slice(1)}`,
   save: 'Speichern',
   choose: 'Bitte wählen',
   chooseNone: 'Keine Angabe',

@@ -103,10 +103,12 @@ export async function openShop (
   { pages = {}, counts = [3, 3], ...options }: Partial<FamilyOptions> & {
     readonly pages?: HtmlOptions
     readonly counts?: readonly [clients: number, plants: number]
-  } = {}
+  } = {},
+  prepare: (app: FastifyInstance) => void = () => {}
 ): Promise<Shop> {
   const app = Fastify({ forceCloseConnections: true })
   t.teardown(() => app.close())
+  prepare(app)
   const shared = { prefix: '/shop', storage, representations: [json, html(pages), csv], ...options }
   app.register(clients, shared)
   app.register(plants, shared)

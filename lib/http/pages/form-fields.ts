@@ -11,7 +11,7 @@ import { isObject, measureAll, type Members } from '../../core/values/json.js'
 import type {
   FormAffordance, FormField, LogEntry, ReferenceField, Refusal, SampleRequest, ShownMember
 } from '../../representations/affordances.js'
-import { canEnter, findNested, findRows, type Nested } from '../form-values.js'
+import { canEnter, findNested, findRows, listRows, type Nested } from '../form-values.js'
 import type { Mount } from '../mount.js'
 import { readWrongState } from './log-entries.js'
 import { finding, type FoundChoices } from './references.js'
@@ -118,9 +118,12 @@ function nest (field: FormField, nested: Nested, sent: Entered | undefined, valu
   if (shape === 'lines') return { ...field, shape }
   const { schema, fields } = nested
   const stored = shape === 'group' ? [value] : Array.isArray(value) ? value : []
-  const entered = sent === undefined ? [] : [...sent.entered.keys()].filter(key => key.startsWith(`${name}.`))
-  const rows = sent === undefined || entered.length === 0 ? [] : findRows(sent.entered, name)
-  const count = shape === 'group' ? 1 : Math.max(stored.length, (rows.at(-1) ?? -1) + 1) + spareRows
+  const entered = sent?.entered ?? new Map<string, string>()
+  const filled = (findRows(entered, name).at(-1) ?? -1) + 1
+  const before = (listRows(entered, name).at(-1) ?? -1) + 1
+  // Without a problem, more rows were asked for.
+  const more = sent !== undefined && sent.problem === undefined ? 1 : 0
+  const count = shape === 'group' ? 1 : Math.max(stored.length + spareRows, filled + spareRows, before) + more
   const makeRow = (index: number): FormField[] => fields.map(each => {
     const path = shape === 'group' ? `${name}.${each.name}` : `${name}.${index}.${each.name}`
     const item = isObject(stored[index]) ? stored[index] as Members : undefined

@@ -1,0 +1,246 @@
+import type { FastifyInstance } from 'fastify'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import t from 'tap'
+import type { FamilyOptions, HtmlOptions } from '../../lib/index.js'
+import { english, memoryStorage } from '../../lib/index.js'
+import { de } from '../../lib/locales/de.js'
+import { focused, focusedFirst, message } from '../browser/forms.js'
+import { follow, needsBrowser, openBrowser, openTab } from '../browser/open.js'
+import { createOrder, openShop } from '../pages/shop.js'
+
+// One for all: to start a browser takes longer than most of what is done with it.
+const shared = needsBrowser.skip === false ? await openBrowser(t) : undefined
+
+const scripts = { javaScriptEnabled: true, locale: 'en-GB', timezoneId: 'Pacific/Auckland' } as const
+
+interface Started {
+  readonly app: FastifyInstance
+  readonly clients: readonly number[]
+  open (path: string, options?: BrowserContextOptions): Promise<Page>
+}
+
+async function start (
+  t: { teardown (close: () => Promise<unknown>): void },
+  options: Partial<FamilyOptions> & { readonly pages?: HtmlOptions, readonly counts?: readonly [number, number] } = {},
+  prepare: (app: FastifyInstance) => void = () => {}
+): Promise<Started> {
+  const { app, ids } = await openShop(t, memoryStorage(), options, prepare)
+  const address = await app.listen({ port: 0 })
+  return {
+    app,
+    clients: ids.clients,
+    async open (path, options) {
+      const tab = await openTab(shared as Browser, options)
+      tab.on('pageerror', error => { t.teardown(() => Promise.reject(error)) })
+      await tab.goto(address + path)
+      return tab
+    }
+  }
+}
+
+const press = async (tab: Page, name: string): Promise<void> =>
+  await follow(tab, () => tab.getByRole('button', { name, exact: true }).click())
+const total = async (app: FastifyInstance, id: number): Promise<string> =>
+  (await app.inject(`/shop/orders/${id}`)).json<{ total: string }>().total
+
+for (const [name, options] of [['without scripts', undefined], ['with the script', scripts]] as const) {
+  t.test(`two tabs, ${name}`, needsBrowser, async t => {
+    const { app, clients: [client], open } = await start(t)
+    const { id } = await createOrder(app, { title: 'Bolts', client, total: '100.00' })
+    const [mine, theirs] = [await open(`/shop/orders/${id}`, options), await open(`/shop/orders/${id}`, options)]
+    for (const [tab, amount] of [[theirs, '200'], [mine, '300']] as const) {
+      await tab.locator('summary', { hasText: 'Price the order' }).click()
+      await tab.locator('#price-total').fill(amount)
+      await tab.locator('#price-reason').fill(`For ${amount}`)
+      await press(tab, 'Price the order')
+    }
+    t.equal(await total(app, id), '200.00', 'the second is not done')
+    t.match(await mine.getByRole('alert').innerText(), /Somebody has changed it[^]*100\.00 → 200\.00/)
+    t.equal(await mine.locator('#price-reason').inputValue(), 'For 300')
+    await press(mine, 'Price the order')
+    t.equal(await message(mine), 'Done: price the order.')
+    t.equal(new URL(mine.url()).search, '', 'a clean address')
+    t.equal(await total(app, id), '300.00')
+    await mine.reload()
+    t.equal(await mine.getByRole('status').count(), 0, 'the message is shown once')
+  })
+
+  t.test(`the safe choice has the focus, ${name}`, needsBrowser, async t => {
+    const { app, clients: [client], open } = await start(t)
+    const { id } = await createOrder(app, { title: 'Bolts', client })
+    const tab = await open(`/shop/orders/${id}`, options)
+    await tab.keyboard.press('Tab')
+    t.equal(await focused(tab), 'A skip')
+    await tab.locator('summary', { hasText: 'Move the order' }).click()
+    await tab.locator('#move-plant').selectOption({ label: 'Plant 2' })
+    await press(tab, 'Move the order')
+    t.match(await tab.locator('main').innerText(), /What will change[^]*Plant[^]*Not set → 2[^]*/)
+    t.equal(await focusedFirst(tab), 'A button')
+    await follow(tab, () => tab.keyboard.press('Enter'))
+    t.equal((await app.inject(`/shop/orders/${id}`)).json().revision, 1, 'nothing was done')
+    t.equal(await tab.locator('h1').innerText(), 'Bolts\nOpen'.replace('\n', ' '))
+  })
+
+  t.test(`nobody types an id, ${name}`, needsBrowser, async t => {
+    const { app, open } = await start(t, { counts: [60, 3] })
+    const tab = await open('/shop/orders', options)
+    const fields = tab.getByRole('group', { name: 'Lines' })
+    await tab.locator('#create-title').fill('Found')
+    await tab.locator('#create-_find-client').fill('Client 6')
+    if (options !== undefined) {
+      await tab.locator('#create-_find-client').fill('lient 60')
+      await tab.locator('datalist option').first().waitFor({ state: 'attached' })
+      t.equal(await tab.locator('datalist option').first().getAttribute('value'), 'Client 60 (60)', 'typing ahead')
+      await tab.locator('#create-_find-client').fill('Client 60 (60)')
+    }
+    t.equal(await fields.getByRole('row').count(), 3)
+    const add = fields.getByRole('button', { name: 'Add a row' })
+    await (options === undefined ? follow(tab, () => add.click()) : add.click())
+    t.ok(await fields.getByRole('row').count() > 3)
+    t.equal(await tab.locator('#create-title').inputValue(), 'Found', 'what was typed stays')
+    await tab.getByLabel('Article, Row 3').fill('Nut')
+    await tab.getByLabel('Quantity, Row 3').fill('7')
+    await press(tab, 'Create the order')
+    t.match(await tab.locator('main').innerText(), options === undefined ? /Client 6\n/ : /Client 60\n/)
+    t.match((await app.inject('/shop/orders')).json().items[0].lines, [{ article: 'Nut', quantity: 7 }])
+    await follow(tab, () => tab.locator('main dd a', { hasText: 'Client 6' }).first().click())
+    await follow(tab, () => tab.getByRole('link', { name: 'Orders (1)' }).click())
+    t.equal(await tab.locator('td.title').innerText(), 'Found')
+  })
+
+  t.test(`several rows, ${name}`, needsBrowser, async t => {
+    const { app, clients: [client], open } = await start(t)
+    for (const title of ['a', 'b', 'c']) await createOrder(app, { title, client })
+    const tab = await open('/shop/orders', options)
+    await tab.getByLabel('Select a').check()
+    await tab.getByLabel('Select c').check()
+    await tab.getByLabel('With the selected:').selectOption({ label: 'Price the order' })
+    await press(tab, 'Continue')
+    await tab.locator('#price-total').fill('9')
+    await press(tab, 'Price the order')
+    t.match(await tab.locator('ul.many').innerText(), /c Done: price the order\na Done: price the order/)
+    t.strictSame(await Promise.all([1, 2, 3].map(async id => await total(app, id))), ['9.00', '0.00', '9.00'])
+  })
+}
+
+t.test('in Auckland, today is today', needsBrowser, async t => {
+  const now = new Date()
+  // One minute past midnight there, which is yesterday in UTC.
+  const { app, clients: [client], open } = await start(t, { clock: () => now })
+  const day = (moment: Date) => new Intl.DateTimeFormat('en-CA', { timeZone: 'Pacific/Auckland' }).format(moment)
+  const today = day(now)
+  const midnight = [...Array(1500).keys()].map(minutes => new Date(now.getTime() - minutes * 60_000))
+    .findLast(moment => day(moment) === today) as Date
+  midnight.setUTCSeconds(0, 0)
+  if (day(midnight) !== today) midnight.setTime(midnight.getTime() + 60_000)
+  now.setTime(midnight.getTime())
+  await createOrder(app, { title: 'Early', client, due: midnight.toISOString() })
+
+  const tab = await open('/shop/orders', scripts)
+  const options = { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Pacific/Auckland' } as const
+  const shown = new Intl.DateTimeFormat('en-GB', options).format(midnight)
+  t.equal(await tab.locator('td.moment').innerText(), shown)
+  t.match(await tab.locator('footer').innerText(), 'Times are in Pacific/Auckland.')
+  await tab.locator('.filter > summary').click()
+  await tab.getByText('More filters').click()
+  await tab.getByLabel('Created at from').fill(today)
+  await press(tab, 'Apply')
+  t.equal(new URL(tab.url()).searchParams.get('time-zone'), 'Pacific/Auckland')
+  t.equal(await tab.locator('td.title').innerText(), 'Early', 'is found')
+  t.equal(await tab.locator('td.moment').innerText(), shown, 'in the same zone')
+  t.match(await tab.locator('.chips').innerText(), /Created at from \d+ \w+ \d{4}/)
+
+  await follow(tab, () => tab.locator('td.title a').click())
+  await tab.locator('summary', { hasText: 'Edit the order' }).click()
+  const local = new Intl.DateTimeFormat('sv-SE', { ...options, dateStyle: 'short' })
+  t.equal(await tab.locator('#edit-due').inputValue(), local.format(midnight).replace(' ', 'T'))
+  await tab.locator('#edit-title').fill('Renamed')
+  await press(tab, 'Save')
+  t.equal((await app.inject('/shop/orders/1')).json().due, midnight.toISOString(), 'an untouched moment stays')
+})
+
+t.test('what was typed survives a sign-in that the host asks for', needsBrowser, async t => {
+  let isSignedIn = true
+  const { app, clients: [client], open } = await start(t, {}, app => {
+    app.addHook('onRequest', async (request, reply) => {
+      if (!isSignedIn && request.method === 'POST') return await reply.redirect('/login', 303)
+    })
+    app.get('/login', async (_request, reply) => {
+      isSignedIn = true
+      return await reply.type('text/html').send('<!DOCTYPE html><title>In</title><a href="/shop/orders/1">Go on</a>')
+    })
+  })
+  const { id } = await createOrder(app, { title: 'Bolts', client })
+  const tab = await open(`/shop/orders/${id}`, scripts)
+  await tab.locator('summary', { hasText: 'Price the order' }).click()
+  await tab.locator('#price-total').fill('77')
+  await tab.locator('#price-reason').fill('A long text')
+  isSignedIn = false
+  await press(tab, 'Price the order')
+  await follow(tab, () => tab.getByRole('link', { name: 'Go on' }).click())
+  t.equal(await tab.locator('#price-reason').inputValue(), 'A long text')
+  await press(tab, 'Price the order')
+  t.equal(await total(app, id), '77.00')
+  await tab.reload()
+  t.equal(await tab.locator('#price-reason').inputValue(), '', 'a draft that was sent is gone')
+})
+
+t.test('at every width, light and dark, in both languages', needsBrowser, async t => {
+  const pages = { texts: [english, de], title: 'Shop' }
+  const { app, clients: [client], open } = await start(t, { pages, counts: [60, 3] })
+  const rtl = 'شركة التجارة الدولية للمواد الغذائية'
+  await createOrder(app, {
+    title: rtl,
+    client,
+    total: '9999999999999.99',
+    tags: ['x'.repeat(20), 'b'],
+    note: 'Papers are missing. '.repeat(200),
+    lines: [{ article: 'W'.repeat(300), quantity: 1_000_000 }]
+  })
+  for (let index = 0; index < 30; index++) {
+    await createOrder(app, { title: `Order ${index}`, client, total: '1234567.89' })
+  }
+  await app.inject({ method: 'PUT', url: '/shop/orders/1/price', payload: { total: '1.00', reason: 'r'.repeat(1500) } })
+  const { readFileSync } = await import('node:fs')
+  const axe = readFileSync(new URL(import.meta.resolve('axe-core')), 'utf8')
+  const paths = ['/shop/', '/shop/orders', '/shop/orders?state=open&search=order', '/shop/orders/1', '/shop/clients/1',
+    '/shop/orders/1/commands', '/shop/orders/99']
+  for (const width of [390, 768, 1280, 1920]) {
+    const isDark = width === 390 || width === 1280
+    const locale = width === 768 || width === 1280 ? 'de' : 'en-GB'
+    const tab = await open('/shop/', {
+      ...scripts, locale, colorScheme: isDark ? 'dark' : 'light', viewport: { width, height: 900 }, bypassCSP: true
+    })
+    for (const path of paths) {
+      await tab.goto(new URL(path, tab.url()).href)
+      await tab.evaluate(() => {
+        type Found = { querySelectorAll (selector: string): { open: boolean }[] }
+        const { document } = globalThis as unknown as { document: Found }
+        for (const details of document.querySelectorAll('details:not([name])')) details.open = true
+      })
+      const wide = await tab.evaluate(() => {
+        const { document: { documentElement: page } } = globalThis as unknown as {
+          document: { documentElement: { scrollWidth: number, clientWidth: number } }
+        }
+        return page.scrollWidth - page.clientWidth
+      })
+      t.equal(wide, 0, `${path} at ${width} is as wide as the window`)
+      const broken = await tab.evaluate(() => {
+        type Box = { getClientRects (): unknown[], textContent: string, scrollWidth: number, clientWidth: number }
+        const { document } = globalThis as unknown as { document: { querySelectorAll (s: string): Box[] } }
+        return [...document.querySelectorAll('span.number, time')].filter(box => box.getClientRects().length > 1)
+          .map(box => box.textContent)
+      })
+      t.strictSame(broken, [], `${path} at ${width}: numbers and times are on one line`)
+      await tab.evaluate(axe)
+      const found = await tab.evaluate(async () => {
+        const { axe } = globalThis as unknown as {
+          axe: { run (): Promise<{ violations: { id: string, nodes: { html: string }[] }[] }> }
+        }
+        return (await axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)
+      })
+      t.strictSame(found, [], `${path} at ${width}, ${locale}, ${isDark ? 'dark' : 'light'}`)
+    }
+    await tab.close()
+  }
+})
