@@ -36,7 +36,7 @@ export function renderRequests (words: Words, forms: readonly FormAffordance[]):
   return shown.length > 0 && markup`<details class="requests">
 <summary>${words.texts.requests}</summary>
 <p class="hint">${words.texts.requestsHint}</p>
-${shown.map(form => markup`<h3>${nameOperation(words, form)}</h3>
+${shown.map(form => markup`<p><strong>${nameOperation(words, form)}</strong></p>
 ${renderRequest(form.request as SampleRequest)}
 `)}</details>`
 }

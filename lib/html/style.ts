@@ -44,7 +44,6 @@ nav ul, nav ol, .counts, .related, .plain { display: flex; flex-wrap: wrap; gap:
 h1 { font-size: 1.5rem; line-height: 1.25; margin: .5rem 0 1rem; letter-spacing: -.01em }
 .trail + h1 { margin-top: .25rem }
 h2 { font-size: 1rem; margin: 1.5rem 0 .5rem }
-h3 { font-size: .875rem; margin: .75rem 0 .25rem }
 p { margin: 0 0 .75rem }
 .hint, .ago, .absent, dt, footer { color: var(--faint) }
 .hint { font-size: .875rem; font-weight: 400; display: block }
