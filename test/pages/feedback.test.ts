@@ -40,42 +40,49 @@ function messageOf (body: string): string | undefined {
     ?.replace(/<[^>]*>/g, '').trim()
 }
 
+/** What a browser would send back to the page. */
+function cookieOf ({ headers }: LightMyRequestResponse): string {
+  return String(headers['set-cookie']).replace(/;.*/s, '')
+}
+
 t.test('every action is followed by a message that the log bears out', async t => {
   const app = await pagesApp(t)
   const follow = async (url: string, form: Record<string, string>) => {
-    const { statusCode, headers } = await post(app, url, { _key: url, ...form })
-    t.equal(statusCode, 303, url)
-    const { body } = await app.inject({ url: String(headers.location), headers: html })
-    const title = /<title>(.*?)<\/title>/.exec(body)?.[1]
-    return { location: String(headers.location), message: messageOf(body), title }
+    const done = await post(app, url, { _key: url, ...form })
+    t.equal(done.statusCode, 303, url)
+    const location = String(done.headers.location)
+    const attributes = `; Path=${location}; Max-Age=60; HttpOnly; SameSite=Strict`
+    t.equal(done.headers['set-cookie'], `${cookieOf(done)}${attributes}`, 'for this page alone, and for a while')
+    const shown = await app.inject({ url: location, headers: { ...html, cookie: `a=b; ${cookieOf(done)}; c=d` } })
+    t.match(shown.headers['set-cookie'], `dealbook-command=; Path=${location}; Max-Age=0;`, 'said once')
+    const later = await app.inject({ url: location, headers: html })
+    t.strictSame([messageOf(later.body), later.headers['set-cookie']], [undefined, undefined])
+    const title = /<title>(.*?)<\/title>/.exec(shown.body)?.[1]
+    return { location, message: messageOf(shown.body), title }
   }
   const created = await follow(home, { name: 'Tea', price: '1' })
-  t.match(created, { message: 'Created.', title: 'Created. Deal Tea - API' })
-  const item = created.location.replace(/\?.*/, '')
+  t.match(created, { message: 'Created.', title: 'Created: Tea - API' })
+  const item = created.location
   const held = await follow(`${item}/holds`, { reason: 'r' })
-  t.match(held, {
-    message: 'Done: hold the deal. Revision 2.',
-    title: 'Done: hold the deal. Revision 2. Deal Tea - API'
-  })
-  t.match(await follow(`${item}/holds`, { reason: 'r' }), held, 'sent again, it is the same')
+  t.strictSame(held, { location: item, message: 'Held.', title: 'Held: Tea - API' })
+  t.strictSame(await follow(`${item}/holds`, { reason: 'r' }), held, 'sent again, it is the same')
   t.match(await follow(`${item}/holds`, { reason: 'r', _key: 'other' }), { message: 'Nothing changed.' })
-  t.match(await follow(`${item}/unholds`, {}), { message: 'Done: unhold the deal. Revision 3.' })
-  t.match(await follow(`${item}/edits`, { name: 'Coffee' }), { message: 'Done: edit the deal. Revision 4.' })
+  t.match(await follow(`${item}/unholds`, {}), { message: 'Released.' })
+  t.match(await follow(`${item}/edits`, { name: 'Coffee' }), { message: 'Renamed.' })
   t.match(
     await follow(`${item}/holds`, { reason: 'r' }),
-    { message: 'Done: hold the deal. Revision 2. It has been changed since, and is at revision 4.' },
-    'of an address that is old, it says so'
+    { message: 'Held. It has changed since, and is at revision 4.' },
+    'of a command that is old, it says so'
   )
   const changed = await follow(`${item}/price-changes`, { newPrice: '2', reason: 'r' })
-  t.match(changed, { message: 'Done: change price. Revision 5.' })
+  t.match(changed, { message: 'Price changed.' })
   const gone = await follow(`${item}/deletions`, {})
-  t.match(gone, { message: 'Deleted. Its log', title: 'Deleted. Deals - API' })
-  t.match(gone.location, new RegExp(`^${home}\\?_command=`))
+  t.match(gone, { location: home, message: 'Deleted. Its history', title: 'Deleted: Deals - API' })
 
   const { body, statusCode } = await app.inject({ url: item, headers: html })
   t.equal(statusCode, 404)
-  t.match(body, `<a href="${item}/commands">Its log</a>`, 'what is gone leads to its log')
-  t.notMatch((await app.inject({ url: `${home}/nowhere`, headers: html })).body, 'Its log')
+  t.match(body, `<a href="${item}/commands">Its history</a>`, 'what is gone leads to its log')
+  t.notMatch((await app.inject({ url: `${home}/nowhere`, headers: html })).body, 'Its history')
   t.strictSame(Object.keys((await app.inject(item)).json()), ['type', 'title', 'status', 'detail', 'instance'])
 })
 
@@ -93,27 +100,32 @@ t.test('a form that changed nothing does not stand in the way of another', async
   t.equal((await app.inject(`${home}/${id}`)).statusCode, 404)
 })
 
-t.test('no link makes a page say what did not happen', async t => {
+t.test('no cookie makes a page say what did not happen', async t => {
   const app = await pagesApp(t)
   const { id } = await createDeal(app)
   const { id: other } = await createDeal(app)
   const [entry] = await readLog(app, other)
   const url = `${home}/${id}`
-  const read = async (search: string, base = url) => await app.inject({ url: `${base}?${search}`, headers: html })
+  const read = async (cookie: string, base = url) => await app.inject({ url: base, headers: { ...html, cookie } })
   const evil = '<script>alert(1)</script>'
   for (const command of [entry?.id as string, 'nothing', evil, '', '%', '%ff', `${'a'.repeat(101)}`]) {
     for (const base of [url, home]) {
-      const { statusCode, body } = await read(`_command=${command}`, base)
+      const { statusCode, body } = await read(`dealbook-command=${command}`, base)
       t.equal(statusCode, 200, `${base} ${command}`)
       if (base === url || command !== entry?.id) t.equal(messageOf(body), undefined, `${base} ${command}`)
       t.notMatch(body, 'alert(1)')
     }
   }
-  const own = await read(`fields=name&_command=${(await readLog(app, id))[0]?.id}`)
-  t.equal(messageOf(own.body), 'Created.', 'beside other parameters')
+  const own = `dealbook-command=${(await readLog(app, id))[0]?.id}`
+  t.equal(messageOf((await read(own, `${url}?fields=name`)).body), 'Created.', 'beside parameters')
+  t.equal(messageOf((await read(`my-${own}`)).body), undefined, 'a cookie of another name')
+  const program = await app.inject({ url, headers: { cookie: own } })
+  t.equal(program.headers['set-cookie'], undefined, 'programs have no such cookie')
   for (const base of [url, home]) {
-    const { statusCode } = await app.inject(`${base}?_command=${entry?.id}`)
-    t.equal(statusCode, 400, 'programs have no such parameter')
+    for (const headers of [{}, html]) {
+      const { statusCode } = await app.inject({ url: `${base}?_command=${entry?.id}`, headers })
+      t.equal(statusCode, 400, 'nor is there such a parameter')
+    }
   }
 })
 
@@ -121,9 +133,11 @@ t.test('whose command it was matters where the page is about no item', async t =
   let principal = 'ann'
   const app = await pagesApp(t, { authorize: () => ({ principal }) })
   const { id } = await createDeal(app)
-  const { headers } = await post(app, `${home}/${id}/deletions`, { _key: 'k' })
-  const follow = async () => messageOf((await app.inject({ url: String(headers.location), headers: html })).body)
-  t.equal(await follow(), 'Deleted. Its log')
+  const done = await post(app, `${home}/${id}/deletions`, { _key: 'k' })
+  const follow = async () => messageOf((await app.inject({
+    url: String(done.headers.location), headers: { ...html, cookie: cookieOf(done) }
+  })).body)
+  t.equal(await follow(), 'Deleted. Its history')
   principal = 'bob'
   t.equal(await follow(), undefined)
 })
@@ -141,10 +155,10 @@ t.test('what cannot be undone is asked about first', async t => {
   const asked = await post(app, `${item}/cancellations`, entered)
   t.equal(asked.statusCode, 200)
   for (const part of [
-    '<h1 dir="auto">Cancel the deal?</h1>', 'Deal O&#39;Neill &amp; &quot;Sons&quot; &lt;b&gt;</a>',
+    '<h1 dir="auto">Cancel the deal?</h1>', `<a href="${item}">O&#39;Neill &amp; &quot;Sons&quot; &lt;b&gt;</a>`,
     'Cancel a deal for an amercement', 'This cannot be undone.',
     '<dt>Reason</dt><dd dir="auto">Line 1\nLine &quot;2&quot;',
-    '<bdi class="before">open</bdi> → <bdi>cancelled</bdi>', `action="${item}/cancellations"`
+    '<bdi class="before">Open</bdi> → <bdi>Cancelled</bdi>', `action="${item}/cancellations"`
   ]) t.ok(asked.body.includes(part), part)
   t.match(await readDeal(app, id), { status: 'open', revision: 1 }, 'nothing is done')
   const hidden = [...asked.body.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/gs)]
