@@ -147,9 +147,11 @@ t.test('what cannot be undone is asked about first', async t => {
   const { id } = await createDeal(app, { name: 'O\'Neill & "Sons" <b>' })
   const item = `${home}/${id}`
   const { body: page } = await app.inject({ url: item, headers: html })
-  const asking = [...page.matchAll(/aria-labelledby="([\w-]+)\.title">(.*?)<\/form>/gs)]
-    .filter(([, , form]) => form?.includes('<input type="hidden" name="_confirm" value="ask">')).map(([, name]) => name)
-  t.strictSame(asking, ['complete', 'cancel', 'delete'])
+  const asking = [...page.matchAll(/<form method="post" action="[^"]*\/([\w-]+)"(.*?)<\/form>/gs)]
+    .filter(([, , form]) => form?.includes('<input type="hidden" name="_confirm" value="ask">')).map(([, noun]) => noun)
+  t.strictSame(asking, ['completions', 'cancellations', 'deletions'])
+  t.match(page.slice(page.indexOf('<div class="apart">')), /\/cancellations".*\/deletions"/s, 'apart from the others')
+  t.notMatch(page.slice(page.indexOf('<div class="apart">')), '/completions"')
 
   const entered = { reason: 'Line 1\nLine "2" <i>', amercement: '5', _key: 'k', _confirm: 'ask' }
   const asked = await post(app, `${item}/cancellations`, entered)
@@ -161,6 +163,7 @@ t.test('what cannot be undone is asked about first', async t => {
     '<bdi class="before">Open</bdi> → <bdi>Cancelled</bdi>', `action="${item}/cancellations"`
   ]) t.ok(asked.body.includes(part), part)
   t.match(await readDeal(app, id), { status: 'open', revision: 1 }, 'nothing is done')
+  t.match(asked.body, new RegExp(`<a class="button" href="${item}" autofocus>No, go back</a>\\s*<button`), 'safe first')
   const hidden = [...asked.body.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/gs)]
   const unescape = (text: string) => text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>')
   const form = Object.fromEntries(hidden.map(([, name, value]) => [name as string, unescape(value as string)]))
@@ -189,6 +192,52 @@ t.test('what cannot be undone is asked about first', async t => {
     t.strictSame([program.statusCode, program.json().errors[0].pointer], [400, '/_confirm'])
     const create = await post(app, home, { name: 'a', price: '1', _confirm: 'ask' })
     t.equal(create.statusCode, 400)
+  })
+})
+
+t.test('what others changed since is shown before anything is done', async t => {
+  const app = await pagesApp(t)
+  const { id } = await createDeal(app, { name: 'Tea' })
+  const item = `${home}/${id}`
+  const { body: page } = await app.inject({ url: item, headers: html })
+  const revisions = [...page.matchAll(/<form method="post"[^]*?name="_revision" value="(\d+)"[^]*?<\/form>/g)]
+  t.strictSame(revisions.map(([, revision]) => revision), Array(7).fill('1'), 'every form of the item has it')
+  await app.inject({ method: 'PUT', url: `${item}/edit`, payload: { name: 'Coffee' } })
+  await app.inject({ method: 'PUT', url: `${item}/hold`, payload: { reason: 'Papers' } })
+  const before = { deal: await readDeal(app, id), log: await readLog(app, id) }
+
+  const sent = { name: 'Silk <b>', '_was.name': 'Tea', _key: 'k', _revision: '1' }
+  const stale = await post(app, `${item}/edits`, sent)
+  t.equal(stale.statusCode, 412)
+  t.strictSame({ deal: await readDeal(app, id), log: await readLog(app, id) }, before, 'nothing is done')
+  const [, refused = ''] = /<div class="refused" role="alert"[^>]*>(.*?)<div class="item/s.exec(stale.body) ?? []
+  t.match(refused, 'Somebody has changed it since you opened this page.')
+  t.match(refused, /<h2>What has changed<\/h2>.*<strong>Held<\/strong>.*<strong>Renamed<\/strong>/s)
+  t.notMatch(refused, '<strong>Created<', 'only what is new to the page')
+  const [, form = ''] = new RegExp(`<form method="post" action="${item}/edits"(.*?)</form>`, 's').exec(stale.body) ?? []
+  t.match(form, 'value="Silk &lt;b&gt;"', 'what was typed is kept')
+  t.match(form, '<span class="theirs">Now: Coffee</span>')
+  t.match(form, '<input type="hidden" name="_was.name" value="Coffee">')
+  t.match(stale.body, /<details class="operation"[^>]* open>\s*<summary id="edit\.title">/, 'in an open form')
+  const [, next = '', revision] = /name="_key" value="([^"]+)">\s*<input[^>]* name="_revision" value="(\d+)"/.exec(form) ?? []
+  t.equal(revision, '3')
+  t.not(next, 'k')
+  t.equal((await post(app, `${item}/edits`, { ...sent, _key: next, _revision: '3' })).statusCode, 303)
+  t.match(await readDeal(app, id), { name: 'Silk <b>', held: true, revision: 4 })
+
+  await t.test('also before a question', async t => {
+    const asked = await post(app, `${item}/deletions`, { _key: 'l', _revision: '3', _confirm: 'ask' })
+    t.equal(asked.statusCode, 412)
+    t.notMatch(asked.body, 'The deal will be deleted')
+    const again = await post(app, `${item}/deletions`, { _key: 'l', _revision: '4', _confirm: 'ask' })
+    t.equal(again.statusCode, 200)
+    t.match(again.body, '<input type="hidden" name="_revision" value="4">', 'and goes along')
+  })
+
+  await t.test('sent again, it is the same command', async t => {
+    const { statusCode } = await post(app, `${item}/edits`, { ...sent, _key: next, _revision: '3' })
+    t.equal(statusCode, 303)
+    t.match(await readDeal(app, id), { revision: 4 })
   })
 })
 
