@@ -14,7 +14,7 @@ import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type { Crumb, Link, Site, SiteFamily } from '../../representations/affordances.js'
 import { canShow, type ProblemView, type Representation } from '../../representations/representation.js'
-import { FormBody } from '../body.js'
+import { FormBody, takeShort } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
 import { toProblem } from '../reply.js'
 import { readWrongState } from './log-entries.js'
@@ -124,13 +124,14 @@ export async function guideOn (
   const form = request.body instanceof FormBody ? request.body : undefined
   // The same form again is the same command, which is done once.
   const mayRepeat = statusCode === 401 || statusCode === 429 || statusCode >= 500
+  const sent = form === undefined ? [] : takeShort(form.sent)
   return {
     site: await findSite(exchange),
     labels: family.presentation.labels,
     onward: self === list.href ? [] : [list],
     wrongState: readWrongState(family, code, message, members),
-    entered: form && [...form.entries],
-    again: form !== undefined && mayRepeat ? { action: self, sent: form.sent } : undefined
+    entered: form && takeShort(form.entries),
+    again: form?.sent.length === sent.length && mayRepeat ? { action: self, sent } : undefined
   }
 }
 
