@@ -158,7 +158,9 @@ function findFlawInOptions ({ css = '', logo = '', colors, timeZone, texts = {} 
   }
   if (timeZone !== undefined && !isTimeZone(timeZone)) return `the option "timeZone" names no zone: "${timeZone}"`
   const tables = Array.isArray(texts) ? texts as readonly unknown[] : [texts]
-  if (tables.length === 0 || !tables.every(isObject)) return 'the option "texts" must be an object, or a list of objects'
+  if (tables.length === 0 || !tables.every(isObject)) {
+    return 'the option "texts" must be an object, or a list of objects'
+  }
   const flaw = tables.map(table => findFlaw(textsRule, table)).find(flaw => flaw !== undefined)
   return flaw && `texts: ${flaw}`
 }
