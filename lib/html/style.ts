@@ -27,8 +27,8 @@ header { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: center
   padding-bottom: .5rem; border-bottom: 1px solid var(--line); box-shadow: inset 0 3px var(--brand) }
 header img { display: block; height: 2rem; max-width: 12rem; object-fit: contain }
 a { color: var(--accent); text-underline-offset: .15em }
-header a, th a, .states a, .chips a, .pages a, .recent a { text-decoration: none }
-header a:hover, .pages a:hover, .recent a:hover { text-decoration: underline }
+header a, th a, .states a, .chips a, .pages > a { text-decoration: none }
+header a:hover, .pages a:hover { text-decoration: underline }
 header strong { font-size: 1.0625rem }
 header strong a { color: inherit }
 .families a { display: block; padding: .25rem 0; color: var(--faint) }
