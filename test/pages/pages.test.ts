@@ -363,6 +363,21 @@ t.test('what a host sets', async t => {
   })
 })
 
+t.test('a cached page is not used for another reader, or in another language', async t => {
+  const texts = [{ lang: 'en' }, { lang: 'nl', all: 'Alle' }]
+  const own = html({ texts, user: ({ headers }) => ({ name: String(headers.from) }) })
+  const app = await customersApp(t, { options: { representations: [json, own] } })
+  for (const [from, language] of [['ann', 'en'], ['bob', 'en'], ['bob', 'nl']] as const) {
+    const { statusCode, headers, body } = await app.inject({
+      url: '/customers/1',
+      headers: { accept: 'text/html', 'accept-language': language, from, 'if-none-match': '"1-html"' }
+    })
+    t.match([statusCode, headers.etag, headers['cache-control']], [200, undefined, 'private, no-store'])
+    t.match(body, `<html lang="${language}"`)
+    t.match(body, `<bdi>${from}</bdi>`)
+  }
+})
+
 t.test('a host says what the pages say', async t => {
   const names: Record<string, string> = { deals: 'Zaken', deal: 'Zaak', price: 'Prijs' }
   const dutch = html({
