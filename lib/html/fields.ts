@@ -126,7 +126,7 @@ function listChoices (words: Words, field: FormField): (readonly [value: string,
   const { kind, values, reference, actions } = field
   if (reference?.choices !== undefined) return reference.choices.map(({ value, title }) => [value, title])
   if (actions !== undefined) {
-    return actions.map(({ value, name }) => [value, nameOperation(words, { name, singular: '' })])
+    return actions.map(action => [action.value, nameOperation(words, action)])
   }
   if (kind === 'boolean') return ['true', 'false'].map(value => [value, formatBoolean(words, value === 'true')])
   return values?.map(value => [value, nameState(words, value)])

@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
 import { errorCodes } from '../core/errors.js'
 import { isTimeZone } from '../core/query/time-zones.js'
+import { isObject } from '../core/values/json.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import type { LabelTable } from '../representations/affordances.js'
 import type { Representation } from '../representations/representation.js'
@@ -157,8 +158,11 @@ function findFlawInOptions ({ css = '', logo = '', colors, timeZone, texts = {} 
   }
   if (timeZone !== undefined && !isTimeZone(timeZone)) return `the option "timeZone" names no zone: "${timeZone}"`
   const tables = Array.isArray(texts) ? texts as readonly unknown[] : [texts]
-  if (tables.length === 0) return 'the option "texts" must have a table'
-  return tables.map(table => findFlaw(textsRule, table)).find(flaw => flaw !== undefined)
+  if (tables.length === 0 || !tables.every(isObject)) {
+    return 'the option "texts" must be an object, or a list of objects'
+  }
+  const flaw = tables.map(table => findFlaw(textsRule, table)).find(flaw => flaw !== undefined)
+  return flaw && `texts: ${flaw}`
 }
 
 function writeColors (accent: string | readonly string[] | undefined): string {

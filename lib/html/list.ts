@@ -105,8 +105,8 @@ function isDay ({ kind, bound }: FormField): boolean {
 }
 
 // Others, choices, days, numbers; parts of texts last, where one box searches them.
-function rankFilter ({ reference, values, kind, bound }: FormField, isSearched: boolean): number {
-  if (reference !== undefined) return 0
+function rankFilter ({ reference, actions, values, kind, bound }: FormField, isSearched: boolean): number {
+  if (reference !== undefined || actions !== undefined) return 0
   if (values !== undefined || kind === 'boolean') return 1
   if (bound === 'has') return isSearched ? 4 : 2
   return kind === 'date' ? 2 : 3

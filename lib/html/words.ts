@@ -119,7 +119,7 @@ export function formatAgo ({ texts: { locale }, now }: Words, text: string): str
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
   // Whole units: 1 hour 59 minutes ago is not 2 hours ago.
   const count = unit === 'second' ? 0 : Math.trunc(seconds / size)
-  return formatBy(`${locale} ${unit}`, () => {
+  return formatBy(`${locale} ago ${unit}`, () => {
     const format = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
     return count => format.format(count, unit)
   })(count)

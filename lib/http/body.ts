@@ -82,6 +82,15 @@ export class FormBody {
   }
 }
 
+// Characters; more than people type by hand need not be shown again.
+const maxEntered = 50_000
+
+/** What a page shows again. */
+export function takeShort (entries: Iterable<readonly [name: string, text: string]>): (readonly [string, string])[] {
+  let length = 0
+  return [...entries].filter(([name, text]) => (length += name.length + text.length) <= maxEntered)
+}
+
 function splitForm (form: string, maxMembers: number): Map<string, string> {
   const parts = form.split('&', maxMembers + 1)
   if (parts.length > maxMembers) throw invalidBody([explainMembers(maxMembers)])

@@ -60,8 +60,6 @@ export function endStalled ({ raw, log }: FastifyReply): void {
 /** What a response shows that is not in the revision of the resource. */
 interface Shown {
   readonly isPersonal?: boolean
-  /** Whether it has forms, whose keys differ in every response. */
-  readonly hasForms?: boolean
   /** Whether it contains other items, or depends on the reader: only its content tells whether it has changed. */
   readonly isByContent?: boolean
   readonly ofShape?: string
@@ -75,11 +73,12 @@ export function sendOne (
   shown: Shown = {}
 ): FastifyReply | Promise<FastifyReply> {
   const { mount: { isGuarded }, request: { headers }, reply, choice: { representation } } = answering
-  const { isPersonal = representation.interactive === true, hasForms, isByContent = false, ofShape } = shown
+  const { isPersonal = false, isByContent = false, ofShape } = shown
   const etag = makeEtag({ revision: isByContent ? 0 : revision }, view.document, representation, ofShape)
   const verdict = judgeRead(headers, { etag, updatedAt: isByContent ? undefined : updatedAt })
   if (verdict === 'failed') throw preconditionFailed(view.name, revision, explainTags(headers, revision))
-  if (hasForms === true || (isPersonal && (isGuarded || isByContent))) return send(answering, view)
+  // A page also depends on its reader, their language, other items and the clock.
+  if (representation.interactive === true || (isPersonal && (isGuarded || isByContent))) return send(answering, view)
   reply.header('etag', etag)
   if (!isByContent) reply.header('last-modified', writeHttpDate(updatedAt))
   if (verdict === 'go') return send(answering, view)

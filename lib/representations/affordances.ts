@@ -253,7 +253,7 @@ export interface FormField {
   readonly description?: string | undefined
   readonly values?: readonly string[] | undefined
   /** Operations to choose from, by their actions. */
-  readonly actions?: readonly { readonly value: string, readonly name: string }[] | undefined
+  readonly actions?: readonly { readonly value: string, readonly name: string, readonly singular: string }[] | undefined
   readonly minimum?: number | undefined
   /** Of a decimal: the digits after the point. */
   readonly scale?: number | undefined

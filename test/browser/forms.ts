@@ -1,14 +1,22 @@
 import type { Locator, Page } from 'playwright-core'
 import { follow } from './open.js'
 
+/** Operations without parameters are buttons, which are found by the address they are sent to. */
+const buttons: Readonly<Record<string, string>> = { unhold: 'unholds', delete: 'deletions' }
+
 /** A form by the name of its operation; what is folded up need not be unfolded to be read. */
-export const formOf = (tab: Page, name: string): Locator =>
-  tab.locator(name === 'create' ? '.create form' : `form[aria-labelledby="${name}.title"]`)
+export const formOf = (tab: Page, name: string): Locator => {
+  const noun = buttons[name]
+  if (noun !== undefined) return tab.locator(`form.operation[action$="/${noun}"]`)
+  return tab.locator(name === 'create' ? '.create form' : `form[aria-labelledby="${name}.title"]`)
+}
 
 export const unfold = async (tab: Page, name: string): Promise<Locator> => {
   const form = formOf(tab, name)
   const details = tab.locator('details', { has: form })
-  if (await details.getAttribute('open') === null) await details.locator('> summary').click()
+  if (await details.count() > 0 && await details.getAttribute('open') === null) {
+    await details.locator('> summary').click()
+  }
   return form
 }
 
@@ -21,7 +29,7 @@ export const confirm = async (form: Locator): Promise<void> => {
 }
 /** What the buttons of the operations say. */
 export const buttonsOf = async (tab: Page): Promise<string[]> =>
-  await tab.locator('.operation > form > button').allTextContents()
+  await tab.locator('.operation > form > button, form.operation > button').allTextContents()
 
 export const message = async (tab: Page): Promise<string> => (await tab.getByRole('status').innerText()).trim()
 

@@ -88,7 +88,14 @@ async function listPictures (app: FastifyInstance): Promise<Record<string, Pictu
   const deal = `${home}/${open}`
   const fill = async (tab: Page, name: string, fields: Record<string, string>) => {
     const form = await unfold(tab, name)
-    for (const [field, value] of Object.entries(fields)) await form.locator(`[name="${field}"]`).fill(value)
+    for (const [field, value] of Object.entries(fields)) {
+      const control = form.locator(`[name="${field}"]`)
+      if (await control.evaluate(element => (element as unknown as { tagName: string }).tagName) === 'SELECT') {
+        await control.selectOption(value)
+      } else {
+        await control.fill(value)
+      }
+    }
     return form
   }
   const cancel = { amercement: '250', reason: withdrawn }
@@ -103,7 +110,22 @@ async function listPictures (app: FastifyInstance): Promise<Record<string, Pictu
     'deals-without-script': { path: home, isStill: true },
     'deals-filtered': { path: `${home}?name.has=supply&or.held=true&or.min-price=100&status=open` },
     'deals-filter-open': {
-      path: `${home}?status=open`, prepare: tab => tab.locator('.filter > summary').click()
+      path: `${home}?status=open`,
+      prepare: async tab => {
+        await tab.locator('.filter > summary').click()
+        await tab.locator('.more > summary').click()
+      }
+    },
+    'deals-columns-open': { path: home, prepare: tab => tab.locator('.columns > summary').click() },
+    'deals-held': { path: `${home}?state=held&search=lease` },
+    'deals-selected': {
+      path: `${home}?state=open`,
+      isStill: true,
+      prepare: async tab => {
+        for (const row of [0, 1]) await tab.locator('.check input').nth(row).check()
+        await tab.locator('#many-operation').selectOption('change-price')
+        await submit(tab.locator('#many'))
+      }
     },
     'deals-create-open': { path: home, prepare: tab => tab.locator('.create > summary').click() },
     'deal-open': { path: deal },
@@ -119,7 +141,7 @@ async function listPictures (app: FastifyInstance): Promise<Record<string, Pictu
         await submit(form)
       }
     },
-    'deal-state-refused': {
+    'deal-stale': {
       path: deal,
       isStill: true,
       prepare: async tab => {
@@ -131,10 +153,7 @@ async function listPictures (app: FastifyInstance): Promise<Record<string, Pictu
     'deal-message': {
       path: deal, prepare: async tab => await submit(await fill(tab, 'edit', { name: `Server lease ${++minutes}` }))
     },
-    'deal-request': {
-      path: deal,
-      prepare: async tab => await (await fill(tab, 'change-price', {})).locator('.request > summary').click()
-    },
+    'deal-requests': { path: deal, prepare: tab => tab.locator('.requests > summary').click() },
     'confirm-cancel': {
       path: deal, isStill: true, prepare: async tab => await submit(await fill(tab, 'cancel', cancel))
     },

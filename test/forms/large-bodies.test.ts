@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
-import { defineFamily, memoryStorage } from '../../lib/index.js'
+import { deals, defineFamily, memoryStorage } from '../../lib/index.js'
 import type { TestRequest } from '../deals/app.js'
 import { createDeal, dealsApp, home, snapshot } from '../deals/app.js'
 
@@ -70,7 +70,9 @@ t.test('a body of which all is wrong is refused in few words, wherever it is sen
     }
     for (const accept of ['text/html', 'application/xml']) {
       const headers = { 'content-type': json, accept }
-      const { body } = await app.inject({ method: 'POST', url: home, payload, headers })
+      const answer = await app.inject({ method: 'POST', url: home, payload, headers })
+      // Every page has the same style and script.
+      const body = answer.body.replace(/<(style|script)>.*?<\/\1>/gs, '')
       t.ok(body.length < small, `${name}: ${accept}, ${body.length} bytes`)
     }
   }
@@ -101,6 +103,32 @@ t.test('a form of which all is wrong is refused in few words', async t => {
       t.equal(page.statusCode, 400, `${name}: ${url} in a browser`)
       t.ok(page.body.length < 60_000, `${name}: ${page.body.length} bytes of a page`)
     }
+  }
+})
+
+t.test('a page of a problem shows what people type, and no more', async t => {
+  for (const [status, text, entered, isSentAgain] of [
+    [401, 'a<b', 'a&lt;b', true],
+    [403, 'a<b', 'a&lt;b', false],
+    [401, "'".repeat(500_000), undefined, false],
+    [403, "'".repeat(500_000), undefined, false]
+  ] as const) {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    app.addHook('preHandler', async () => { throw Object.assign(new Error('not now'), { statusCode: status }) })
+    app.register(deals, { storage: memoryStorage(), version: 'v1' })
+    const { statusCode, body } = await app.inject({
+      method: 'POST',
+      url: home,
+      headers: { 'content-type': form, accept: 'text/html' },
+      payload: `_key=k&name=${encodeURIComponent(text)}&price=1`
+    })
+    const name = `${status}, ${text.length} characters`
+    t.equal(statusCode, status, name)
+    t.ok(body.length < 60_000, `${name}: ${body.length} bytes of a page`)
+    if (entered !== undefined) t.match(body, `<dd dir="auto">${entered}</dd>`, name)
+    t.equal(body.includes('<form method="post" action="/rest/v1/deals" class="again">'), isSentAgain, name)
+    if (isSentAgain) t.match(body, '<input type="hidden" name="_key" value="k">', 'the same command')
   }
 })
 

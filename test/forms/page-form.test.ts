@@ -47,7 +47,7 @@ for (const action of ['create', 'holds']) {
   t.test(`${action}: a form that is refused is shown again`, async t => {
     const { status, body, lines } = await sendRefusedForm(undefined, action)
     t.equal(status, 400)
-    t.match(body, 'Some of what you entered is not right')
+    t.match(body, 'Please correct what you entered.')
     t.match(body, '<form')
     t.same(lines, [])
   })

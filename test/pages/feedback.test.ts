@@ -40,42 +40,49 @@ function messageOf (body: string): string | undefined {
     ?.replace(/<[^>]*>/g, '').trim()
 }
 
+/** What a browser would send back to the page. */
+function cookieOf ({ headers }: LightMyRequestResponse): string {
+  return String(headers['set-cookie']).replace(/;.*/s, '')
+}
+
 t.test('every action is followed by a message that the log bears out', async t => {
   const app = await pagesApp(t)
   const follow = async (url: string, form: Record<string, string>) => {
-    const { statusCode, headers } = await post(app, url, { _key: url, ...form })
-    t.equal(statusCode, 303, url)
-    const { body } = await app.inject({ url: String(headers.location), headers: html })
-    const title = /<title>(.*?)<\/title>/.exec(body)?.[1]
-    return { location: String(headers.location), message: messageOf(body), title }
+    const done = await post(app, url, { _key: url, ...form })
+    t.equal(done.statusCode, 303, url)
+    const location = String(done.headers.location)
+    const attributes = `; Path=${location}; Max-Age=60; HttpOnly; SameSite=Strict`
+    t.equal(done.headers['set-cookie'], `${cookieOf(done)}${attributes}`, 'for this page alone, and for a while')
+    const shown = await app.inject({ url: location, headers: { ...html, cookie: `a=b; ${cookieOf(done)}; c=d` } })
+    t.match(shown.headers['set-cookie'], `dealbook-command=; Path=${location}; Max-Age=0;`, 'said once')
+    const later = await app.inject({ url: location, headers: html })
+    t.strictSame([messageOf(later.body), later.headers['set-cookie']], [undefined, undefined])
+    const title = /<title>(.*?)<\/title>/.exec(shown.body)?.[1]
+    return { location, message: messageOf(shown.body), title }
   }
   const created = await follow(home, { name: 'Tea', price: '1' })
-  t.match(created, { message: 'Created.', title: 'Created. Deal Tea - API' })
-  const item = created.location.replace(/\?.*/, '')
+  t.match(created, { message: 'Created.', title: 'Created: Tea - API' })
+  const item = created.location
   const held = await follow(`${item}/holds`, { reason: 'r' })
-  t.match(held, {
-    message: 'Done: hold the deal. Revision 2.',
-    title: 'Done: hold the deal. Revision 2. Deal Tea - API'
-  })
-  t.match(await follow(`${item}/holds`, { reason: 'r' }), held, 'sent again, it is the same')
+  t.strictSame(held, { location: item, message: 'Held.', title: 'Held: Tea - API' })
+  t.strictSame(await follow(`${item}/holds`, { reason: 'r' }), held, 'sent again, it is the same')
   t.match(await follow(`${item}/holds`, { reason: 'r', _key: 'other' }), { message: 'Nothing changed.' })
-  t.match(await follow(`${item}/unholds`, {}), { message: 'Done: unhold the deal. Revision 3.' })
-  t.match(await follow(`${item}/edits`, { name: 'Coffee' }), { message: 'Done: edit the deal. Revision 4.' })
+  t.match(await follow(`${item}/unholds`, {}), { message: 'Released.' })
+  t.match(await follow(`${item}/edits`, { name: 'Coffee' }), { message: 'Renamed.' })
   t.match(
     await follow(`${item}/holds`, { reason: 'r' }),
-    { message: 'Done: hold the deal. Revision 2. It has been changed since, and is at revision 4.' },
-    'of an address that is old, it says so'
+    { message: 'Held. It has changed since, and is at revision 4.' },
+    'of a command that is old, it says so'
   )
   const changed = await follow(`${item}/price-changes`, { newPrice: '2', reason: 'r' })
-  t.match(changed, { message: 'Done: change price. Revision 5.' })
+  t.match(changed, { message: 'Price changed.' })
   const gone = await follow(`${item}/deletions`, {})
-  t.match(gone, { message: 'Deleted. Its log', title: 'Deleted. Deals - API' })
-  t.match(gone.location, new RegExp(`^${home}\\?_command=`))
+  t.match(gone, { location: home, message: 'Deleted. Its history', title: 'Deleted: Deals - API' })
 
   const { body, statusCode } = await app.inject({ url: item, headers: html })
   t.equal(statusCode, 404)
-  t.match(body, `<a href="${item}/commands">Its log</a>`, 'what is gone leads to its log')
-  t.notMatch((await app.inject({ url: `${home}/nowhere`, headers: html })).body, 'Its log')
+  t.match(body, `<a href="${item}/commands">Its history</a>`, 'what is gone leads to its log')
+  t.notMatch((await app.inject({ url: `${home}/nowhere`, headers: html })).body, 'Its history')
   t.strictSame(Object.keys((await app.inject(item)).json()), ['type', 'title', 'status', 'detail', 'instance'])
 })
 
@@ -93,27 +100,32 @@ t.test('a form that changed nothing does not stand in the way of another', async
   t.equal((await app.inject(`${home}/${id}`)).statusCode, 404)
 })
 
-t.test('no link makes a page say what did not happen', async t => {
+t.test('no cookie makes a page say what did not happen', async t => {
   const app = await pagesApp(t)
   const { id } = await createDeal(app)
   const { id: other } = await createDeal(app)
   const [entry] = await readLog(app, other)
   const url = `${home}/${id}`
-  const read = async (search: string, base = url) => await app.inject({ url: `${base}?${search}`, headers: html })
+  const read = async (cookie: string, base = url) => await app.inject({ url: base, headers: { ...html, cookie } })
   const evil = '<script>alert(1)</script>'
   for (const command of [entry?.id as string, 'nothing', evil, '', '%', '%ff', `${'a'.repeat(101)}`]) {
     for (const base of [url, home]) {
-      const { statusCode, body } = await read(`_command=${command}`, base)
+      const { statusCode, body } = await read(`dealbook-command=${command}`, base)
       t.equal(statusCode, 200, `${base} ${command}`)
       if (base === url || command !== entry?.id) t.equal(messageOf(body), undefined, `${base} ${command}`)
       t.notMatch(body, 'alert(1)')
     }
   }
-  const own = await read(`fields=name&_command=${(await readLog(app, id))[0]?.id}`)
-  t.equal(messageOf(own.body), 'Created.', 'beside other parameters')
+  const own = `dealbook-command=${(await readLog(app, id))[0]?.id}`
+  t.equal(messageOf((await read(own, `${url}?fields=name`)).body), 'Created.', 'beside parameters')
+  t.equal(messageOf((await read(`my-${own}`)).body), undefined, 'a cookie of another name')
+  const program = await app.inject({ url, headers: { cookie: own } })
+  t.equal(program.headers['set-cookie'], undefined, 'programs have no such cookie')
   for (const base of [url, home]) {
-    const { statusCode } = await app.inject(`${base}?_command=${entry?.id}`)
-    t.equal(statusCode, 400, 'programs have no such parameter')
+    for (const headers of [{}, html]) {
+      const { statusCode } = await app.inject({ url: `${base}?_command=${entry?.id}`, headers })
+      t.equal(statusCode, 400, 'nor is there such a parameter')
+    }
   }
 })
 
@@ -121,9 +133,11 @@ t.test('whose command it was matters where the page is about no item', async t =
   let principal = 'ann'
   const app = await pagesApp(t, { authorize: () => ({ principal }) })
   const { id } = await createDeal(app)
-  const { headers } = await post(app, `${home}/${id}/deletions`, { _key: 'k' })
-  const follow = async () => messageOf((await app.inject({ url: String(headers.location), headers: html })).body)
-  t.equal(await follow(), 'Deleted. Its log')
+  const done = await post(app, `${home}/${id}/deletions`, { _key: 'k' })
+  const follow = async () => messageOf((await app.inject({
+    url: String(done.headers.location), headers: { ...html, cookie: cookieOf(done) }
+  })).body)
+  t.equal(await follow(), 'Deleted. Its history')
   principal = 'bob'
   t.equal(await follow(), undefined)
 })
@@ -133,20 +147,23 @@ t.test('what cannot be undone is asked about first', async t => {
   const { id } = await createDeal(app, { name: 'O\'Neill & "Sons" <b>' })
   const item = `${home}/${id}`
   const { body: page } = await app.inject({ url: item, headers: html })
-  const asking = [...page.matchAll(/aria-labelledby="([\w-]+)\.title">(.*?)<\/form>/gs)]
-    .filter(([, , form]) => form?.includes('<input type="hidden" name="_confirm" value="ask">')).map(([, name]) => name)
-  t.strictSame(asking, ['complete', 'cancel', 'delete'])
+  const asking = [...page.matchAll(/<form method="post" action="[^"]*\/([\w-]+)"(.*?)<\/form>/gs)]
+    .filter(([, , form]) => form?.includes('<input type="hidden" name="_confirm" value="ask">')).map(([, noun]) => noun)
+  t.strictSame(asking, ['completions', 'cancellations', 'deletions'])
+  t.match(page.slice(page.indexOf('<div class="apart">')), /\/cancellations".*\/deletions"/s, 'apart from the others')
+  t.notMatch(page.slice(page.indexOf('<div class="apart">')), '/completions"')
 
   const entered = { reason: 'Line 1\nLine "2" <i>', amercement: '5', _key: 'k', _confirm: 'ask' }
   const asked = await post(app, `${item}/cancellations`, entered)
   t.equal(asked.statusCode, 200)
   for (const part of [
-    '<h1 dir="auto">Cancel the deal?</h1>', 'Deal O&#39;Neill &amp; &quot;Sons&quot; &lt;b&gt;</a>',
+    '<h1 dir="auto">Cancel the deal?</h1>', `<a href="${item}">O&#39;Neill &amp; &quot;Sons&quot; &lt;b&gt;</a>`,
     'Cancel a deal for an amercement', 'This cannot be undone.',
     '<dt>Reason</dt><dd dir="auto">Line 1\nLine &quot;2&quot;',
-    '<bdi class="before">open</bdi> → <bdi>cancelled</bdi>', `action="${item}/cancellations"`
+    '<bdi class="before">Open</bdi> → <bdi>Cancelled</bdi>', `action="${item}/cancellations"`
   ]) t.ok(asked.body.includes(part), part)
   t.match(await readDeal(app, id), { status: 'open', revision: 1 }, 'nothing is done')
+  t.match(asked.body, new RegExp(`<a class="button" href="${item}" autofocus>No, go back</a>\\s*<button`), 'safe first')
   const hidden = [...asked.body.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/gs)]
   const unescape = (text: string) => text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>')
   const form = Object.fromEntries(hidden.map(([, name, value]) => [name as string, unescape(value as string)]))
@@ -175,6 +192,52 @@ t.test('what cannot be undone is asked about first', async t => {
     t.strictSame([program.statusCode, program.json().errors[0].pointer], [400, '/_confirm'])
     const create = await post(app, home, { name: 'a', price: '1', _confirm: 'ask' })
     t.equal(create.statusCode, 400)
+  })
+})
+
+t.test('what others changed since is shown before anything is done', async t => {
+  const app = await pagesApp(t)
+  const { id } = await createDeal(app, { name: 'Tea' })
+  const item = `${home}/${id}`
+  const { body: page } = await app.inject({ url: item, headers: html })
+  const revisions = [...page.matchAll(/<form method="post"[^]*?name="_revision" value="(\d+)"[^]*?<\/form>/g)]
+  t.strictSame(revisions.map(([, revision]) => revision), Array(7).fill('1'), 'every form of the item has it')
+  await app.inject({ method: 'PUT', url: `${item}/edit`, payload: { name: 'Coffee' } })
+  await app.inject({ method: 'PUT', url: `${item}/hold`, payload: { reason: 'Papers' } })
+  const before = { deal: await readDeal(app, id), log: await readLog(app, id) }
+
+  const sent = { name: 'Silk <b>', '_was.name': 'Tea', _key: 'k', _revision: '1' }
+  const stale = await post(app, `${item}/edits`, sent)
+  t.equal(stale.statusCode, 412)
+  t.strictSame({ deal: await readDeal(app, id), log: await readLog(app, id) }, before, 'nothing is done')
+  const [, refused = ''] = /<div class="refused" role="alert"[^>]*>(.*?)<div class="item/s.exec(stale.body) ?? []
+  t.match(refused, 'Somebody has changed it since you opened this page.')
+  t.match(refused, /<h2>What has changed<\/h2>.*<strong>Held<\/strong>.*<strong>Renamed<\/strong>/s)
+  t.notMatch(refused, '<strong>Created<', 'only what is new to the page')
+  const [, form = ''] = new RegExp(`<form method="post" action="${item}/edits"(.*?)</form>`, 's').exec(stale.body) ?? []
+  t.match(form, 'value="Silk &lt;b&gt;"', 'what was typed is kept')
+  t.match(form, '<span class="theirs">Now: Coffee</span>')
+  t.match(form, '<input type="hidden" name="_was.name" value="Coffee">')
+  t.match(stale.body, /<details class="operation"[^>]* open>\s*<summary id="edit\.title">/, 'in an open form')
+  const next = /name="_key" value="([^"]+)"/.exec(form)?.[1] as string
+  t.match(form, '<input type="hidden" name="_revision" value="3">')
+  t.not(next, 'k')
+  t.equal((await post(app, `${item}/edits`, { ...sent, _key: next, _revision: '3' })).statusCode, 303)
+  t.match(await readDeal(app, id), { name: 'Silk <b>', held: true, revision: 4 })
+
+  await t.test('also before a question', async t => {
+    const asked = await post(app, `${item}/deletions`, { _key: 'l', _revision: '3', _confirm: 'ask' })
+    t.equal(asked.statusCode, 412)
+    t.notMatch(asked.body, 'The deal will be deleted')
+    const again = await post(app, `${item}/deletions`, { _key: 'l', _revision: '4', _confirm: 'ask' })
+    t.equal(again.statusCode, 200)
+    t.match(again.body, '<input type="hidden" name="_revision" value="4">', 'and goes along')
+  })
+
+  await t.test('sent again, it is the same command', async t => {
+    const { statusCode } = await post(app, `${item}/edits`, { ...sent, _key: next, _revision: '3' })
+    t.equal(statusCode, 303)
+    t.match(await readDeal(app, id), { revision: 4 })
   })
 })
 

@@ -30,12 +30,14 @@ async function pagesApp (
   return { app, id, judgeBy: next => { judge = next }, intents, lines }
 }
 
-/** The last words of the addresses that the forms of a page are sent to. */
+/** The last words of the addresses that the forms of a page are sent to, and what can be done with selected rows. */
 async function formsOf (app: FastifyInstance, url: string, status = 200): Promise<string[]> {
   const { body, statusCode } = await app.inject({ url, headers: { accept: 'text/html' } })
   if (statusCode !== status) throw new Error(`${statusCode}: ${body}`)
-  const actions = [...body.matchAll(/<form method="post" action="([^"]+)"/g)].map(([, action]) => action as string)
-  return actions.map(action => action.split('/').at(-1) as string)
+  return [...body.matchAll(/<form method="post" action="([^"]+)"([^>]*)>(.*?)<\/form>/gs)]
+    .flatMap(([, action = '', attributes = '', content = '']) => attributes.includes('id="many"')
+      ? [...content.matchAll(/<option value="([^"]+)"/g)].map(([, name]) => `selected: ${name}`)
+      : [action.split('/').at(-1) as string])
 }
 
 const refuse = (...actions: string[]): Judge => ({ action }) => {
@@ -43,24 +45,29 @@ const refuse = (...actions: string[]): Judge => ({ action }) => {
   return undefined
 }
 
-const all = ['holds', 'completions', 'cancellations', 'price-changes', 'completion-date-changes', 'edits', 'deletions']
+// Dangerous ones come last.
+const all = ['holds', 'completions', 'price-changes', 'completion-date-changes', 'edits', 'cancellations', 'deletions']
+// What is entered into the edit of an item is not for several.
+const selected = ['hold', 'unhold', 'complete', 'cancel', 'change-price', 'change-completion-date', 'delete']
+  .map(name => `selected: ${name}`)
 
 t.test('a page offers what its reader may do, and nothing else', async t => {
   const { app, id, judgeBy } = await pagesApp(t)
   const page = `${home}/${id}`
   t.strictSame(await formsOf(app, page), all)
-  t.strictSame(await formsOf(app, home), ['deals'])
+  t.strictSame(await formsOf(app, home), ['deals', ...selected])
   judgeBy(refuse('CancelDeal', 'HoldDeal'))
   t.strictSame(await formsOf(app, page), all.filter(noun => noun !== 'holds' && noun !== 'cancellations'))
-  t.strictSame(await formsOf(app, home), ['deals'])
+  t.strictSame(await formsOf(app, home), ['deals', ...selected.filter(name => !/: (hold|cancel)$/.test(name))])
   judgeBy(refuse('DeleteDeal', 'CreateDeal'))
   t.strictSame(await formsOf(app, page), all.filter(noun => noun !== 'deletions'))
-  t.strictSame(await formsOf(app, home), [])
+  t.strictSame(await formsOf(app, home), selected.filter(name => !name.endsWith('delete')))
   judgeBy(({ action }) => {
     if (action !== 'read' && action !== 'list') throw Object.assign(new Error('no'), { statusCode: 402 })
     return undefined
   })
   t.strictSame(await formsOf(app, page), [])
+  t.strictSame(await formsOf(app, home), [])
 })
 
 t.test('no cached page is used for another person, or for the same person with other rights', async t => {
@@ -103,10 +110,15 @@ t.test('authorize knows that nothing is about to be done', async t => {
   for (const { action, ...offer } of offers) {
     t.strictSame(offer, { family: 'deals', id, params: {}, tentative: true }, action)
   }
-  t.strictSame(await ask(home), [
-    { family: 'deals', action: 'list', id: undefined, params: {} },
-    { family: 'deals', action: 'CreateDeal', id: undefined, params: {}, tentative: true }
-  ])
+  const [list, ...created] = await ask(home)
+  t.strictSame(list, { family: 'deals', action: 'list', id: undefined, params: {} })
+  t.strictSame(created.map(({ action }) => action).sort(), [
+    'CancelDeal', 'ChangeDealCompletionDate', 'ChangeDealPrice', 'CompleteDeal', 'CreateDeal', 'DeleteDeal', 'HoldDeal',
+    'UnholdDeal'
+  ], 'what can be created, or done with selected rows')
+  for (const { action, ...offer } of created) {
+    t.strictSame(offer, { family: 'deals', id: undefined, params: {}, tentative: true }, action)
+  }
   intents.length = 0
   await app.inject(`${home}/${id}`)
   await app.inject(home)
@@ -150,7 +162,9 @@ t.test('a grant that names what is offered is asked for once', async t => {
     return { forms: await formsOf(app, url), asked: intents.map(({ action }) => action) }
   }
   t.strictSame(await ask(page), { forms: ['holds', 'deletions'], asked: ['read'] })
-  t.strictSame(await ask(home), { forms: ['deals'], asked: ['list'] })
+  t.strictSame(await ask(home), {
+    forms: ['deals', 'selected: hold', 'selected: unhold', 'selected: delete'], asked: ['list']
+  })
   const { items } = (await app.inject(`${page}/operations`)).json<{ items: { name: string, allowed: boolean }[] }>()
   t.strictSame(items.map(({ name, allowed }) => [name, allowed]), [['hold', true], ['unhold', false], ['delete', true]])
   const sent = await app.inject({ method: 'PUT', url: `${page}/complete` })

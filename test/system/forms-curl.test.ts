@@ -69,11 +69,24 @@ t.test('every command line works as printed', needsCurl, async t => {
   t.match(last, '"held":false')
 })
 
+/** What the buttons say. */
+const labels: Readonly<Record<string, string>> = {
+  hold: 'Hold',
+  unhold: 'Release',
+  complete: 'Complete',
+  cancel: 'Cancel the deal',
+  'change-price': 'Change the price',
+  'change-completion-date': 'Change the completion date',
+  edit: 'Rename',
+  delete: 'Delete the deal'
+}
+
 /** The command line that the page of a deal shows for an operation. */
 async function shownCommand (app: FastifyInstance, id: string, name: string): Promise<string> {
   const { body } = await app.inject({ url: `${home}/${id}`, headers: { accept: 'text/html' } })
-  const form = body.split(`aria-labelledby="${name}.title">`)[1]?.split('</form>')[0] ?? ''
-  const lines = [...form.matchAll(/<code class="curl">(.*?)<\/code>/gs)].map(([, code]) => readText(code as string))
+  const requests = body.split('<details class="requests">')[1]?.split('</details>')[0] ?? ''
+  const lines = [...requests.matchAll(/<p><strong>(.*?)<\/strong><\/p>\s*<code class="curl">(.*?)<\/code>/gs)]
+    .filter(([, label]) => label === labels[name]).map(([, , code]) => readText(code as string))
   if (lines.length !== 1) throw new Error(`${lines.length} requests are shown for ${name}`)
   return lines[0] as string
 }

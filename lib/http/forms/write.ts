@@ -9,7 +9,7 @@ import { readTarget } from '../../core/service/record.js'
 import { matcher } from '../../core/storage/conditions.js'
 import type { Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
-import { FormBody } from '../body.js'
+import { FormBody, takeShort } from '../body.js'
 import { explainTags, judgeWrite } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
@@ -218,19 +218,14 @@ async function askFirst (exchange: Exchange, command: Command, sent: FormBody): 
   throw notFound(mount.family.singular, target)
 }
 
-// Characters; more than people type by hand need not be shown again.
-const maxEntered = 50_000
-
 /** The page of the form, with what was entered; without a problem, with more rows. */
 async function showAgain (exchange: Exchange, form: FormBody, problem?: Problem): Promise<FastifyReply> {
   const { mount, request, reply } = exchange
   const { id } = request.params as { id?: string }
-  let length = 0
-  const short = [...form.entries].filter(([name, text]) => (length += name.length + text.length) <= maxEntered)
   const isStale = problem?.code === 'precondition-failed' && form.revision !== undefined
   const refused: RefusedForm = {
     action: mount.urls.self(request).replace(/\/$/, ''),
-    entered: new Map(short),
+    entered: new Map(takeShort(form.entries)),
     problem,
     since: isStale ? Number(form.revision) : undefined,
     choices: (problem as { choices?: RefusedForm['choices'] } | undefined)?.choices

@@ -175,12 +175,14 @@ export function makeFilterFields (
 }
 
 /** By what people see in an entry: what was done, how it ended, who did it, and when. */
-export function listLogFilters ({ operations, lifecycle }: Family, { parameters }: ParsedQuery): FormField[] {
+export function listLogFilters ({ operations, lifecycle, singular }: Family, { parameters }: ParsedQuery): FormField[] {
   const entered = new Map(parameters.map(({ name, value }) => [name, value]))
   const actions = [
-    ...(lifecycle === undefined ? [] : [{ value: lifecycle.createAction, name: 'create' }]),
-    ...Array.from(operations.values(), ({ operation: { action, name } }) => ({ value: action, name })),
-    ...(lifecycle?.deletion === undefined ? [] : [{ value: lifecycle.deletion.operation.action, name: 'delete' }])
+    ...(lifecycle === undefined ? [] : [{ value: lifecycle.createAction, name: 'create', singular }]),
+    ...Array.from(operations.values(), ({ operation: { action, name } }) => ({ value: action, name, singular })),
+    ...(lifecycle?.deletion === undefined
+      ? []
+      : [{ value: lifecycle.deletion.operation.action, name: 'delete', singular }])
   ]
   const shown = logFields.filter(({ name }) => ['outcome', 'principal', 'createdAt'].includes(name))
   const action: FormField =

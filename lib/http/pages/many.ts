@@ -8,7 +8,7 @@ import { authorizeReader } from '../../core/service/reader.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import { hashText } from '../../core/values/ids.js'
 import type { Many, ManyItem } from '../../representations/affordances.js'
-import { type FormBody, readSentParams } from '../body.js'
+import { type FormBody, readSentParams, takeShort } from '../body.js'
 import type { Exchange } from '../mount.js'
 import { toProblem } from '../reply.js'
 import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
@@ -54,7 +54,7 @@ export async function runMany (exchange: Exchange, form: FormBody): Promise<Many
   } catch (error) {
     if (!(error instanceof Problem) || error.statusCode >= 500) throw error
     const { choices } = error as { choices?: RefusedForm['choices'] }
-    refused = { action, entered: new Map(form.entries), problem: error, choices }
+    refused = { action, entered: new Map(takeShort(form.entries)), problem: error, choices }
     exchange.reply.code(error.statusCode)
   }
   const used = new Map([...names].filter(([name]) => params.fields.some(field => field.name === name)))

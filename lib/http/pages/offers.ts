@@ -14,7 +14,7 @@ import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type { Crumb, Link, Site, SiteFamily } from '../../representations/affordances.js'
 import { canShow, type ProblemView, type Representation } from '../../representations/representation.js'
-import { FormBody } from '../body.js'
+import { FormBody, takeShort } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
 import { toProblem } from '../reply.js'
 import { readWrongState } from './log-entries.js'
@@ -130,14 +130,15 @@ export async function guideOn (
   const { code, message, members } = problem
   const site = await findSite(exchange)
   const isBelow = `${self}/`.startsWith(`${list.href}/`)
+  const sent = form === undefined ? [] : takeShort(form.sent)
   return {
     // An unknown address belongs to no family.
     site: isBelow ? site : { ...site, families: site.families.map(family => ({ ...family, isCurrent: false })) },
     labels: family.presentation.labels,
     onward: isBelow && self !== list.href ? [list] : [],
     wrongState: readWrongState(family, code, message, members),
-    entered: form && [...form.entries],
-    again: form !== undefined && mayRepeat(problem) ? { action: self, sent: form.sent } : undefined
+    entered: form && takeShort(form.entries),
+    again: form?.sent.length === sent.length && mayRepeat(problem) ? { action: self, sent } : undefined
   }
 }
 

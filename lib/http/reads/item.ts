@@ -85,8 +85,7 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
         }
         if (question !== undefined || refused !== undefined) return send(exchange, view)
         if (page?.feedback !== undefined) endFeedback(exchange.reply, mount.urls.item(request, id))
-        const hasForms = interactive === true && family.writable
-        return sendOne(exchange, item, view, { hasForms, isByContent: expanded !== undefined, ofShape: family.tag })
+        return sendOne(exchange, item, view, { isByContent: expanded !== undefined, ofShape: family.tag })
       }
     }
   }
