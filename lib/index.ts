@@ -34,8 +34,9 @@ export { Problem, problemCodes } from './core/problems.js'
 export type { Flaw, ProblemCode, ProblemOptions } from './core/problems.js'
 export type {
   ActiveFilter, ChangedItem, Confirmation, Count, Crumb, Feedback, FormAffordance, FormField, Home, HomeFamily,
-  ItemAffordances, Kinds, Link, LogEntry, PageAffordances, Refusal, SampleRequest, ShownChange, ShownKind, ShownMember,
-  Site, SiteFamily, UnavailableOperation, WrongState
+  ItemAffordances, Kinds, LabelTable, Link, LogEntry, Many, ManyAffordance, ManyItem, PageAffordances, Referred,
+  ReferenceField, Refusal, RelatedList, SampleRequest, ShownChange, ShownKind, ShownMember, ShownState, Site,
+  SiteFamily, UnavailableOperation, WrongState
 } from './representations/affordances.js'
 export { csv, json, ndjson, xml } from './representations/formats.js'
 export { html } from './html/html.js'
