@@ -441,6 +441,98 @@ t.test('a list for work', async t => {
   t.match(body, '<strong aria-current="true">50</strong>')
 })
 
+t.test('states are tabs that count, whatever else is filtered', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  for (const [name, verb] of [['Tea', 'hold'], ['Silk', 'hold'], ['Rice', undefined]] as const) {
+    const { id } = await createDeal(app, { name })
+    if (verb !== undefined) {
+      await app.inject({ method: 'PUT', url: `${home}/${id}/${verb}`, payload: { reason: 'r' } })
+    }
+  }
+  const { body } = await app.inject({ url: `${home}?state=held&search=ea`, headers: { accept: 'text/html' } })
+  const [, tabs = ''] = /<nav class="states"[^>]*>(.*?)<\/nav>/s.exec(body) ?? []
+  const shown = [...tabs.matchAll(/<a href="([^"]*)"( aria-current="true")?>(.*?)<\/a>/gs)].map(([, href, now, text]) =>
+    [href?.replaceAll('&amp;', '&'), now !== undefined, text?.replace(/<[^>]*>/g, '').replace(/\s+/g, ' ').trim()])
+  const link = (state = '') => `${home}?search=ea&sort=-id${state}`
+  t.strictSame(shown, [
+    [link(), false, 'All'], [link('&state=open'), false, 'Open 1'], [link('&state=held'), true, 'Held 2'],
+    [link('&state=completed'), false, 'Completed 0'], [link('&state=cancelled'), false, 'Cancelled 0']
+  ])
+  t.match(body, '<input type="search" name="search" value="ea" aria-label="Search">')
+  t.match(body, '<input type="hidden" name="state" value="held">', 'another search stays in this state')
+  t.strictSame([...body.matchAll(/<td class="title"[^>]*><div dir="auto"><a [^>]*>([^<]*)/g)].map(([, name]) => name),
+    ['Tea'])
+})
+
+t.test('one operation for several rows', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  const [tea, silk, rice] = [await createDeal(app), await createDeal(app), await createDeal(app)]
+  const { body: list } = await app.inject({ url: home, headers: { accept: 'text/html' } })
+  for (const { id } of [tea, silk, rice]) {
+    t.match(list, new RegExp(`<input type="checkbox" form="many" name="_item.${id}"\\s+value="1"`))
+  }
+  await app.inject({ method: 'PUT', url: `${home}/${rice.id}/hold`, payload: { reason: 'r' } })
+  const send = async (members: Record<string, string>) => await app.inject({
+    method: 'POST',
+    url: home,
+    headers: { accept: 'text/html', 'content-type': form },
+    payload: new URLSearchParams({ ...several, ...members }).toString()
+  })
+  // The revisions that the list has shown.
+  const several = Object.fromEntries([tea, silk, rice].map(({ id }) => [`_item.${id}`, '1']))
+  const asked = await send({ _operation: 'hold' })
+  t.equal(asked.statusCode, 200)
+  t.match(asked.body, 'Selected: 3')
+  const revisions = async () => await Promise.all([tea, silk, rice].map(async ({ id }) =>
+    (await app.inject(`${home}/${id}`)).json<{ revision: number }>().revision))
+  t.strictSame(await revisions(), [1, 1, 2], 'nothing is done yet')
+  const _key = /name="_key" value="([^"]+)"/.exec(asked.body)?.[1] as string
+  const ready = { _operation: 'hold', _ready: 'yes', _key }
+  t.match(await send({ ...ready, reason: '' }), { statusCode: 400, body: /Please correct what you entered/ })
+  t.strictSame(await revisions(), [1, 1, 2])
+  for (const round of ['done', 'sent again']) {
+    const { statusCode, body } = await send({ ...ready, reason: 'Papers' })
+    t.equal(statusCode, 200, round)
+    const outcomes = [...body.matchAll(/<li class="(\w+)">\s*<a href="([^"]+)">.*?<span>([^<]*)<\/span>/gs)]
+    t.strictSame(outcomes.map(([, outcome, href]) => [outcome, href]), [
+      ['done', `${home}/${tea.id}`], ['done', `${home}/${silk.id}`], ['refused', `${home}/${rice.id}`]
+    ], round)
+    t.strictSame(outcomes.map(([, , , text]) => text).slice(0, 2), ['Held', 'Held'])
+    t.strictSame(await revisions(), [2, 2, 2], 'each once')
+  }
+  for (const wrong of [{ _operation: 'edit' }, { _operation: 'none' }, { _operation: '' }]) {
+    t.equal((await send(wrong)).statusCode, 400, wrong._operation)
+  }
+})
+
+t.test('a history for people', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  const { id } = await createDeal(app)
+  for (const [verb, payload] of [['hold', { reason: 'r' }], ['unhold', {}], ['complete', {}]] as const) {
+    await app.inject({ method: 'PUT', url: `${home}/${id}/${verb}`, payload })
+  }
+  const read = async (search = '') =>
+    (await app.inject({ url: `${home}/${id}/commands${search}`, headers: { accept: 'text/html' } })).body
+  const entries = (body: string) => [...body.matchAll(/<p class="what"><strong>([^<]*)/g)].map(([, text]) => text)
+  const body = await read()
+  t.strictSame(entries(body), ['Completed', 'Released', 'Held', 'Created'], 'the newest first')
+  const fields = [...body.matchAll(/<label for="([^"]*)">([^<]*)/g)].map(([, , label]) => label)
+  t.strictSame(fields, ['Action', 'Outcome', 'Created at from', 'Created at to', 'Principal contains'])
+  const [, actions = ''] = /<select id="filter-action"[^>]*>(.*?)<\/select>/s.exec(body) ?? []
+  t.strictSame([...actions.matchAll(/<option value="([^"]*)">([^<]*)/g)].map(([, value, label]) => [value, label]), [
+    ['', 'Any'], ['CreateDeal', 'Create the deal'], ['HoldDeal', 'Hold'], ['UnholdDeal', 'Release'],
+    ['CompleteDeal', 'Complete'], ['CancelDeal', 'Cancel the deal'], ['ChangeDealPrice', 'Change the price'],
+    ['ChangeDealCompletionDate', 'Change the completion date'], ['EditDeal', 'Rename'], ['DeleteDeal', 'Delete the deal']
+  ])
+  t.strictSame(entries(await read('?action=HoldDeal&outcome=&principal.has=')), ['Held'])
+  t.strictSame(entries(await read('?sort=revision')).at(0), 'Created', 'another order can be asked for')
+  t.strictSame((await app.inject(`${home}/${id}/commands`)).json<{ items: { action: string }[] }>().items
+    .map(({ action }) => action), ['CreateDeal', 'HoldDeal', 'UnholdDeal', 'CompleteDeal'], 'not for programs')
+})
+
 t.test('every filter in use can be taken away', async t => {
   const app = await dealsApp(memoryStorage())
   t.teardown(() => app.close())
