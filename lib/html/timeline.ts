@@ -48,7 +48,8 @@ function lastWord (name: string): string | undefined {
   return /[A-Z]?[^A-Z_-]*$/.exec(name)?.[0].toLowerCase()
 }
 
-// The item, or another entry, has the whole text.
+// The item, or another representation of the entry, has the whole text.
+const maxText = 1000
 const maxChange = 200
 
 export function renderChanges (words: Words, changes: readonly ShownChange[]): Content {
@@ -63,7 +64,7 @@ export function renderChanges (words: Words, changes: readonly ShownChange[]): C
 
 export function renderParams (words: Words, params: readonly ShownMember[]): Content {
   return renderTerms(params.map(param =>
-    [nameField(words, param.name), fold(words, renderValue(words, param.value, param))]))
+    [nameField(words, param.name), fold(words, renderShort(words, param.value, param, maxText))]))
 }
 
 function describeOutcome (words: Words, feedback: Feedback): string {

@@ -55,7 +55,7 @@ t.test('wrong options of pages are errors', async t => {
     [{ colors: { accent: '#fff;}' } }, /"colors\.accent"/],
     [{ colors: { ink: '#fff' } }, /unknown member "ink"/],
     [{ timeZone: 'Berlin' }, /"timeZone" names no zone: "Berlin"/],
-    [{ texts: [] }, /"texts" must have a table/],
+    [{ texts: [] }, /"texts" must be an object, or a list of objects/],
     [{ texts: [{ lang: 'de', yess: 'ja' }] }, /unknown member "yess"\. Did you mean "yes"/],
     [{ texts: { yes: 1 } }, /"yes" must be a text/],
     [{ user: 'ann' }, /"user" must be a function/],
