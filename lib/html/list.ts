@@ -184,10 +184,12 @@ function renderEmpty (words: Words, { name }: PageView, { page, clear, url, crea
 function renderPaging (words: Words, { items }: PageView, affordances: PageAffordances): Markup {
   const { page, prev, next, first, last, url, isCountable, pageSize, pageSizes, found, from } = affordances
   const { texts } = words
-  const total = formatCount(words, found)
+  const shown = (from ?? 1) + items.length - 1
+  // Beyond what was counted, the bound says nothing.
+  const total = found.atLeast !== undefined && shown > found.atLeast ? undefined : formatCount(words, found)
   const number = (value: number) => formatNumber(words, value)
   const range = from !== undefined && items.length > 0
-    ? texts.range(number(from), number(from + items.length - 1), total)
+    ? texts.range(number(from), number(shown), total)
     : total === undefined ? undefined : texts.items(total)
   const canCount = isCountable && found.total === undefined
   const count = canCount && markup` <a href="${url({ count: 'exact' })}">${texts.count}</a>`
