@@ -525,7 +525,8 @@ t.test('a history for people', async t => {
   t.strictSame([...actions.matchAll(/<option value="([^"]*)">([^<]*)/g)].map(([, value, label]) => [value, label]), [
     ['', 'Any'], ['CreateDeal', 'Create the deal'], ['HoldDeal', 'Hold'], ['UnholdDeal', 'Release'],
     ['CompleteDeal', 'Complete'], ['CancelDeal', 'Cancel the deal'], ['ChangeDealPrice', 'Change the price'],
-    ['ChangeDealCompletionDate', 'Change the completion date'], ['EditDeal', 'Rename'], ['DeleteDeal', 'Delete the deal']
+    ['ChangeDealCompletionDate', 'Change the completion date'], ['EditDeal', 'Rename'],
+    ['DeleteDeal', 'Delete the deal']
   ])
   t.strictSame(entries(await read('?action=HoldDeal&outcome=&principal.has=')), ['Held'])
   t.strictSame(entries(await read('?sort=revision')).at(0), 'Created', 'another order can be asked for')
