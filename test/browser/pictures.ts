@@ -1,4 +1,5 @@
-// Pictures of every page, at two widths, light and dark: `npm run docs:pictures`, then look into the folder `pictures`.
+// Pictures of every page, at four widths, light in English and dark in German: `npm run docs:pictures`, then look into
+// the folder `pictures`.
 // The one that the documentation shows is written to docs/pages.png.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +7,8 @@ import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import type { Browser, Page } from 'playwright-core'
 import { accounts } from '../../examples/accounts.js'
-import { csv, customers, deals, html, json, memoryStorage, ndjson, xml } from '../../lib/index.js'
+import { csv, customers, deals, english, html, json, memoryStorage, ndjson, xml } from '../../lib/index.js'
+import { de } from '../../lib/locales/de.js'
 import { people, storageOf } from '../customers-app.js'
 import { submit, unfold } from './forms.js'
 import { openBrowser, openTab } from './open.js'
@@ -18,7 +20,7 @@ const home = `${prefix}/rest/v1/deals`
 
 const withdrawn = 'The customer found another supplier'
 const goods =
-  ['Tea', 'Supply contract', 'Office chairs', 'Coffee, roasted', 'Paper, 80 g/m²', 'Server lease', 'Printer']
+  ['Tea', 'شركة التجارة الدولية', 'Supply contract', 'Office chairs', 'Coffee, roasted', 'Paper, 80 g/m²', 'Server lease', 'Printer']
 
 // Known times, so that the pictures differ only where the pages do.
 let minutes = 0
@@ -27,9 +29,10 @@ const start = Date.parse('2026-03-31T09:41:00Z')
 
 async function makeApp (): Promise<FastifyInstance> {
   const app = Fastify()
+  const pages = html({ title: 'Example Trading', documentation: '/documentation', texts: [english, de] })
   const shared = {
     prefix,
-    representations: [json, xml, html({ title: 'Example Trading', documentation: '/documentation' }), csv, ndjson],
+    representations: [json, xml, pages, csv, ndjson],
     authorize: () => ({ principal: 'ann' }),
     clock: () => new Date(start + minutes++ * 47_000),
     makeCommandId: () => `c-${++commands}`
@@ -174,9 +177,9 @@ async function listPictures (app: FastifyInstance): Promise<Record<string, Pictu
 }
 
 async function takePictures (browser: Browser, address: string, pictures: Record<string, Picture>): Promise<void> {
-  for (const width of [1280, 390]) {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      const options = { colorScheme, viewport: { width, height: 800 } }
+  for (const width of [1280, 390, 768, 1920]) {
+    for (const [colorScheme, locale] of [['light', 'en-GB'], ['dark', 'de']] as const) {
+      const options = { colorScheme, locale, viewport: { width, height: 800 } }
       const tabs = [await openTab(browser, { ...options, javaScriptEnabled: true }), await openTab(browser, options)]
       for (const [name, { path, prepare, isStill = false }] of Object.entries(pictures)) {
         const tab = tabs[isStill ? 1 : 0] as Page
