@@ -21,7 +21,7 @@ body {
   margin: 0; font: .9375rem/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
     overflow-wrap: anywhere
 }
-header, main, footer { max-width: 96rem; margin: 0 auto; padding: 0 1.5rem }
+header, main, footer { --side: max(1.5rem, calc(50% - 46.5rem)); padding: 0 var(--side) }
 header { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: center; min-height: 3.25rem;
   padding-top: .5rem;
   padding-bottom: .5rem; border-bottom: 1px solid var(--line); box-shadow: inset 0 3px var(--brand) }
@@ -168,7 +168,8 @@ td.title a { color: var(--ink); text-decoration: none }
 td.title a:hover { text-decoration: underline }
 td.long { max-width: 10rem }
 td.long > div { overflow: hidden; text-overflow: ellipsis; white-space: nowrap }
-td.check { width: 1.75rem; padding-right: .5rem; vertical-align: middle }
+td.check { width: 1.75rem; padding-right: .5rem }
+td.check input { display: block; margin-top: .1875rem }
 td.number, th.number { text-align: end; max-width: none }
 td.moment { max-width: none }
 .rows { width: auto; font-size: .875rem }
@@ -221,7 +222,7 @@ ul.many .refused span { color: var(--bad) }
 .timeline dl + dl { margin-top: 0 }
 .changes .before { color: var(--faint); text-decoration: line-through }
 @media (max-width: 40rem) {
-  header, main, footer { padding-left: 1rem; padding-right: 1rem }
+  header, main, footer { --side: 1rem }
   .account { margin-left: 0 }
   .export { margin-left: 0 }
   nav.pages .size { margin-left: 0 }
@@ -243,12 +244,10 @@ ul.many .refused span { color: var(--bad) }
   dl { grid-template-columns: minmax(5rem, 8.5rem) 1fr; column-gap: 1rem }
 }
 @media print {
-  form, .operations, .unavailable, .message, nav:not(.chips), footer a, .columns, .requests, .create, .check,
-    .chips .clear,
-  .chips span, .skip, .account { display: none !important }
-  .unavailable, h2:has(+ .unavailable) { display: none }
+  form, .bar, .operations, .unavailable, h2:has(+ .unavailable), .message, nav:not(.chips), .requests, .create, .check,
+  .chips .clear, .chips span, .skip, .account, footer span:not(.zone) { display: none !important }
   :root { color-scheme: light }
-  header, main, footer { max-width: none; padding: 0 }
+  header, main, footer { --side: 0 }
   body { font-size: 10pt }
   .item { display: block !important }
   tr { break-inside: avoid }
