@@ -1,7 +1,7 @@
 // Makes docs/tour.png, the animation of the README, from real pages and a real answer: npm run docs:tour
 import { writeFileSync } from 'node:fs'
 import Fastify from 'fastify'
-import type { Browser, Locator, Page, Request } from 'playwright-core'
+import type { Browser, Locator, Page } from 'playwright-core'
 import { deals, html, json, memoryStorage } from '../../lib/index.js'
 import type { Frame } from './apng.js'
 import { animate } from './apng.js'
@@ -38,6 +38,8 @@ async function serveDeal (): Promise<string> {
   })
   const payload = { name: 'Ten tons of tea', price: 12_500, completionDate: '2026-09-30' }
   await app.inject({ method: 'POST', url: '/rest/v1/deals/', payload })
+  now = new Date('2026-03-31T16:05:00Z')
+  await app.inject({ method: 'PUT', url: '/rest/v1/deals/tea/hold', payload: { reason: 'Papers are missing' } })
   now = new Date('2026-04-01T14:20:00Z')
   return await app.listen({ port: 0, host: '127.0.0.1' })
 }
@@ -49,20 +51,20 @@ async function takeTour (browser: Browser, deal: string): Promise<Frame[]> {
     frames.push({ png: await takePicture(browser, await tab.screenshot(), caption), duration })
 
   await tab.goto(deal)
-  await show('A deal. What can be done now is a form; programs send the same to the same addresses.')
-  const form = tab.locator('form[action$="/holds"]')
+  await show('A deal is held. The page shows what is possible now, and why the rest is not.', 3500)
+  await follow(tab, () => tab.locator('form[action$="/unholds"] button').click())
+  await show('Released with one click: a new revision, and different operations.')
+  const form = tab.locator('form[action$="/price-changes"]')
   await openFolds(tab, form)
-  await form.locator('[name="reason"]').fill('Papers are missing')
+  await form.locator('[name="newPrice"]').fill('11900')
+  await form.locator('[name="reason"]').fill('A discount was agreed on')
   await form.scrollIntoViewIfNeeded()
-  await show('Hold it, and say why.')
-  const sent = tab.waitForRequest(request => request.method() === 'POST')
+  await show('Each operation has its form, with a reason for the log.')
   await follow(tab, () => form.locator('button').click())
-  await show('Held: another revision, and other operations are allowed.')
+  await show('The history shows who changed what, when and why.', 3000)
+  frames.push({ png: await retry(browser, deal), duration: 4500 })
   await tab.goto(`${deal}/commands`)
-  await show('The log: who, when, what. Written in the same commit as the deal.')
-  frames.push({ png: await sendAgain(browser, await sent), duration: 4000 })
-  await tab.reload()
-  await show('It was replayed: the log and the deal are as before. Nothing is done twice.', 3500)
+  await show('The log has the command once. Retries are safe.', 3500)
   return frames
 }
 
@@ -72,21 +74,22 @@ async function openFolds (tab: Page, form: Locator): Promise<void> {
   if (await folds.count() > 0) await folds.first().locator('summary').first().click()
 }
 
-/** Sends what a page has sent once more, and draws the answer. */
-async function sendAgain (browser: Browser, request: Request): Promise<Buffer> {
-  const { 'content-type': type = '', accept = '' } = await request.allHeaders()
-  const body = request.postData() ?? ''
-  const answer = await fetch(request.url(), {
-    method: 'POST', headers: { 'content-type': type, accept }, body, redirect: 'manual'
-  })
-  const lines = [
-    `POST ${new URL(request.url()).pathname}`,
-    ...body.split('&').map(field => `  ${field}`),
-    '',
-    `${answer.status} ${answer.statusText}`,
-    ...['location', 'idempotent-replayed'].map(name => `  ${name}: ${answer.headers.get(name)}`)
-  ]
-  return await draw(browser, `<pre>${lines.join('\n')}</pre>`, 'Had the answer got lost, the same would be sent again.')
+/** Sends a command twice, and draws both responses. */
+async function retry (browser: Browser, deal: string): Promise<Buffer> {
+  const lines: string[] = []
+  for (let attempt = 1; attempt <= 2; attempt++) {
+    const body = JSON.stringify({ action: 'CompleteDeal', params: { comment: 'Delivered in full' } })
+    const url = `${deal}/commands/order-17-complete`
+    const headers = { 'content-type': 'application/json' }
+    const response = await fetch(url, { method: 'PUT', headers, body })
+    const replayed = response.headers.get('idempotent-replayed')
+    lines.push(
+      `PUT ${new URL(url).pathname}`, `  ${body}`, '', `${response.status} ${response.statusText}`,
+      ...(replayed === null ? [] : [`  idempotent-replayed: ${replayed}`]), ''
+    )
+  }
+  const caption = 'Programs use the same API. A retry gets the first result.'
+  return await draw(browser, `<pre>${lines.join('\n')}</pre>`, caption)
 }
 
 /** The screenshot of a page with a line of text below it. */
@@ -95,10 +98,11 @@ async function takePicture (browser: Browser, png: Buffer, caption: string): Pro
 }
 
 async function draw (browser: Browser, content: string, caption: string): Promise<Buffer> {
-  const tab = await openTab(browser, { viewport: { width: size.width, height: size.height + 48 } })
+  const tab = await openTab(browser, { viewport: { width: size.width + 4, height: size.height + 52 } })
   await tab.setContent(`<style>
     * { margin: 0; box-sizing: border-box }
     body { display: grid; grid-template-rows: ${size.height}px 48px; font: 18px system-ui, sans-serif }
+    body { border: 2px solid #1d3b66; width: fit-content }
     img { display: block }
     pre { background: #111; color: #eee; padding: 3em 2em; font: 20px/1.6 monospace }
     pre { white-space: pre-wrap; overflow-wrap: anywhere }
