@@ -311,7 +311,14 @@ t.test('the form of a page is filled in, and sends what was touched', async t =>
 
   // As a browser sends it: all that it was shown, line ends as CR LF.
   const was: Record<string, string> = {
-    title: 'Two\r\nlines', plain: '', note: 'a\r\nb', room: '', size: 'small', due: '', seen: '', urgent: 'false',
+    title: 'Two\r\nlines',
+    plain: '',
+    note: 'a\r\nb',
+    room: '',
+    size: 'small',
+    due: '',
+    seen: '',
+    urgent: 'false',
     tags: 'a'
   }
   const fill = (changes: Record<string, string>, revision: number) => ({
