@@ -442,7 +442,7 @@ for (const { name, make } of anyStorage) {
       },
       payload: '_confirm=1&_key=k-1'
     })
-    t.match(question.body, /What will be created<\/h2>\s*<p dir="auto">Invoice<\/p>[^]*59\.97/)
+    t.match(question.body, /This will be created<\/h2>\s*<p dir="auto">Invoice<\/p>[^]*59\.97/)
     t.match(await ann('PUT', '/rest/v2/bookings/1/bill'), { status: 'billed', invoice: 1 })
     t.match(await ann('PUT', '/rest/v2/bookings/1/bill'), { status: 'billed', invoice: 1, revision: 4 }, 'again')
     t.match(await ann('GET', '/invoices/1?expand=booking'), { total: '59.97', booking: { id: 1, customer: 'Meyer' } })

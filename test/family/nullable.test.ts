@@ -105,7 +105,7 @@ for (const { name, make } of storages) {
       'id,note,address\r\n1,,\r\n2,n,"{""city"":""Rome""}"\r\n')
     const nil = '<note xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true"/>'
     t.match((await app.inject('/visits/1.xml?fields=id,note')).body, `<id>1</id>${nil}`)
-    t.match((await app.inject('/visits/1.html')).body, /Note<\/dt>\s*<dd[^>]*><span class="absent">none/)
+    t.match((await app.inject('/visits/1.html')).body, /Note<\/dt>\s*<dd[^>]*><span class="absent">Not set</)
 
     const browser = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
     t.match((await send('POST', '/visits', 'guest=Dan&note=&room=&address=&meal=', browser)).json(),
@@ -115,7 +115,7 @@ for (const { name, make } of storages) {
     const page = (await app.inject('/visits.html')).body
     t.match(page, /<textarea id="create-note" name="note" aria/, 'nothing that a person must fill in')
     t.match(page, /name="room"[^>]* type="number" step="1" inputmode="numeric" min="1">/)
-    t.match(page, /<select id="create-meal" name="meal"><option value="">none</)
+    t.match(page, /<select id="create-meal" name="meal"><option value="">None</)
   })
 }
 

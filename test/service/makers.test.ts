@@ -35,11 +35,13 @@ t.test('by HTTP', async t => {
   const { makeId, ...fixed } = makeFixed()
   app.register(deals.extend({ makeId }), { storage: memoryStorage(), version: 'v1', ...fixed })
   const home = '/rest/v1/deals'
-  t.match((await app.inject(`${home}?format=html`)).body, 'value="command-1"', 'the key of a form')
+  const page = (await app.inject(`${home}?format=html`)).body
+  t.match(page, 'value="command-1"', 'the key of a form')
+  t.match(page, 'min-createdAt=2030-01-01', 'the day of a link to the newest')
   const made = await app.inject({ method: 'POST', url: home, payload: { name: 'Tea', price: 1 } })
   t.equal(made.headers.location, `${home}/deal-1`)
-  t.match(made.json(), { id: 'deal-1', createdAt: second(0) })
-  t.match((await app.inject(`${home}/deal-1/commands`)).json().items, [{ id: 'command-2', createdAt: second(0) }])
+  t.match(made.json(), { id: 'deal-1', createdAt: second(1) })
+  t.match((await app.inject(`${home}/deal-1/commands`)).json().items, [{ id: 'command-2', createdAt: second(1) }])
 })
 
 t.test('a version ends by the clock', async t => {

@@ -215,10 +215,9 @@ for (const { name, make } of storages) {
     t.match(await read('/invoices/1', 'application/xml'), '<total>-1000.00</total>')
     t.match(await read('/invoices', 'application/x-ndjson'), '"total":"-1000.00"')
     const list = await read('/invoices', 'text/html')
-    t.match(list, /<td class="number" data-label="Total"><div dir="auto"><data class="number" value="1234567.50">1,2/)
-    t.match(list, '>1,234,567.50</data>')
+    t.match(list, 'data-label="Total"><div dir="auto"><span class="number">1,234,567.50</span></div>')
     t.match(list, /<input id="create-total" name="total" required[^>]*step="0.01" inputmode="decimal" min="-1000"/)
-    t.match(await read('/invoices/1', 'text/html'), '<data class="number" value="-1000.00">-1,000.00</data>')
+    t.match(await read('/invoices/1', 'text/html'), '<span class="number">-1,000.00</span>')
     const sent = await app.inject({
       method: 'POST',
       url: '/invoices',
