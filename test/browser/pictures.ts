@@ -1,6 +1,6 @@
 // Pictures of every page, at four widths, light in English and dark in German: `npm run docs:pictures`, then look into
 // the folder `pictures`.
-// The one that the documentation shows is written to docs/pages.png.
+// Those that the documentation shows are written to docs.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
@@ -194,12 +194,16 @@ async function takePictures (browser: Browser, address: string, pictures: Record
   }
 }
 
-/** A deal with the form of an operation, for the documentation. */
-async function takeOne (browser: Browser, address: string, { path }: Picture): Promise<void> {
-  const tab = await openTab(browser, { viewport: { width: 1000, height: 900 } })
-  await tab.goto(address + path)
-  await unfold(tab, 'hold')
-  await tab.screenshot({ path: join(root, 'docs/pages.png') })
+/** A deal with the form of an operation, a list, and a form that others overtook, for the documentation. */
+async function takeForDocs (browser: Browser, address: string, pictures: Record<string, Picture>): Promise<void> {
+  const tab = await openTab(browser, { viewport: { width: 1100, height: 720 } })
+  const shown = [['deal-open', 'pages'], ['deals', 'pages-list'], ['deal-stale', 'pages-stale']] as const
+  for (const [name, file] of shown) {
+    const { path, prepare } = pictures[name] as Picture
+    await tab.goto(address + path)
+    await (name === 'deal-open' ? unfold(tab, 'hold') : prepare?.(tab))
+    await tab.screenshot({ path: join(root, `docs/${file}.png`) })
+  }
 }
 
 const closers: (() => Promise<unknown>)[] = []
@@ -210,9 +214,9 @@ try {
   const pictures = await listPictures(app)
   const address = await app.listen({ port: 0 })
   const browser = await openBrowser({ teardown: close => { closers.unshift(close) } })
-  await takeOne(browser, address, pictures['deal-open'] as Picture)
+  await takeForDocs(browser, address, pictures)
   await takePictures(browser, address, pictures)
-  console.log(`${Object.keys(pictures).length * 4} pictures are in ${folder}, one is docs/pages.png`)
+  console.log(`${Object.keys(pictures).length * 8} pictures are in ${folder}, three in docs`)
 } finally {
   for (const close of closers) await close()
 }
