@@ -12,9 +12,9 @@ import { type Endpoint, retire } from '../routes.js'
 /** Answers unmatched requests under the prefix or, without one, on the paths of the family; the host all others. */
 export function mountUnknown (app: FastifyInstance, mount: Mount): void {
   const { family: { name }, home, unversioned, prefix } = mount
-  const rest = prefix === '' ? [] : ['/']
-  const shared = ['/query', '/command', '/rest/commands', `/rest/:parameter/${name}`, ...rest]
-  for (const path of unversioned === false ? [home] : [home, ...shared]) setNotFoundHandler(app, mount, path)
+  const shared = ['/query', '/command', '/rest/commands', `/rest/:parameter/${name}`]
+  const all = prefix === '' ? [home, ...shared] : ['/']
+  for (const path of unversioned === false ? [home] : all) setNotFoundHandler(app, mount, path)
 }
 
 // By server: only one not-found handler can be set at a path.
@@ -71,7 +71,8 @@ export async function answerUnknown (
     const detail = `${request.method} is not allowed here; allowed: ${allow}`
     throw new Problem('method-not-allowed', detail, { headers: { allow } })
   }
-  if (isBelow(mount, segments)) retire(reply, mount.retirement)
+  const owner = mount.neighbours.mounts.find(each => isBelow(each, segments))
+  if (owner !== undefined) retire(reply, owner.retirement)
   const mounts = [...new Set(near.map(({ mount }) => mount))]
   // Only mounts that the caller may know of.
   const open = await tryEach(mounts, async each => {
