@@ -1,43 +1,7 @@
-import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import t from 'tap'
 import { memoryStorage, Problem } from '../../lib/index.js'
 import { storages } from '../storages.js'
-import { createOrder, openShop } from './shop.js'
-
-const accept = { accept: 'text/html' }
-
-async function see (app: FastifyInstance, url: string, headers = {}): Promise<string> {
-  return (await app.inject({ url, headers: { ...accept, ...headers } })).body
-}
-
-async function post (app: FastifyInstance, url: string, form: Record<string, string>): Promise<LightMyRequestResponse> {
-  const headers = { ...accept, 'content-type': 'application/x-www-form-urlencoded' }
-  return await app.inject({ method: 'POST', url, headers, payload: new URLSearchParams(form).toString() })
-}
-
-/** The entries of the form that is sent to an address, as a browser has them. */
-function formOf (page: string, action: string): Record<string, string> {
-  const form = page.split('<form ').find(part => part.includes(`action="${action}"`)) ?? ''
-  const whole = form.slice(0, form.indexOf('</form>'))
-  const entries: Record<string, string> = {}
-  const decode = (text: string): string =>
-    text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>')
-      .replaceAll('&amp;', '&')
-  for (const [tag, name = ''] of whole.matchAll(/<input [^>]*name="([^"]*)"[^>]*>/g)) {
-    entries[name] = decode(/ value="([^"]*)"/.exec(tag)?.[1] ?? '')
-  }
-  for (const [, name = '', text = ''] of whole.matchAll(/<textarea [^>]*name="([^"]*)"[^>]*>\n([^<]*)/g)) {
-    entries[name] = decode(text)
-  }
-  for (const [, name = '', options = ''] of whole.matchAll(/<select [^>]*name="([^"]*)"[^>]*>(.*?)<\/select>/gs)) {
-    entries[name] = decode(/value="([^"]*)" selected/.exec(options)?.[1] ?? '')
-  }
-  delete entries['_add']
-  return entries
-}
-
-const textOf = (html: string): string => html.replace(/<style>.*?<\/style>|<script>.*?<\/script>/gs, '')
-  .replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
+import { accept, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
 
 for (const { name, make } of storages) {
   t.test(`${name}: a stale page does not overwrite`, async t => {

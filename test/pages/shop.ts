@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import Fastify from 'fastify'
 import type { FamilyOptions, Storage } from '../../lib/index.js'
 import { csv, decimal, defineFamily, html, type HtmlOptions, json, Type } from '../../lib/index.js'
@@ -132,3 +132,42 @@ export async function createOrder (app: FastifyInstance, order: object): Promise
   if (statusCode !== 201) throw new Error(body)
   return JSON.parse(body)
 }
+
+export const accept = { accept: 'text/html' }
+
+export async function see (app: FastifyInstance, url: string, headers = {}): Promise<string> {
+  return (await app.inject({ url, headers: { ...accept, ...headers } })).body
+}
+
+export async function post (
+  app: FastifyInstance,
+  url: string,
+  form: Record<string, string>
+): Promise<LightMyRequestResponse> {
+  const headers = { ...accept, 'content-type': 'application/x-www-form-urlencoded' }
+  return await app.inject({ method: 'POST', url, headers, payload: new URLSearchParams(form).toString() })
+}
+
+/** The entries of the form that is sent to an address, as a browser has them. */
+export function formOf (page: string, action: string): Record<string, string> {
+  const form = page.split('<form ').find(part => part.includes(`action="${action}"`)) ?? ''
+  const whole = form.slice(0, form.indexOf('</form>'))
+  const entries: Record<string, string> = {}
+  const decode = (text: string): string =>
+    text.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>')
+      .replaceAll('&amp;', '&')
+  for (const [tag, name = ''] of whole.matchAll(/<input [^>]*name="([^"]*)"[^>]*>/g)) {
+    entries[name] = decode(/ value="([^"]*)"/.exec(tag)?.[1] ?? '')
+  }
+  for (const [, name = '', text = ''] of whole.matchAll(/<textarea [^>]*name="([^"]*)"[^>]*>\n([^<]*)/g)) {
+    entries[name] = decode(text)
+  }
+  for (const [, name = '', options = ''] of whole.matchAll(/<select [^>]*name="([^"]*)"[^>]*>(.*?)<\/select>/gs)) {
+    entries[name] = decode(/value="([^"]*)" selected/.exec(options)?.[1] ?? '')
+  }
+  delete entries['_add']
+  return entries
+}
+
+export const textOf = (html: string): string => html.replace(/<style>.*?<\/style>|<script>.*?<\/script>/gs, '')
+  .replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')

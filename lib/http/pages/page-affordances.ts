@@ -1,5 +1,6 @@
 import { findFilter } from '../../core/query/filters.js'
 import { type Grammar, makePageUrl, type ParsedQuery } from '../../core/query/grammar.js'
+import { splitQuery } from '../../core/query/query-string.js'
 import type { Reader } from '../../core/service/reader.js'
 import type { Condition, Found, Id } from '../../core/storage/storage.js'
 import type {
@@ -13,7 +14,7 @@ import {
 import { listStateFields, showState } from './item-affordances.js'
 import { listKinds, showKind } from './log-entries.js'
 import { findSite, linkOthers, mayOffer } from './offers.js'
-import { countUpTo, finding, findReferenceFields, findReferred, listReferences } from './references.js'
+import { countUpTo, findReferenceFields, findReferred, listReferences } from './references.js'
 
 type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCountable' | 'address' | 'identify'> &
   Partial<PageAffordances> & {
@@ -61,8 +62,7 @@ export async function affordCollection (
     affordMany(exchange, reader)
   ])
   const { url, page: number = 1, pageSize } = rows
-  const named = new Map(rows.filters.flatMap(({ label, reference }) =>
-    reference?.choices?.map(({ value, title }) => [`${label} ${value}`, title] as const) ?? []))
+  const active = await nameFiltered(exchange, rows.active)
   const lastPage = found.total === undefined ? undefined : Math.ceil(found.total / pageSize)
   const { maxSkipped } = grammar.limits
   // By numbers, as far as pages are counted: people see where they are.
@@ -86,10 +86,7 @@ export async function affordCollection (
       ? undefined
       : numbered(lastPage),
     exported: exported && rows.others.find(({ title }) => title === exported.name)?.href,
-    active: rows.active.map(filter => {
-      const title = named.get(`${filter.field} ${filter.value}`)
-      return title === undefined ? filter : { ...filter, referred: { title } }
-    }),
+    active,
     refer: (index, member) => refer(items[index] ?? {}, member),
     stateOf: hasState
       ? index => {
@@ -116,6 +113,14 @@ export async function affordCollection (
   }
 }
 
+/** Adds the titles of the items that filters name. */
+async function nameFiltered (exchange: Exchange, active: readonly ActiveFilter[]): Promise<ActiveFilter[]> {
+  const { references } = exchange.mount.family
+  const items = active.map(({ field, value }) => ({ [field]: references.get(field)?.readId(value) }))
+  const refer = await findReferred(exchange, active.map(({ field }) => field), items)
+  return active.map((filter, index) => ({ ...filter, referred: refer(items[index] ?? {}, filter.field) }))
+}
+
 /** The states with the number of items in each, whatever else is filtered. */
 async function listStates (
   { mount, request }: Exchange,
@@ -124,19 +129,21 @@ async function listStates (
 ): Promise<Pick<PageAffordances, 'states' | 'everyState'>> {
   const { family: { presentation }, urls, grammar } = mount
   const self = urls.collection(request)
-  const link = (added?: string) => makePageUrl(self, parsed, [...places, 'state'], added)
-  const states = await Promise.all([...presentation.states].filter(([, { where }]) => where !== undefined)
-    .map(async ([state, { tone, where = [], filter }]) => {
-      // A field of this name is meant where the family has one.
-      const asked = grammar.states.includes(state) ? `state=${encodeURIComponent(state)}` : filter
-      return {
-        state,
-        tone,
-        href: link(asked),
-        isCurrent: parsed.parameters.some(({ raw }) => raw === asked),
-        ...await countUpTo(reader, where, countedInState)
-      }
-    }))
+  const known = Array.from(presentation.states).map(([state, { tone, where = [], filter = '' }]) => {
+    // A field of this name is meant where the family has one.
+    const asked = grammar.states.includes(state) ? `state=${encodeURIComponent(state)}` : filter
+    return { state, tone, where, asked, parts: splitQuery(asked) }
+  }).filter(({ where }) => where.length > 0)
+  const replaced = [...places, ...known.flatMap(({ parts }) => parts.map(({ name = '' }) => name))]
+  const link = (added?: string) => makePageUrl(self, parsed, replaced, added)
+  const states = await Promise.all(known.map(async ({ state, tone, where, asked, parts }) => ({
+    state,
+    tone,
+    href: link(asked),
+    isCurrent: parts.every(part =>
+      parsed.parameters.some(({ name, value }) => name === part.name && value === part.value)),
+    ...await countUpTo(reader, where, countedInState)
+  })))
   return { states, everyState: link() }
 }
 
@@ -181,7 +188,7 @@ export async function affordRows (
   const references = isOwn ? await findReferenceFields(exchange, mount.family.references) : new Map()
   const filters = makeFilterFields(fields, isSearch ? refused : { entered }, references)
   const shown = rows.filters ?? filters
-  const replaced = [...places, 'gt', 'lt', 'search', 'sort', ...shown.map(({ name }) => name.replace(finding, ''))]
+  const replaced = [...places, 'gt', 'lt', 'search', 'sort', ...shown.map(({ name }) => name)]
   return {
     site: await findSite(exchange),
     now: mount.makers.clock().getTime(),

@@ -134,7 +134,8 @@ function orderForPeople ({ family: { lifecycle, order }, makers }: Mount, search
   const growing = lifecycle !== undefined && !lifecycle.takesId && makers.makeId === undefined
   if (!growing || order.length > 0) return search
   // A cursor belongs to one order.
-  const isOrdered = splitQuery(search).some(({ name }) => name === 'sort' || name === 'after' || name === 'before')
+  const isOrdered = splitQuery(search).some(part =>
+    part.name !== undefined && part.value !== '' && ['sort', 'after', 'before'].includes(part.name))
   return isOrdered ? search : [search, 'sort=-id'].filter(part => part !== '').join('&')
 }
 
