@@ -1,8 +1,8 @@
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import t from 'tap'
 import type { FamilyOptions, HtmlOptions } from '../../lib/index.js'
-import { csv, defineFamily, html, json, memoryStorage, Type } from '../../lib/index.js'
-import { createOrder, openShop, see, textOf } from './shop.js'
+import { csv, defineFamily, english, html, json, memoryStorage, Type } from '../../lib/index.js'
+import { accept, createOrder, openShop, see, textOf } from './shop.js'
 
 /** A family of tasks, with some items. */
 async function openTasks (
@@ -62,5 +62,49 @@ t.test('tabs of states, whatever their filters are', async t => {
     t.strictSame(linksOf(page, 'states'), [all, open, ended], 'they replace each other')
     t.match(textOf(page), url === all ? '1–2 of 2' : '1–1 of 1')
     t.match(page.replaceAll('&amp;', '&'), `href="${url}" aria-current="true"`)
+  }
+})
+
+const simple = { ...named, fields: Type.Object({ id: Type.Integer(), name: Type.String() }), create: ['name'] } as const
+
+t.test('pages do not depend on what the functions of a host return', async t => {
+  const nothing = () => null as unknown as undefined
+  const fail = () => { throw new Error('odd') }
+  const texts = [english, { lang: 'de' }]
+  const cases: readonly HtmlOptions[] = [
+    { user: nothing },
+    { user: () => ({ name: nothing() as unknown as string }) },
+    { user: fail },
+    { texts, language: nothing },
+    { texts, language: fail }
+  ]
+  for (const pages of cases) {
+    const app = await openTasks(t, defineFamily(simple), [], pages)
+    for (const [url, status] of [['/s/tasks', 200], ['/s/tasks/7', 404]] as const) {
+      const { statusCode, headers, body } = await app.inject({ url, headers: accept })
+      t.strictSame([statusCode, headers['content-type']], [status, 'text/html; charset=utf-8'])
+      t.notMatch(body, />null</)
+    }
+  }
+  for (const state of [null, 7, {}, '']) {
+    const app = await openTasks(t, defineFamily({ ...simple, state: () => state as string }), [{ name: 'a' }])
+    for (const url of ['/s/tasks', '/s/tasks/1']) {
+      const { statusCode, body } = await app.inject({ url, headers: accept })
+      t.equal(statusCode, 200, `the state ${JSON.stringify(state)}`)
+      t.notMatch(body, 'class="badge', 'is none')
+    }
+  }
+})
+
+t.test('an item whose title cannot be seen has its id', async t => {
+  const fields = Type.Object({
+    id: Type.Integer(), name: Type.Optional(Type.String()), parent: Type.Optional(Type.Integer())
+  })
+  const parents = defineFamily({ ...named, fields, create: ['name'] })
+  const app = await openTasks(t, parents, [{ name: '' }, { name: ' \u200b' }, {}])
+  for (const id of [1, 2, 3]) {
+    const page = await see(app, `/s/tasks/${id}`)
+    t.match(page, `<h1 dir="auto">Task ${id}</h1>`)
+    t.match(await see(app, `/s/tasks/${id}/commands`), `<a href="/s/tasks/${id}"><bdi>${id}</bdi></a>`)
   }
 })

@@ -24,7 +24,7 @@ import {
   findAddress, findOffers, findSite, isGranted, linkList, linkOthers, type Offer, trailToItem
 } from './offers.js'
 import {
-  findReferenceFields, findReferred, findRelated, findTitle, listReferences, nameInLog
+  findReferenceFields, findReferred, findRelated, findTitle, listReferences, nameInLog, titleOf
 } from './references.js'
 
 export interface ItemPage {
@@ -87,8 +87,8 @@ export function listStateFields ({ presentation: { states } }: Family): string[]
 
 /** Undefined where the family has no states, or the item is in none of them. */
 export function showState ({ state, presentation: { states } }: Family, item: Stored): ShownState | undefined {
-  const name = (state ?? makeState(states))(item)
-  return name === undefined ? undefined : { state: name, tone: states.get(name)?.tone ?? 'neutral' }
+  const name: unknown = (state ?? makeState(states))(item)
+  return typeof name !== 'string' || name === '' ? undefined : { state: name, tone: states.get(name)?.tone ?? 'neutral' }
 }
 
 const technical = ['id', ...Object.keys(ServiceFields.properties)]
@@ -242,5 +242,5 @@ async function showOther (
     return [{ singular: shown.singular, labels, title: named, isNew: true, changes: others }]
   }
   const href = there?.urls.item(request, id)
-  return [{ singular: shown.singular, labels, title: String(before[title] ?? id), href, isNew: false, changes }]
+  return [{ singular: shown.singular, labels, title: titleOf(shown, before), href, isNew: false, changes }]
 }

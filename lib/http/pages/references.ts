@@ -7,6 +7,7 @@ import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import { isAbsent } from '../../core/storage/conditions.js'
 import type { Condition, Field, Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
+import { isVisible } from '../../core/values/words.js'
 import type {
   Count, LogEntry, ReferenceField, Referred, RelatedList
 } from '../../representations/affordances.js'
@@ -51,7 +52,7 @@ async function open ({ mount, request }: Here, { name }: Family): Promise<Place 
 const maxTitle = 200
 
 export function titleOf ({ presentation: { title } }: Family, item: Members): string {
-  return String(item[title] ?? item['id']).slice(0, maxTitle)
+  return String(isVisible(item[title]) ? item[title] : item['id']).slice(0, maxTitle)
 }
 
 async function find (place: Place, where: readonly Condition[], limit: number): Promise<Choices> {
