@@ -88,7 +88,8 @@ export function listStateFields ({ presentation: { states } }: Family): string[]
 /** Undefined where the family has no states, or the item is in none of them. */
 export function showState ({ state, presentation: { states } }: Family, item: Stored): ShownState | undefined {
   const name: unknown = (state ?? makeState(states))(item)
-  return typeof name !== 'string' || name === '' ? undefined : { state: name, tone: states.get(name)?.tone ?? 'neutral' }
+  if (typeof name !== 'string' || name === '') return undefined
+  return { state: name, tone: states.get(name)?.tone ?? 'neutral' }
 }
 
 const technical = ['id', ...Object.keys(ServiceFields.properties)]
@@ -126,7 +127,8 @@ async function makeOperationForms (
   const { mount, request } = exchange
   const { family, makers } = mount
   const changed = meanwhile.flatMap(({ changes }) => changes).reverse()
-  const theirs = new Map(changed.map(({ name, kind, to }): [string, ShownMember] => [name, { name, kind, value: to }]))
+  const theirs = new Map(changed.map(({ name, kind, to, referred }): [string, ShownMember] =>
+    [name, { name, kind, value: to, referred: referred?.to }]))
   const forms = await Promise.all(offers.filter(({ reason }) => reason === undefined).map(async offer => {
     const { operation, params } = offer
     const { name, noun, summary: title, danger, final } = operation
