@@ -124,7 +124,8 @@ t.test('a flaw is beside what was entered', async t => {
   }
   t.equal(form['lines.1.article'], 'Bolt')
 
-  const { id } = await createOrder(app, { title: 'b', client, lines: ['x', 'y'].map(article => ({ article, quantity: 1 })) })
+  const lines = ['x', 'y'].map(article => ({ article, quantity: 1 }))
+  const { id } = await createOrder(app, { title: 'b', client, lines })
   const url = `/shop/orders/${id}`
   const edit = formOf(await see(app, url), `${url}/edits`)
   const wrong = await post(app, `${url}/edits`, {
@@ -153,6 +154,8 @@ t.test('references in forms', async t => {
   const stale = await post(app, `${url}/edits`, { ...edit, '_find.client': 'Client 3' })
   t.equal(stale.statusCode, 412)
   t.match(textOf(stale.body), 'Now: Client 2', 'what others chose has its title')
+  const asked = await post(app, `${url}/moves`, { _key: 'k', _confirm: 'ask', plant: '1' })
+  t.match(textOf(asked.body), 'Plant Not set → Plant 1', 'what will change, too')
   const huge = await post(app, '/shop/orders', { _key: 'k', title: 'a', '_find.client': 'x'.repeat(9000) })
   t.equal(huge.statusCode, 400)
   t.equal(huge.body.split('x'.repeat(9000)).length, 2, 'a long text is shown once, where it was entered')

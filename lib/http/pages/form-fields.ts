@@ -119,18 +119,19 @@ function nest (field: FormField, nested: Nested, sent: Entered | undefined, valu
   const { schema, fields } = nested
   const stored = shape === 'group' ? [value] : Array.isArray(value) ? value : []
   const entered = sent?.entered ?? new Map<string, string>()
-  // Rows that were left empty are dropped, and flaws count the others.
-  const filled = findRows(entered, name)
-  const before = listRows(entered, name).length
+  const before = listRows(entered, name)
+  // Flaws do not count the rows that were left empty.
+  const rows = sent?.problem === undefined ? before : findRows(entered, name)
   // Without a problem, more rows were asked for.
   const more = sent !== undefined && sent.problem === undefined ? 1 : 0
-  const count = shape === 'group' ? 1 : Math.max(stored.length + spareRows, filled.length + spareRows, before) + more
+  const least = Math.max(stored.length, findRows(entered, name).length) + spareRows
+  const count = shape === 'group' ? 1 : Math.max(least, before.length) + more
   const makeRow = (index: number): FormField[] => fields.map(each => {
     const path = shape === 'group' ? `${name}.${each.name}` : `${name}.${index}.${each.name}`
     const item = isObject(stored[index]) ? stored[index] as Members : undefined
     const cell = makeField(each, schema.properties[each.name] as TSchema, sent && { entered: new Map() }, { item })
-    const isKept = shape === 'group' || before === 0
-    const text = sent?.entered.get(isKept ? path : `${name}.${filled[index] ?? ''}.${each.name}`)
+    const isKept = shape === 'group' || before.length === 0
+    const text = sent?.entered.get(isKept ? path : `${name}.${rows[index] ?? ''}.${each.name}`)
     return {
       ...cell,
       name: path,

@@ -192,8 +192,10 @@ export async function affordConfirmation (
   const { name, noun, summary: title, final } =
     family.operations.get(action)?.operation ?? family.lifecycle?.deletion?.operation as NounOperation
   const names = listReferences(family, family.operations.get(action)?.others)
-  const [page, params, ...shown] = await Promise.all([
+  const changes = after === undefined ? [] : showChanges(family, listChanges(family.ownFields, item, after))
+  const [page, [named], params, ...shown] = await Promise.all([
     startPage(exchange, self),
+    nameInLog(exchange, [{ changes, params: [] }]),
     Promise.all(showParams(family, action, command.params).map(async (param): Promise<ShownMember> => {
       const referred = names.get(param.name)
       const title = referred && await findTitle(exchange, referred, param.value)
@@ -216,7 +218,7 @@ export async function affordConfirmation (
         ...sent.entries
       ],
       params,
-      changes: after === undefined ? [] : showChanges(family, listChanges(family.ownFields, item, after)),
+      changes: named?.changes ?? [],
       others: shown.flat()
     }
   }

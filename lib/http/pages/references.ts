@@ -92,7 +92,10 @@ export async function findReferred (
 }
 
 /** Adds the titles of the items that values in a log refer to. */
-export async function nameInLog (here: Here, entries: readonly LogEntry[]): Promise<LogEntry[]> {
+export async function nameInLog<T extends Pick<LogEntry, 'changes' | 'params'>> (
+  here: Here,
+  entries: readonly T[]
+): Promise<T[]> {
   const { references } = here.mount.family
   const values = entries.flatMap(({ changes, params }) => [
     ...changes.filter(({ name }) => references.has(name))
@@ -191,7 +194,8 @@ async function lookUp (here: Here, family: Family, text: string): Promise<Choice
     const item = known === undefined ? undefined : await reader.get(known)
     if (item === undefined) continue
     const its = titleOf(place.there.family, item)
-    if (expected === undefined ? title === 'id' : its === expected.slice(0, maxTitle)) return [{ value: String(item.id), title: its }]
+    const isMeant = expected === undefined ? title === 'id' : its === expected.slice(0, maxTitle)
+    if (isMeant) return [{ value: String(item.id), title: its }]
   }
   const field = fields.find(({ name }) => name === title) as Field
   const wanted = readValue(field, text)
