@@ -81,7 +81,9 @@ export function labelField (words: Words, { label, bound }: FormField): string {
 }
 
 export function formatError (words: Words, field: FormField): string {
-  return words.texts.sentence(labelField(words, field), words.translate(field.error as string))
+  const label = labelField(words, field)
+  const subject = field.line === undefined ? label : `${label} ${field.line}`
+  return words.texts.sentence(subject, words.translate(field.error as string))
 }
 
 interface Control {

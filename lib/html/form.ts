@@ -77,8 +77,8 @@ export function renderRefusal (
       .filter(({ error }) => error !== undefined).map(field => ({ form, field })))
   const links = wrong.map(({ form, field }) =>
     markup`<a href="#${toFieldId(form, field.name)}">${formatError(words, field)}</a>`)
-  const isShown = (name: string | undefined) =>
-    wrong.some(({ field }) => field.name === name || field.name === `_find.${name ?? ''}`)
+  const isShown = (path: string | undefined) => wrong.some(({ field: { name, line } }) =>
+    path === name.replace('_find.', '') || (line !== undefined && path === `${name}.${line - 1}`))
   const others = listErrors(words, problem).filter(({ name }) => !isShown(name?.replaceAll('/', '.')))
   const flaws = [...links, ...others.map(({ text }) => text)]
   const reason = flaws.length > 0
@@ -123,7 +123,9 @@ function listErrors (words: Words, { errors = [], more }: Members): { name?: str
     if (parameter !== undefined) return { name: parameter, text: words.translate(detail) }
     const name = pointer.slice(1)
     const [field = '', ...path] = name.split('/')
-    const subject = [nameField(words, field), ...path].join(' ')
+    // People count from one.
+    const inside = path.map(part => /^\d+$/.test(part) ? String(Number(part) + 1) : nameField(words, part))
+    const subject = [nameField(words, field), ...inside].join(' ')
     return { name, text: texts.sentence(name === '' ? texts.it : subject, words.translate(detail)) }
   })
   return more === undefined ? named : [...named, { text: texts.more(Number(more)) }]

@@ -6,6 +6,7 @@ import { errorCodes } from '../core/errors.js'
 import { isTimeZone } from '../core/query/time-zones.js'
 import { isObject } from '../core/values/json.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
+import { isVisible } from '../core/values/words.js'
 import type { LabelTable } from '../representations/affordances.js'
 import type { Representation } from '../representations/representation.js'
 import { findInk, isColor, mendColor, papers } from './colors.js'
@@ -65,11 +66,10 @@ export function html (options: HtmlOptions = {}): Representation {
         return await write(words, request, { heading, content: renderManyItems(words, many), ...affordances })
       }
       const member = affordances?.title ?? 'name'
-      const named = view.document[member] ?? view.document.id ?? undefined
-      const singular = nameSingular(words, view.name)
-      const heading = member === 'id' || named === undefined
-        ? words.texts.item(singular, named === undefined ? undefined : String(named))
-        : String(named)
+      const { [member]: named, id } = view.document
+      const heading = member !== 'id' && isVisible(named)
+        ? String(named)
+        : words.texts.item(nameSingular(words, view.name), id === undefined ? undefined : String(id))
       if (affordances?.confirm === undefined) {
         const content = await renderItem(words, view, affordances)
         return await write(words, request, { heading, content, ...affordances })
@@ -190,9 +190,17 @@ function makeSpeakers ({ texts = {}, language, timeZone }: HtmlOptions) {
   })
   const [first] = tables as [typeof tables[number], ...typeof tables]
   const langs = tables.map(({ texts: { lang } }) => lang)
+  const chooseLanguage = (request: FastifyRequest): string | undefined => {
+    try {
+      return language?.(request)
+    } catch (error) {
+      request.log.error({ err: error }, 'The option "language" of the pages failed')
+      return undefined
+    }
+  }
   const choose = (request: FastifyRequest): typeof first => {
     if (tables.length === 1) return first
-    const wanted = language?.(request) ?? new Negotiator(request.raw).language(langs)
+    const wanted = chooseLanguage(request) ?? new Negotiator(request.raw).language(langs)
     return tables.find(({ texts: { lang } }) => lang === wanted) ?? first
   }
   return (request: FastifyRequest, { labels, zone, now = Date.now() }: Spoken = {}): Words =>
@@ -204,7 +212,7 @@ async function findUser (
   request: FastifyRequest
 ): Promise<PageUser | undefined> {
   try {
-    return await user(request)
+    return await user(request) ?? undefined
   } catch (error) {
     request.log.error({ err: error }, 'The option "user" of the pages failed')
     return undefined

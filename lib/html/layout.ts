@@ -1,3 +1,4 @@
+import { isVisible } from '../core/values/words.js'
 import type { Crumb, ItemAffordances, Site } from '../representations/affordances.js'
 import { type Content, Markup, markup, renderLink, shorten } from './markup.js'
 import { script } from './script.js'
@@ -73,7 +74,7 @@ const maxTitle = 60
 
 function renderUser ({ texts }: Words, { name, signOut, signIn }: PageUser): Content {
   return [
-    name !== undefined && markup`<bdi>${name}</bdi>
+    isVisible(name) && markup`<bdi>${name}</bdi>
 `,
     signOut !== undefined && markup`<a href="${signOut}">${texts.signOut}</a>`,
     signIn !== undefined && markup`<a href="${signIn}">${texts.signIn}</a>`

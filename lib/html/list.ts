@@ -1,5 +1,6 @@
 import { isDate } from '../core/values/formats.js'
 import type { Members } from '../core/values/json.js'
+import { isVisible } from '../core/values/words.js'
 import type {
   ActiveFilter, FormAffordance, FormField, PageAffordances, ShownKind
 } from '../representations/affordances.js'
@@ -273,7 +274,7 @@ referred: column === leading && referred
 }, maxText)
     const href = column === leading ? address?.(index) : undefined
     // Invisible text cannot be clicked.
-    const isSeen = href === undefined || item.id === undefined || /[^\s\p{C}]/u.test(String(value ?? ''))
+    const isSeen = href === undefined || item.id === undefined || isVisible(value)
     const className = column === leading ? 'title' : chooseClass(value, kind)
     const badge = column === leading && stateOf !== undefined && markup`<td class="state">${
       state !== undefined && renderBadge(words, state)}</td>`

@@ -271,6 +271,8 @@ export interface FormField {
   /** The value of the item, in a form that edits it; sent too, so that only edited fields count. */
   readonly was?: string | undefined
   readonly error?: string | undefined
+  /** Where only this line of a list is wrong, its number. */
+  readonly line?: number | undefined
 }
 
 /** How a person chooses an item: from a few, or by a part of its title. */

@@ -1,8 +1,8 @@
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import t from 'tap'
 import type { FamilyOptions, HtmlOptions } from '../../lib/index.js'
-import { csv, defineFamily, html, json, memoryStorage, Type } from '../../lib/index.js'
-import { createOrder, openShop, see, textOf } from './shop.js'
+import { csv, defineFamily, english, html, json, memoryStorage, Type } from '../../lib/index.js'
+import { accept, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
 
 /** A family of tasks, with some items. */
 async function openTasks (
@@ -62,5 +62,128 @@ t.test('tabs of states, whatever their filters are', async t => {
     t.strictSame(linksOf(page, 'states'), [all, open, ended], 'they replace each other')
     t.match(textOf(page), url === all ? '1–2 of 2' : '1–1 of 1')
     t.match(page.replaceAll('&amp;', '&'), `href="${url}" aria-current="true"`)
+  }
+})
+
+const simple = { ...named, fields: Type.Object({ id: Type.Integer(), name: Type.String() }), create: ['name'] } as const
+
+t.test('pages do not depend on what the functions of a host return', async t => {
+  const nothing = () => null as unknown as undefined
+  const fail = () => { throw new Error('odd') }
+  const texts = [english, { lang: 'de' }]
+  const cases: readonly HtmlOptions[] = [
+    { user: nothing },
+    { user: () => ({ name: nothing() as unknown as string }) },
+    { user: fail },
+    { texts, language: nothing },
+    { texts, language: fail }
+  ]
+  for (const pages of cases) {
+    const app = await openTasks(t, defineFamily(simple), [], pages)
+    for (const [url, status] of [['/s/tasks', 200], ['/s/tasks/7', 404]] as const) {
+      const { statusCode, headers, body } = await app.inject({ url, headers: accept })
+      t.strictSame([statusCode, headers['content-type']], [status, 'text/html; charset=utf-8'])
+      t.notMatch(body, />null</)
+    }
+  }
+  for (const state of [null, 7, {}, '']) {
+    const app = await openTasks(t, defineFamily({ ...simple, state: () => state as string }), [{ name: 'a' }])
+    for (const url of ['/s/tasks', '/s/tasks/1']) {
+      const { statusCode, body } = await app.inject({ url, headers: accept })
+      t.equal(statusCode, 200, `the state ${JSON.stringify(state)}`)
+      t.notMatch(body, 'class="badge', 'is none')
+    }
+  }
+})
+
+t.test('an item whose title cannot be seen has its id', async t => {
+  const fields = Type.Object({
+    id: Type.Integer(), name: Type.Optional(Type.String()), parent: Type.Optional(Type.Integer())
+  })
+  const parents = defineFamily({ ...named, fields, create: ['name'] })
+  const app = await openTasks(t, parents, [{ name: '' }, { name: ' \u200b' }, {}])
+  for (const id of [1, 2, 3]) {
+    const page = await see(app, `/s/tasks/${id}`)
+    t.match(page, `<h1 dir="auto">Task ${id}</h1>`)
+    t.match(await see(app, `/s/tasks/${id}/commands`), `<a href="/s/tasks/${id}"><bdi>${id}</bdi></a>`)
+  }
+})
+
+t.test('a flaw is beside what was entered', async t => {
+  const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage())
+  const order = { _key: 'k', title: 'a', client: String(client) }
+  const { body } = await post(app, '/shop/orders', {
+    ...order, 'lines.0.article': '', 'lines.1.article': 'Nut', 'lines.1.quantity': 'many', 'lines.999.article': 'Bolt'
+  })
+  const { length } = body.match(/name="lines\.\d+\.quantity"/g) ?? []
+  t.equal(length, 4, 'no more rows than were filled in, and two')
+  const form = formOf(body, '/shop/orders')
+  for (const [row, quantity, error] of [[0, 'many', 'must be a whole number'], [1, '', 'is required']] as const) {
+    t.equal(form[`lines.${row}.quantity`], quantity, `row ${row}`)
+    t.match(body, `id="create-lines-${row}-quantity-error">Quantity ${error}.`)
+  }
+  t.equal(form['lines.1.article'], 'Bolt')
+
+  const lines = ['x', 'y'].map(article => ({ article, quantity: 1 }))
+  const { id } = await createOrder(app, { title: 'b', client, lines })
+  const url = `/shop/orders/${id}`
+  const edit = formOf(await see(app, url), `${url}/edits`)
+  const wrong = await post(app, `${url}/edits`, {
+    ...edit, 'lines.0.article': '', 'lines.0.quantity': '', 'lines.1.quantity': 'z'
+  })
+  const again = formOf(wrong.body, `${url}/edits`)
+  t.match(again, { 'lines.0.article': 'y', 'lines.0.quantity': 'z', 'lines.1.article': '', title: 'b' })
+  t.equal((await post(app, `${url}/edits`, { ...again, 'lines.0.quantity': '5' })).statusCode, 303)
+  t.strictSame((await app.inject(url)).json().lines, [{ article: 'y', quantity: 5 }], 'a row that was emptied is gone')
+
+  const long = await post(app, '/shop/orders', { ...order, tags: `good\n${'x'.repeat(21)}` })
+  t.match(long.body, 'id="create-tags-error">Tags 2 must have at most 20 characters.')
+  t.equal(textOf(long.body).split('must have at most 20 characters').length, 3, 'there, and as a link to it')
+
+  const none = await post(app, '/shop/orders', { _operation: 'send' })
+  t.notMatch(none.body, '<details class="create" open', 'the form of another operation is not refused')
+})
+
+t.test('references in forms', async t => {
+  const { app, ids: { clients } } = await openShop(t, memoryStorage(), { counts: [51, 1] })
+  const [first, second] = clients as [number, number]
+  const { id } = await createOrder(app, { title: 'a', client: first })
+  const url = `/shop/orders/${id}`
+  const edit = formOf(await see(app, url), `${url}/edits`)
+  await app.inject({ method: 'PATCH', url, payload: { client: second } })
+  const stale = await post(app, `${url}/edits`, { ...edit, '_find.client': 'Client 3' })
+  t.equal(stale.statusCode, 412)
+  t.match(textOf(stale.body), 'Now: Client 2', 'what others chose has its title')
+  const asked = await post(app, `${url}/moves`, { _key: 'k', _confirm: 'ask', plant: '1' })
+  t.match(textOf(asked.body), 'Plant Not set → Plant 1', 'what will change, too')
+  const huge = await post(app, '/shop/orders', { _key: 'k', title: 'a', '_find.client': 'x'.repeat(9000) })
+  t.equal(huge.statusCode, 400)
+  t.equal(huge.body.split('x'.repeat(9000)).length, 2, 'a long text is shown once, where it was entered')
+})
+
+t.test('suggestions are asked for as the API answers', async t => {
+  const fields = Type.Object({ id: Type.Integer(), name: Type.String(), search: Type.Optional(Type.String()) })
+  const tasks = defineFamily({ ...named, fields, create: ['name'] })
+  const notes = defineFamily({
+    name: 'notes',
+    singular: 'note',
+    fields: Type.Object({ id: Type.Integer(), task: Type.Integer() }),
+    references: { task: tasks },
+    create: ['task']
+  })
+  for (const representations of [[json, html()], [html(), csv]]) {
+    const app = Fastify({ forceCloseConnections: true })
+    t.teardown(() => app.close())
+    const options = { prefix: '/s', storage: memoryStorage(), representations }
+    app.register(tasks, options)
+    app.register(notes, options)
+    for (let index = 0; index < 51; index++) {
+      await app.inject({ method: 'POST', url: '/s/tasks', payload: { name: `Task ${index}` } })
+    }
+    const page = await see(app, '/s/notes')
+    const lookup = /data-lookup="([^"]*)"/.exec(page)?.[1]?.replaceAll('&amp;', '&')
+    t.equal(lookup !== undefined, representations.includes(json), 'only where there is JSON')
+    if (lookup !== undefined) t.equal((await app.inject(`${lookup}sk+50`)).json().items[0]?.name, 'Task 50')
+    t.match(page, 'name="_find.task"')
   }
 })

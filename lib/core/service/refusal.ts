@@ -78,8 +78,8 @@ export function explainInState (family: Family, { operation, state, allowed }: I
 }
 
 export function readState (family: Family, item: Members): string | undefined {
-  const called = family.state?.(item)
-  return called === undefined ? undefined : cut(called, 100)
+  const called: unknown = family.state?.(item)
+  return typeof called === 'string' && called !== '' ? cut(called, 100) : undefined
 }
 
 export function explainState (name: string, { singular }: Family, state: string | undefined): string {

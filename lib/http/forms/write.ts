@@ -224,7 +224,8 @@ async function showAgain (exchange: Exchange, form: FormBody, problem?: Problem)
   const { id } = request.params as { id?: string }
   const isStale = problem?.code === 'precondition-failed' && form.revision !== undefined
   const refused: RefusedForm = {
-    action: mount.urls.self(request).replace(/\/$/, ''),
+    // What was selected is of no other form.
+    action: form.operation === undefined ? mount.urls.self(request).replace(/\/$/, '') : '',
     entered: new Map(takeShort(form.entries)),
     problem,
     since: isStale ? Number(form.revision) : undefined,

@@ -115,28 +115,31 @@ const spareRows = 2
 function nest (field: FormField, nested: Nested, sent: Entered | undefined, value: unknown): FormField {
   const { name } = field
   const { shape } = nested
-  if (shape === 'lines') return { ...field, shape }
+  if (shape === 'lines') return { ...field, shape, ...findLineError(sent, name) }
   const { schema, fields } = nested
   const stored = shape === 'group' ? [value] : Array.isArray(value) ? value : []
   const entered = sent?.entered ?? new Map<string, string>()
-  const filled = (findRows(entered, name).at(-1) ?? -1) + 1
-  const before = (listRows(entered, name).at(-1) ?? -1) + 1
+  const before = listRows(entered, name)
+  // Flaws do not count the rows that were left empty.
+  const rows = sent?.problem === undefined ? before : findRows(entered, name)
   // Without a problem, more rows were asked for.
   const more = sent !== undefined && sent.problem === undefined ? 1 : 0
-  const count = shape === 'group' ? 1 : Math.max(stored.length + spareRows, filled + spareRows, before) + more
+  const least = Math.max(stored.length, findRows(entered, name).length) + spareRows
+  const count = shape === 'group' ? 1 : Math.max(least, before.length) + more
   const makeRow = (index: number): FormField[] => fields.map(each => {
     const path = shape === 'group' ? `${name}.${each.name}` : `${name}.${index}.${each.name}`
     const item = isObject(stored[index]) ? stored[index] as Members : undefined
     const cell = makeField(each, schema.properties[each.name] as TSchema, sent && { entered: new Map() }, { item })
-    const pointer = path.replaceAll('.', '/')
+    const isKept = shape === 'group' || before.length === 0
+    const text = sent?.entered.get(isKept ? path : `${name}.${rows[index] ?? ''}.${each.name}`)
     return {
       ...cell,
       name: path,
       // A row that stays empty is not sent.
       required: false,
-      value: sent?.entered.get(path) ?? cell.value,
+      value: text ?? (isKept ? cell.value : ''),
       was: field.was === undefined ? undefined : cell.was ?? '',
-      error: findError(sent, pointer)
+      error: findError(sent, path.replaceAll('.', '/'))
     }
   })
   return { ...field, shape, rows: Array.from({ length: count }, (_, index) => makeRow(index)) }
@@ -203,6 +206,15 @@ function findError (sent: Entered | undefined, name: string): string | undefined
   const error = sent?.problem?.errors?.find(isHere)?.detail
   // The label has the name already.
   return error?.startsWith(`${name} `) === true ? error.slice(name.length + 1) : error
+}
+
+/** The first flaw of a list, and the line it is in. */
+function findLineError (sent: Entered | undefined, name: string): Pick<FormField, 'error' | 'line'> {
+  for (const flaw of sent?.problem?.errors ?? []) {
+    const [, field, index] = 'pointer' in flaw ? flaw.pointer.split('/') : []
+    if (field === name && index !== undefined) return { error: flaw.detail, line: Number(index) + 1 }
+  }
+  return { error: findError(sent, name) }
 }
 
 /** `isShown`: whether the page still has the form, with what was entered. */

@@ -24,7 +24,7 @@ import {
   findAddress, findOffers, findSite, isGranted, linkList, linkOthers, type Offer, trailToItem
 } from './offers.js'
 import {
-  findReferenceFields, findReferred, findRelated, findTitle, listReferences, nameInLog
+  findReferenceFields, findReferred, findRelated, findTitle, listReferences, nameInLog, titleOf
 } from './references.js'
 
 export interface ItemPage {
@@ -87,8 +87,9 @@ export function listStateFields ({ presentation: { states } }: Family): string[]
 
 /** Undefined where the family has no states, or the item is in none of them. */
 export function showState ({ state, presentation: { states } }: Family, item: Stored): ShownState | undefined {
-  const name = (state ?? makeState(states))(item)
-  return name === undefined ? undefined : { state: name, tone: states.get(name)?.tone ?? 'neutral' }
+  const name: unknown = (state ?? makeState(states))(item)
+  if (typeof name !== 'string' || name === '') return undefined
+  return { state: name, tone: states.get(name)?.tone ?? 'neutral' }
 }
 
 const technical = ['id', ...Object.keys(ServiceFields.properties)]
@@ -126,7 +127,8 @@ async function makeOperationForms (
   const { mount, request } = exchange
   const { family, makers } = mount
   const changed = meanwhile.flatMap(({ changes }) => changes).reverse()
-  const theirs = new Map(changed.map(({ name, kind, to }): [string, ShownMember] => [name, { name, kind, value: to }]))
+  const theirs = new Map(changed.map(({ name, kind, to, referred }): [string, ShownMember] =>
+    [name, { name, kind, value: to, referred: referred?.to }]))
   const forms = await Promise.all(offers.filter(({ reason }) => reason === undefined).map(async offer => {
     const { operation, params } = offer
     const { name, noun, summary: title, danger, final } = operation
@@ -190,8 +192,10 @@ export async function affordConfirmation (
   const { name, noun, summary: title, final } =
     family.operations.get(action)?.operation ?? family.lifecycle?.deletion?.operation as NounOperation
   const names = listReferences(family, family.operations.get(action)?.others)
-  const [page, params, ...shown] = await Promise.all([
+  const changes = after === undefined ? [] : showChanges(family, listChanges(family.ownFields, item, after))
+  const [page, [named], params, ...shown] = await Promise.all([
     startPage(exchange, self),
+    nameInLog(exchange, [{ changes, params: [] }]),
     Promise.all(showParams(family, action, command.params).map(async (param): Promise<ShownMember> => {
       const referred = names.get(param.name)
       const title = referred && await findTitle(exchange, referred, param.value)
@@ -214,7 +218,7 @@ export async function affordConfirmation (
         ...sent.entries
       ],
       params,
-      changes: after === undefined ? [] : showChanges(family, listChanges(family.ownFields, item, after)),
+      changes: named?.changes ?? [],
       others: shown.flat()
     }
   }
@@ -242,5 +246,5 @@ async function showOther (
     return [{ singular: shown.singular, labels, title: named, isNew: true, changes: others }]
   }
   const href = there?.urls.item(request, id)
-  return [{ singular: shown.singular, labels, title: String(before[title] ?? id), href, isNew: false, changes }]
+  return [{ singular: shown.singular, labels, title: titleOf(shown, before), href, isNew: false, changes }]
 }

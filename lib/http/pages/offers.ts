@@ -18,6 +18,7 @@ import { FormBody, takeShort } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
 import { toProblem } from '../reply.js'
 import { readWrongState } from './log-entries.js'
+import { titleOf } from './references.js'
 
 /** An operation of the family, or the deletion, which has only a noun. */
 export interface Offer {
@@ -148,7 +149,7 @@ export function linkList ({ family, urls }: Mount, request: FastifyRequest): Cru
 
 /** `item` is undefined where it is gone or unknown. */
 export function trailToItem ({ mount, request }: Exchange, id: Id, item: Stored | undefined): Crumb[] {
-  const name = String(item?.[mount.family.presentation.title] ?? id)
+  const name = item === undefined ? String(id) : titleOf(mount.family, item)
   return [linkList(mount, request), { kind: 'item', href: mount.urls.item(request, id), name }]
 }
 

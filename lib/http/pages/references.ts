@@ -7,6 +7,7 @@ import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import { isAbsent } from '../../core/storage/conditions.js'
 import type { Condition, Field, Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
+import { isVisible, shorten } from '../../core/values/words.js'
 import type {
   Count, LogEntry, ReferenceField, Referred, RelatedList
 } from '../../representations/affordances.js'
@@ -51,7 +52,7 @@ async function open ({ mount, request }: Here, { name }: Family): Promise<Place 
 const maxTitle = 200
 
 export function titleOf ({ presentation: { title } }: Family, item: Members): string {
-  return String(item[title] ?? item['id']).slice(0, maxTitle)
+  return String(isVisible(item[title]) ? item[title] : item['id']).slice(0, maxTitle)
 }
 
 async function find (place: Place, where: readonly Condition[], limit: number): Promise<Choices> {
@@ -91,7 +92,10 @@ export async function findReferred (
 }
 
 /** Adds the titles of the items that values in a log refer to. */
-export async function nameInLog (here: Here, entries: readonly LogEntry[]): Promise<LogEntry[]> {
+export async function nameInLog<T extends Pick<LogEntry, 'changes' | 'params'>> (
+  here: Here,
+  entries: readonly T[]
+): Promise<T[]> {
   const { references } = here.mount.family
   const values = entries.flatMap(({ changes, params }) => [
     ...changes.filter(({ name }) => references.has(name))
@@ -129,14 +133,16 @@ export async function findReferenceFields (
 async function makeReferenceField (here: Here, family: Family): Promise<ReferenceField | undefined> {
   const place = await open(here, family)
   if (place === undefined) return undefined
-  const { there: { family: { singular, presentation }, urls, grammar } } = place
+  const { there: { family: { singular, presentation }, urls, grammar, representations } } = place
   const { title, labels } = presentation
   const choices = await find(place, [], maxChoices + 1)
   if (choices.length <= maxChoices) return { singular, labels, title, choices }
   const query = `format=json&maxpagesize=10&fields=${title === 'id' ? 'id' : `id,${title}`}`
-  const search = presentation.search.length > 0 ? 'search' : `${title}.has`
-  const isText = presentation.search.length > 0 || grammar.filters.has(`${title}.has`)
-  const lookup = isText ? `${urls.collection(here.request)}?${query}&${search}=` : undefined
+  // A field may be called search.
+  const search = grammar.search.length > 0 ? 'search' : `${title}.has`
+  const canSuggest = representations.some(({ name }) => name === 'json') &&
+    (search === 'search' || grammar.filters.has(search))
+  const lookup = canSuggest ? `${urls.collection(here.request)}?${query}&${search}=` : undefined
   return { singular, labels, title, lookup }
 }
 
@@ -169,7 +175,7 @@ export async function resolveEntries (here: Here, names: ReferenceNames, { entri
       entries.delete(key)
       entries.set(name, only?.value ?? '')
     } else {
-      const detail = found.length === 0 ? `has nothing that fits "${text}"` : 'fits several; choose one'
+      const detail = found.length === 0 ? `has nothing that fits "${shorten(text)}"` : 'fits several; choose one'
       flaws.push({ pointer: `/${name}`, detail })
     }
   }
@@ -188,7 +194,8 @@ async function lookUp (here: Here, family: Family, text: string): Promise<Choice
     const item = known === undefined ? undefined : await reader.get(known)
     if (item === undefined) continue
     const its = titleOf(place.there.family, item)
-    if (expected === undefined ? title === 'id' : its === expected) return [{ value: String(item.id), title: its }]
+    const isMeant = expected === undefined ? title === 'id' : its === expected.slice(0, maxTitle)
+    if (isMeant) return [{ value: String(item.id), title: its }]
   }
   const field = fields.find(({ name }) => name === title) as Field
   const wanted = readValue(field, text)
