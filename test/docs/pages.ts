@@ -31,7 +31,7 @@ export function blocksIn (language: string): Block[] {
 
 /** A file of the tutorial after a block that says what becomes of it. */
 export function changeFile ({ comment, text }: Block, read: (file: string) => string): { file: string, text: string } {
-  const [, file, how, place] = /^(?:file: )?([\w.]+\.js)(?:, (below|in place of): (.+))?$/.exec(comment) ?? []
+  const [, file, how, place] = /^(?:file: )?([\w.]+\.(?:ts|json))(?:, (below|in place of): (.+))?$/.exec(comment) ?? []
   if (file === undefined) throw new Error(`what is to be done with this block? "${comment}"`)
   if (how === undefined || place === undefined) return { file, text }
   const lines = read(file).split('\n')
@@ -44,7 +44,7 @@ export function changeFile ({ comment, text }: Block, read: (file: string) => st
 /** The files of the tutorial at its end. */
 export function writeTutorial (): ReadonlyMap<string, string> {
   const files = new Map<string, string>()
-  for (const block of blocks.filter(({ page, language }) => page === tutorial && language === 'js')) {
+  for (const block of blocks.filter(({ page, language }) => page === tutorial && language === 'ts')) {
     const { file, text } = changeFile(block, name => files.get(name) ?? '')
     files.set(file, text)
   }

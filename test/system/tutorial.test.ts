@@ -2,10 +2,10 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import t from 'tap'
 import type { Block } from '../docs/pages.js'
 import { blocks, changeFile, toPattern, tutorial } from '../docs/pages.js'
@@ -41,7 +41,8 @@ t.test('the tutorial works as it stands', { skip: !hasCurl && 'there is no curl'
 
   async function startServer (lines: string): Promise<void> {
     await stopServer()
-    const child = spawn(...unmeasured('sh', ['-e', '-c', lines.replace('node server', 'exec node server')]), {
+    const script = lines.replace('node build/server', 'exec node build/server')
+    const child = spawn(...unmeasured('sh', ['-e', '-c', script]), {
       cwd: folder,
       env: { ...process.env, PORT: '0' },
       stdio: ['ignore', 'pipe', 'inherit']
@@ -58,7 +59,7 @@ t.test('the tutorial works as it stands', { skip: !hasCurl && 'there is no curl'
     const lines = text.replaceAll(shownAddress, address).replaceAll(shownDatabase, database)
       // Each answer on a line of its own.
       .replaceAll('curl -s ', "curl -sS -w '\\n' ")
-    if (/^node server\.js$/m.test(lines)) await startServer(lines)
+    if (/^node build\/server\.js$/m.test(lines)) await startServer(lines)
     // Later ones have SQLite of their own, as the page says.
     else if (!/photostructure/.test(lines) || !hasSqlite) said = await runLines(lines, folder, tarball)
     const [, made] = /^mkdir (.+)\ncd \1$/m.exec(lines) ?? []
@@ -73,9 +74,12 @@ t.test('the tutorial works as it stands', { skip: !hasCurl && 'there is no curl'
   const readLastAnswer = (): unknown => JSON.parse(said.trim().split('\n').at(-1) as string)
 
   const doBlock: Record<string, (block: Block) => Promise<void>> = {
-    js: writeBlock,
+    ts: writeBlock,
     sh: async ({ text }) => await runBlock(text),
-    async json ({ text, number }) { t.match(readLastAnswer(), toPattern(JSON.parse(text)), `block ${number}`) },
+    async json (block) {
+      if (block.comment.startsWith('file: ')) return await writeBlock(block)
+      t.match(readLastAnswer(), toPattern(JSON.parse(block.text)), `block ${block.number}`)
+    },
     async text ({ text, number }) {
       for (const line of text.trim().split('\n')) t.match(said, line.replace(/^ℹ /, ''), `block ${number}`)
     }
@@ -84,4 +88,12 @@ t.test('the tutorial works as it stands', { skip: !hasCurl && 'there is no curl'
   t.ok(steps.length > 30, `${steps.length} blocks`)
   for (const step of steps) await doBlock[step.language]?.(step)
   t.same(steps.filter(({ language }) => doBlock[language] === undefined), [])
+
+  // 5.9 is only there after "npm ci --prefix tools".
+  for (const [version, at] of [['5.9', 'tools/node_modules/typescript'], ['6.0', 'node_modules/typescript']]) {
+    const compiler = resolve(`${at}/bin/tsc`)
+    if (!existsSync(compiler)) continue
+    t.match(await runLines(`node ${compiler} --version`, folder, tarball), `Version ${version}.`)
+    t.equal(await runLines(`node ${compiler} --noEmit`, folder, tarball), '', `TypeScript ${version} compiles it`)
+  }
 })
