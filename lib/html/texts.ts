@@ -192,10 +192,10 @@ export const english = {
   /** The subject where the whole body is wrong rather than a field. */
   it: 'It',
   sentence: (subject: string, detail: string): string => `${subject} ${detail}${/[.?!]$/.test(detail) ? '' : '.'}`,
-  changedMeanwhile: 'Somebody has changed it since you opened this page.',
+  changedMeanwhile: 'Someone has changed it since you opened this page.',
   changedMeanwhileDetail: 'Nothing was done yet. Look at the changes, then send it again or leave it.',
   changesOfOthers: 'What has changed',
-  /** Beside a field that somebody else has changed, before its value. */
+  /** Beside a field that someone else has changed, before its value. */
   nowIs: 'Now:'
 }
 

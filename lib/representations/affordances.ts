@@ -266,7 +266,7 @@ export interface FormField {
   readonly rows?: readonly (readonly FormField[])[] | undefined
   /** Set where the value is the id of another item. */
   readonly reference?: ReferenceField | undefined
-  /** The value that somebody else has given it since the page was opened. */
+  /** The value that someone else has given it since the page was opened. */
   readonly theirs?: ShownMember | undefined
   /** The value of the item, in a form that edits it; sent too, so that only edited fields count. */
   readonly was?: string | undefined

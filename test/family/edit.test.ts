@@ -336,7 +336,7 @@ t.test('the form of a page is filled in, and sends what was touched', async t =>
 
   const stale = await send(fill({ note: 'mine' }, 1))
   t.equal(stale.statusCode, 412)
-  t.match(stale.body, 'Somebody has changed it since you opened this page.')
+  t.match(stale.body, 'Someone has changed it since you opened this page.')
   t.match(stale.body, />\nmine<\/textarea>/, 'what was entered')
   t.match(stale.body, /name="room"[^>]* value="7"/, 'what is there now')
 

@@ -23,7 +23,7 @@ for (const { name, make } of storages) {
     const price = { ...formOf(page, `${url}/pricings`), total: '300', reason: 'My own reason' }
     const stale = await post(app, `${url}/pricings`, price)
     t.equal(stale.statusCode, 412)
-    t.match(textOf(stale.body), 'Somebody has changed it since you opened this page.')
+    t.match(textOf(stale.body), 'Someone has changed it since you opened this page.')
     t.match(textOf(stale.body), /What has changed .*by bob Total 100\.00 → 200\.00/)
     const again = formOf(stale.body, `${url}/pricings`)
     t.match(again, { total: '300', reason: 'My own reason', _revision: '2' }, 'what was typed is there still')

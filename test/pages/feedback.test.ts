@@ -211,7 +211,7 @@ t.test('what others changed since is shown before anything is done', async t => 
   t.equal(stale.statusCode, 412)
   t.strictSame({ deal: await readDeal(app, id), log: await readLog(app, id) }, before, 'nothing is done')
   const [, refused = ''] = /<div class="refused" role="alert"[^>]*>(.*?)<div class="item/s.exec(stale.body) ?? []
-  t.match(refused, 'Somebody has changed it since you opened this page.')
+  t.match(refused, 'Someone has changed it since you opened this page.')
   t.match(refused, /<h2>What has changed<\/h2>.*<strong>Held<\/strong>.*<strong>Renamed<\/strong>/s)
   t.notMatch(refused, '<strong>Created<', 'only what is new to the page')
   const [, form = ''] = new RegExp(`<form method="post" action="${item}/edits"(.*?)</form>`, 's').exec(stale.body) ?? []

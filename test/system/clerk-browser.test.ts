@@ -55,7 +55,7 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
       await press(tab, 'Price the order')
     }
     t.equal(await total(app, id), '200.00', 'the second is not done')
-    t.match(await mine.getByRole('alert').innerText(), /Somebody has changed it[^]*100\.00 → 200\.00/)
+    t.match(await mine.getByRole('alert').innerText(), /Someone has changed it[^]*100\.00 → 200\.00/)
     t.equal(await mine.locator('#price-reason').inputValue(), 'For 300')
     await press(mine, 'Price the order')
     t.equal(await message(mine), 'Done: price the order.')

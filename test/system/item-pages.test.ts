@@ -67,7 +67,7 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
     await tab.keyboard.press('Tab')
     await press('Enter')
     t.match([await focusedFirst(tab), await tab.title()], ['DIV refused', /^Not done: /])
-    t.match(await tab.getByRole('alert').innerText(), /Somebody has changed it[^]*Completed[^]*Released[^]*Too late/)
+    t.match(await tab.getByRole('alert').innerText(), /Someone has changed it[^]*Completed[^]*Released[^]*Too late/)
 
     await reach(tab, /BUTTON danger/)
     await press('Enter')
