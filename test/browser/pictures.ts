@@ -20,8 +20,8 @@ const home = `${prefix}/rest/v1/deals`
 
 const withdrawn = 'The customer found another supplier'
 const goods = [
-  'Tea', 'شركة التجارة الدولية', 'Supply contract', 'Office chairs', 'Coffee, roasted', 'Paper, 80 g/m²', 'Server lease',
-  'Printer'
+  'Tea', 'شركة التجارة الدولية', 'Supply contract', 'Office chairs', 'Coffee, roasted', 'Paper, 80 g/m²',
+  'Server lease', 'Printer'
 ]
 
 // Known times, so that the pictures differ only where the pages do.
