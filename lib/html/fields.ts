@@ -51,8 +51,7 @@ ${about}${inside}${flaw}
   }
   return markup`<div class="field">
 <label for="${id}">${label}</label>
-${about}${renderControl(words, field, id, { form, isDescribed: hints !== '' })}${was !== undefined && markup`
-<input type="hidden" name="_was.${name}" value="${showWas(words, field)}">`}${flaw}
+${about}${renderControl(words, field, id, { form, isDescribed: hints !== '' })}${renderWas(words, field)}${flaw}
 </div>`
 }
 
@@ -63,8 +62,8 @@ function renderRows (words: Words, { name, rows = [] }: FormField, form: string)
 <tbody>${rows.map((row, index) => markup`<tr>${row.map(cell => {
   const id = toFieldId(form, cell.name)
   const label = `${nameField(words, cell.label)}, ${texts.row(index + 1)}`
-  return markup`<td>${renderControl(words, cell, id, { form, label })}${cell.was !== undefined && markup`
-<input type="hidden" name="_was.${cell.name}" value="${showWas(words, cell)}">`}${cell.error !== undefined && markup`
+  return markup`<td>${renderControl(words, cell, id, { form, label })}${
+    renderWas(words, cell)}${cell.error !== undefined && markup`
 <span class="error" id="${id}-error">${formatError(words, cell)}</span>`}</td>`
 })}</tr>
 `)}</tbody></table></div>
@@ -159,7 +158,11 @@ function renderMoment ({ zone }: Words, value: string): Markup {
   if (value !== '' && !/^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value)) return markup`type="text" value="${value}"`
   const shown = showMoment(zone, value)
   return markup`type="datetime-local" step="any"${value !== '' && markup` value="${shown}"`}${
-    value.endsWith('Z') && zone === undefined && markup` data-moment="${value}"`}`
+    markMoment(zone, value)}`
+}
+
+function markMoment (zone: string | undefined, value: string): Content {
+  return value.endsWith('Z') && zone === undefined && markup` data-moment="${value}"`
 }
 
 function showMoment (zone: string | undefined, value: string): string {
@@ -167,8 +170,11 @@ function showMoment (zone: string | undefined, value: string): string {
 }
 
 /** As the input showed it, by which an untouched field is recognized. */
-function showWas ({ zone }: Words, { kind, was = '' }: FormField): string {
-  return kind === 'date-time' ? showMoment(zone, was) : was
+function renderWas ({ zone }: Words, { name, kind, was }: FormField): Content {
+  if (was === undefined) return undefined
+  const [shown, moment] = kind === 'date-time' ? [showMoment(zone, was), markMoment(zone, was)] : [was]
+  return markup`
+<input type="hidden" name="_was.${name}" value="${shown}"${moment}>`
 }
 
 // As browsers take them (HTML, 2.3.4 and 2.3.5).

@@ -29,8 +29,6 @@ export const script = `
       const time = [at.getHours(), at.getMinutes(), at.getSeconds()].map(pad).join(':')
       const rest = '.' + String(at.getMilliseconds()).padStart(3, '0')
       input.value = day(at) + 'T' + (time + rest).replace(/(:00)?\\.000$/, '')
-      const was = input.form.elements['_was.' + input.name]
-      if (was) was.value = input.value
     })
   }
   each('.origin', place => { place.textContent = location.origin })
@@ -84,7 +82,9 @@ export const script = `
         if (turn !== asked) return
         input.list.replaceChildren(...items.map(item => {
           const option = document.createElement('option')
-          option.value = item[input.dataset.title] + ' (' + item.id + ')'
+          // A title that cannot be seen is the id.
+          const title = String(item[input.dataset.title] ?? '')
+          option.value = (/[^\\s\\p{C}]/u.test(title) ? title : item.id) + ' (' + item.id + ')'
           return option
         }))
       }, 200)
@@ -97,9 +97,9 @@ export const script = `
     const last = rows[rows.length - 1]
     const added = last.cloneNode(true)
     for (const input of added.querySelectorAll('[name]')) {
-      const renumber = text => text.replace(/([.-])\\d+([.-])(?=[^.-]*$)/, '$1' + rows.length + '$2')
-      input.name = renumber(input.name)
-      if (input.id) input.id = renumber(input.id)
+      const { name } = input
+      input.name = name.replace(/\\.\\d+\\./, '.' + rows.length + '.')
+      if (input.id) input.id = input.id.replace(name.replaceAll('.', '-'), input.name.replaceAll('.', '-'))
       input.value = ''
       if (input.hasAttribute('aria-label')) {
         input.setAttribute('aria-label', input.getAttribute('aria-label').replace(/\\d+$/, rows.length + 1))

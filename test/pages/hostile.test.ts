@@ -2,6 +2,7 @@ import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import t from 'tap'
 import type { FamilyOptions, HtmlOptions } from '../../lib/index.js'
 import { csv, defineFamily, english, html, json, memoryStorage, Type } from '../../lib/index.js'
+import { needsBrowser, openBrowser, openTab } from '../browser/open.js'
 import { accept, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
 
 /** A family of tasks, with some items. */
@@ -186,4 +187,34 @@ t.test('suggestions are asked for as the API answers', async t => {
     if (lookup !== undefined) t.equal((await app.inject(`${lookup}sk+50`)).json().items[0]?.name, 'Task 50')
     t.match(page, 'name="_find.task"')
   }
+})
+
+t.test('a moment that was typed is not taken for the one that was shown', async t => {
+  const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage())
+  const due = '2026-11-17T12:00:00.000Z'
+  const { id } = await createOrder(app, { title: 'a', client, due })
+  const url = `/shop/orders/${id}`
+  const edit = formOf(await see(app, url), `${url}/edits`)
+  // Noon in Berlin, where the page showed 13:00.
+  const wrong = await post(app, `${url}/edits`, {
+    ...edit, due: '2026-11-17T12:00', '_was.due': '2026-11-17T13:00', _zone: 'Europe/Berlin', title: ''
+  })
+  t.equal(wrong.statusCode, 400)
+  t.match(wrong.body, /name="due" [^>]*value="2026-11-17T12:00">/)
+  t.match(wrong.body, `name="_was.due" value="2026-11-17T12:00" data-moment="${due}">`, 'the script writes 13:00')
+})
+
+t.test('the script adds rows whatever their members are called', needsBrowser, async t => {
+  const line = Type.Object({ 'unit-price': Type.Integer(), no: Type.String() })
+  const fields = Type.Object({ id: Type.Integer(), name: Type.String(), lines: Type.Array(line) })
+  const app = await openTasks(t, defineFamily({ ...named, fields, create: ['name', 'lines'] }))
+  const browser = await openBrowser(t)
+  const tab = await openTab(browser, { javaScriptEnabled: true })
+  await tab.goto(`${await app.listen({ port: 0 })}/s/tasks`)
+  await tab.getByRole('button', { name: 'Add a row' }).click()
+  const inputs = await tab.locator('.rows input').evaluateAll(elements => elements.map(element =>
+    [element.getAttribute('name'), element.id]))
+  const expected = [0, 1, 2].flatMap(row => ['unit-price', 'no'].map(member =>
+    [`lines.${row}.${member}`, `create-lines-${row}-${member}`]))
+  t.strictSame(inputs, expected)
 })
