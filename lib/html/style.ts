@@ -68,7 +68,7 @@ div.refused, .message {
 .message { background: var(--good-paper); border-color: var(--good); font-weight: 600 }
 .message:focus, .refused:focus { outline: none }
 .message p, .refused p:last-child, .refused ul, .timeline p, .home h2 { margin: 0 }
-div.refused strong, .error, .theirs { color: var(--bad) }
+div.refused > p strong, .error, .theirs { color: var(--bad) }
 div.refused ul:not(.values) { padding-left: 1.25rem }
 div.refused dl { margin-top: .25rem }
 dl { display: grid; grid-template-columns: minmax(7rem, 12rem) 1fr; gap: .25rem 1.5rem; margin: 0 }

@@ -43,7 +43,8 @@ async function open ({ mount, request }: Here, { name }: Family): Promise<Place 
     const caller = there.caller(request)
     return { there, reader: await authorizeReader(there.family, caller, intendToList(there.family)) }
   } catch (error) {
-    if (toProblem(error).statusCode >= 500) throw error
+    const { statusCode, cause = error } = toProblem(error)
+    if (statusCode >= 500) request.log.error({ err: cause, family: name }, 'authorize failed for what a page shows')
     return undefined
   }
 }
