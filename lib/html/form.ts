@@ -9,7 +9,7 @@ import { nameField, nameOperation, nameSingular, nameState, type Words } from '.
 export function renderOperation (words: Words, form: FormAffordance): Markup {
   const { name, title, action, isRefused, danger, fields } = form
   const label = nameOperation(words, form)
-  const said = name === 'edit' ? words.texts.save : label
+  const said = name === 'edit' && words.labels.operations?.['edit'] === undefined ? words.texts.save : label
   const button = markup`<button type="submit"${danger === true && markup` class="danger"`}>${said}</button>`
   if (fields.length === 0) {
     return markup`<form method="post" action="${action}" class="operation">

@@ -108,7 +108,7 @@ t.test('every sh block runs, and shows what stands after it', { skip: !hasCurl &
   for (const block of blocksIn('sh')) {
     // The others are what .ci/run does, or say why they cannot be run.
     if (!block.text.includes('curl')) {
-      t.match(`${block.comment}\n${block.text}`, /^not run: \w|^\s*npm (ci|start|test|run)\b/, nameOf(block))
+      t.match(`${block.comment}\n${block.text}`, /^not run: \w|^\s*npm (ci|install|start|test|run)\b/, nameOf(block))
       continue
     }
     const { stdout } = await run('sh', [

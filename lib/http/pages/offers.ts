@@ -124,19 +124,21 @@ export async function guideOn (
   problem: Problem
 ): Promise<Omit<ProblemView, 'kind' | 'document' | 'log'>> {
   const { mount, request } = exchange
-  const { family, urls } = mount
-  const list = linkList(mount, request)
-  const self = urls.self(request).replace(/\/$/, '')
+  const self = mount.urls.self(request).replace(/\/$/, '')
+  const isBelow = (each: Mount) => `${self}/`.startsWith(`${each.urls.collection(request)}/`)
+  // One handler answers for all families at the prefix.
+  const owner = mount.neighbours.list().find(isBelow)
+  const { family } = owner ?? mount
   const form = request.body instanceof FormBody ? request.body : undefined
   const { code, message, members } = problem
   const site = await findSite(exchange)
-  const isBelow = `${self}/`.startsWith(`${list.href}/`)
+  const list = owner && linkList(owner, request)
   const sent = form === undefined ? [] : takeShort(form.sent)
   return {
     // An unknown address belongs to no family.
-    site: isBelow ? site : { ...site, families: site.families.map(family => ({ ...family, isCurrent: false })) },
+    site: { ...site, families: site.families.map(family => ({ ...family, isCurrent: family.href === list?.href })) },
     labels: family.presentation.labels,
-    onward: isBelow && self !== list.href ? [list] : [],
+    onward: list === undefined || self === list.href ? [] : [list],
     wrongState: readWrongState(family, code, message, members),
     entered: form && takeShort(form.entries),
     again: form?.sent.length === sent.length && mayRepeat(problem) ? { action: self, sent } : undefined
