@@ -50,7 +50,7 @@ export function readEntries (params: Params, entries: ReadonlyMap<string, string
     const read = field === undefined
       ? { value: entries.get(name) ?? '', flaws: [] }
       : readMember(params, field, entries, zone)
-    flaws.push(...read.flaws)
+    flaws.push(...read.flaws, ...field === undefined ? [] : findUnknown(params, field, entries))
     if (read.value !== undefined) members.push([name, read.value])
   }
   // Not assigned one by one, so that __proto__ is a member like any other.
@@ -59,6 +59,15 @@ export function readEntries (params: Params, entries: ReadonlyMap<string, string
   const others = 'flaws' in read ? read.flaws : []
   // A member that could not be read gets no second flaw.
   throw invalidBody([...flaws, ...others.filter(({ pointer }) => flaws.every(flaw => flaw.pointer !== pointer))])
+}
+
+/** Names such as `lines.0.colour` or `title.x` that stand for nothing. */
+function findUnknown ({ schema }: Params, { name, kind }: Field, entries: ReadonlyMap<string, string>): MemberFlaw[] {
+  const nested = kind === 'json' ? findNested(schema.properties[name] as TSchema) : undefined
+  const known = nested === undefined || nested.shape === 'lines' ? [] : nested.fields.map(field => field.name)
+  const isKnown = (path: string) => known.includes(nested?.shape === 'rows' ? path.replace(/^\d{1,3}\./, '') : path)
+  return [...entries.keys()].filter(key => key.startsWith(`${name}.`) && !isKnown(key.slice(name.length + 1)))
+    .map(key => ({ pointer: `/${key.replaceAll('.', '/')}`, detail: 'is unknown' }))
 }
 
 function readMember (

@@ -142,6 +142,12 @@ for (const { name, make } of storages) {
     const { tags, lines, due } = (await app.inject(url)).json()
     t.strictSame([tags, lines, due], [undefined, [{ article: 'Bolt', quantity: 2 }], undefined], 'emptied')
 
+    for (const key of ['title.x', 'lines.0.colour', 'lines.x', 'lines.1000.article', 'address.city.x', 'tags.0']) {
+      const odd = await post(app, '/shop/orders', { ...empty, title: 'x', client: String(client), [key]: 'y' })
+      t.equal(odd.statusCode, 400, key)
+      t.match(textOf(odd.body), ' is unknown.', 'as in JSON')
+    }
+
     const wrong = await post(app, '/shop/orders', {
       ...empty, title: 'x', client: String(client), 'lines.0.article': 'Nut', 'lines.0.quantity': 'many', due: 'noon'
     })

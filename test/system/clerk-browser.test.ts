@@ -81,7 +81,7 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
     t.equal(await tab.locator('h1').innerText(), 'Bolts\nOpen'.replace('\n', ' '))
   })
 
-  t.test(`nobody types an id, ${name}`, needsBrowser, async t => {
+  t.test(`no ids to type, ${name}`, needsBrowser, async t => {
     const { app, open } = await start(t, { counts: [60, 3] })
     const tab = await open('/shop/orders', options)
     const fields = tab.getByRole('group', { name: 'Lines' })
@@ -89,8 +89,8 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
     await tab.locator('#create-_find-client').fill('Client 6')
     if (options !== undefined) {
       await tab.locator('#create-_find-client').fill('lient 60')
-      await tab.locator('datalist option').first().waitFor({ state: 'attached' })
-      t.equal(await tab.locator('datalist option').first().getAttribute('value'), 'Client 60 (60)', 'typing ahead')
+      // What was typed before may be suggested until then.
+      await tab.locator('datalist option[value="Client 60 (60)"]').waitFor({ state: 'attached' })
       await tab.locator('#create-_find-client').fill('Client 60 (60)')
     }
     t.equal(await fields.getByRole('row').count(), 3)
@@ -232,6 +232,8 @@ t.test('at every width, light and dark, in both languages', needsBrowser, async 
           .map(box => box.textContent)
       })
       t.strictSame(broken, [], `${path} at ${width}: numbers and times are on one line`)
+      // It takes most of the time, and colours and layout differ by these two.
+      if (width !== 390 && width !== 1280) continue
       await tab.evaluate(axe)
       const found = await tab.evaluate(async () => {
         const { axe } = globalThis as unknown as {
