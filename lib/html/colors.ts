@@ -37,12 +37,12 @@ export function findInk (color: string): string {
 }
 
 /** The nearest shade of a colour that can be read on a background. */
-export function mendColor (color: string, paper: string): string {
+export function adjustColor (color: string, paper: string): string {
   const towards = readColor(findInk(paper))
   const parts = readColor(color)
   for (let share = 0; share < 1; share += 0.02) {
-    const mended = parts.map((part, index) => Math.round(part + ((towards[index] ?? 0) - part) * share))
-    const text = `#${mended.map(part => part.toString(16).padStart(2, '0')).join('')}`
+    const adjusted = parts.map((part, index) => Math.round(part + ((towards[index] ?? 0) - part) * share))
+    const text = `#${adjusted.map(part => part.toString(16).padStart(2, '0')).join('')}`
     if (measureContrast(text, paper) >= enough) return text
   }
   return findInk(paper)

@@ -9,12 +9,11 @@ import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import { isVisible } from '../core/values/words.js'
 import type { LabelTable } from '../representations/affordances.js'
 import type { Representation } from '../representations/representation.js'
-import { findInk, isColor, mendColor, papers } from './colors.js'
+import { adjustColor, findInk, isColor, papers } from './colors.js'
 import { renderProblem } from './form.js'
-import { renderHome } from './home.js'
 import { renderConfirmation, renderItem } from './item.js'
 import { type Frame, type PageParts, type PageUser, renderPage } from './layout.js'
-import { renderList } from './list.js'
+import { renderHome, renderList } from './list.js'
 import { renderManyItems } from './many.js'
 import { script } from './script.js'
 import { style } from './style.js'
@@ -169,7 +168,7 @@ function writeColors (accent: string | readonly string[] | undefined): string {
   if (accent === undefined) return ''
   const [light, dark = light] = [accent].flat() as [string, string?]
   const write = (color: string, paper: string): string =>
-    `:root { --brand: ${color}; --on-brand: ${findInk(color)}; --accent: ${mendColor(color, paper)} }`
+    `:root { --brand: ${color}; --on-brand: ${findInk(color)}; --accent: ${adjustColor(color, paper)} }`
   return `${write(light, papers[0])}
 @media screen and (prefers-color-scheme: dark) { ${write(dark ?? light, papers[1])} }
 `

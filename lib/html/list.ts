@@ -2,17 +2,18 @@ import { isDate } from '../core/values/formats.js'
 import type { Members } from '../core/values/json.js'
 import { isVisible } from '../core/values/words.js'
 import type {
-  ActiveFilter, FormAffordance, FormField, PageAffordances, ShownKind
+  ActiveFilter, FormAffordance, FormField, Home, PageAffordances, ShownKind
 } from '../representations/affordances.js'
 import { type PageView, writeInTurns } from '../representations/representation.js'
 import { filterForm, renderField, renderInputs } from './fields.js'
 import { renderRefusal, renderRequests } from './form.js'
+import { renderMany } from './many.js'
 import { type Content, type Markup, markup, renderLink, shorten } from './markup.js'
 import { renderMessage, renderTimeline } from './timeline.js'
 import { formatBoolean, renderBadge, renderShort } from './values.js'
 import {
   findDay, formatCount, formatDate, formatNumber, nameCreate, nameField, nameOperation, namePlural, nameState,
-  type Words
+  speakOf, type Words
 } from './words.js'
 
 export async function renderList (words: Words, view: PageView, affordances?: PageAffordances): Promise<Markup> {
@@ -295,13 +296,20 @@ function isNumber (kind: ShownKind | undefined): boolean {
   return kind === 'integer' || kind === 'number' || kind === 'decimal'
 }
 
-/** The checkboxes of the rows belong to this form. */
-function renderMany (words: Words, { action, operations }: NonNullable<PageAffordances['many']>): Markup {
+export function renderHome (words: Words, { families }: Home): Markup {
   const { texts } = words
-  return markup`<form method="post" action="${action}" id="many" class="many">
-<label for="many-operation">${texts.withSelected}</label>
-<select id="many-operation" name="_operation"><option value="">${texts.choose}</option>${operations.map(operation =>
-  markup`<option value="${operation.name}">${nameOperation(words, operation)}</option>`)}</select>
-<button type="submit">${texts.go}</button>
-</form>`
+  return markup`<ul class="home">
+${families.map(family => {
+  const { name, version, href, labels, states = [] } = family
+  const its = speakOf(words, labels)
+  const count = formatCount(words, family)
+  return markup`<li>
+<h2><a href="${href}">${texts.family(namePlural(its, name), version)}</a></h2>
+${count !== undefined && markup`<p>${texts.items(count)}</p>
+`}${states.length > 0 && markup`<ul class="counts">
+${states.map(each => markup`<li><a href="${each.href}">${renderBadge(its, each)}</a> ${formatCount(words, each)}</li>
+`)}</ul>
+`}</li>
+`
+})}</ul>`
 }

@@ -1,4 +1,4 @@
-import type { Many, ManyItem } from '../representations/affordances.js'
+import type { Many, ManyItem, PageAffordances } from '../representations/affordances.js'
 import { renderInputs } from './fields.js'
 import { formatReason, renderRefusal } from './form.js'
 import { type Content, type Markup, markup } from './markup.js'
@@ -34,4 +34,15 @@ ${renderInputs(words, { ...form, danger: false, final: false })}
 function describe (words: Words, form: Many['form'], { outcome, reason, wrongState }: ManyItem): Content {
   if (outcome === 'refused') return formatReason(words, reason ?? '', wrongState)
   return outcome === 'unchanged' ? words.texts.unchanged : nameDone(words, form)
+}
+
+/** The checkboxes of the rows belong to this form. */
+export function renderMany (words: Words, { action, operations }: NonNullable<PageAffordances['many']>): Markup {
+  const { texts } = words
+  return markup`<form method="post" action="${action}" id="many" class="many">
+<label for="many-operation">${texts.withSelected}</label>
+<select id="many-operation" name="_operation"><option value="">${texts.choose}</option>${operations.map(operation =>
+  markup`<option value="${operation.name}">${nameOperation(words, operation)}</option>`)}</select>
+<button type="submit">${texts.go}</button>
+</form>`
 }

@@ -76,8 +76,8 @@ function write (moment: number, { from, before }: Day): string {
 const local = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/
 
 /**
- * `2026-11-17T12:00` of a zone as a moment; undefined where it is none. Of an hour that a clock shows twice, the first;
- * in an hour that it skips, the clock from before goes on.
+ * Converts a local time of a zone, such as `2026-11-17T12:00`; undefined where the text is not one. If the clock shows
+ * it twice, the first is used; if the clock skips it, the offset before the change.
  */
 export function toInstant (text: string, timeZone: string): string | undefined {
   const clock = local.test(text) ? Date.parse(`${text}Z`) : NaN

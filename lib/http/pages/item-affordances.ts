@@ -133,7 +133,6 @@ async function makeOperationForms (
     const { operation, params } = offer
     const { name, noun, summary: title, danger, final } = operation
     const names = listReferences(family, family.operations.get(operation.action)?.others)
-    const used = new Map([...names].filter(([name]) => params.fields.some(field => field.name === name)))
     const address = findAddress(exchange, item.id, operation)
     const form = {
       name,
@@ -148,7 +147,7 @@ async function makeOperationForms (
       revision: item.revision,
       request: address && makeSampleRequest(mount, address, params, item)
     }
-    const filling = { references: await findReferenceFields(exchange, used), titles: referred, theirs }
+    const filling = { references: await findReferenceFields(exchange, names, params.fields), titles: referred, theirs }
     return makeForm(form, params, refused, params.isPartial ? { ...filling, item } : filling)
   }))
   return forms.filter(form => form !== undefined)

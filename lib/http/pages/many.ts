@@ -57,7 +57,6 @@ export async function runMany (exchange: Exchange, form: FormBody): Promise<Many
     refused = { action, entered: new Map(takeShort(form.entries)), problem: error, choices }
     exchange.reply.code(error.statusCode)
   }
-  const used = new Map([...names].filter(([name]) => params.fields.some(field => field.name === name)))
   const made = makeForm({
     name: operation.name,
     singular: family.singular,
@@ -66,7 +65,7 @@ export async function runMany (exchange: Exchange, form: FormBody): Promise<Many
     final: operation.final,
     action,
     key: form.formKey ?? makers.makeCommandId()
-  }, params, refused, { references: await findReferenceFields(exchange, used) })
+  }, params, refused, { references: await findReferenceFields(exchange, names, params.fields) })
   if (made === undefined) throw new Problem('bad-request', 'This cannot be entered into a form')
   return {
     form: made,

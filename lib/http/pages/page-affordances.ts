@@ -108,8 +108,7 @@ export async function affordCollection (
     const sample = makeSampleRequest(mount, { method: 'POST', href: action }, params)
     const form = { name: 'create', singular, action, key: mount.makers.makeCommandId(), request: sample }
     const names = listReferences(family, lifecycle.others)
-    const used = new Map([...names].filter(([name]) => params.fields.some(field => field.name === name)))
-    return makeForm(form, params, refused, { references: await findReferenceFields(exchange, used) })
+    return makeForm(form, params, refused, { references: await findReferenceFields(exchange, names, params.fields) })
   }
 }
 
@@ -185,7 +184,7 @@ export async function affordRows (
   const isSearch = refused !== undefined && refused.action === undefined
   const entered = new Map(parameters.map(({ name, value }) => [name, value]))
   const isOwn = grammar === mount.grammar
-  const references = isOwn ? await findReferenceFields(exchange, mount.family.references) : new Map()
+  const references = isOwn ? await findReferenceFields(exchange, mount.family.references, fields) : new Map()
   const filters = makeFilterFields(fields, isSearch ? refused : { entered }, references)
   const shown = rows.filters ?? filters
   const replaced = [...places, 'gt', 'lt', 'search', 'sort', ...shown.map(({ name }) => name)]

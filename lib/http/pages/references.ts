@@ -117,11 +117,13 @@ export async function nameInLog<T extends Pick<LogEntry, 'changes' | 'params'>> 
 /** So many are offered at once. */
 const maxChoices = 50
 
-/** How the fields of forms are chosen, by their names; the titles of the values that they have. */
+/** How those of these fields that refer to items are chosen, by their names. */
 export async function findReferenceFields (
   here: Here,
-  names: ReferenceNames
+  all: ReferenceNames,
+  used: readonly Field[]
 ): Promise<ReadonlyMap<string, ReferenceField>> {
+  const names = new Map([...all].filter(([name]) => used.some(field => field.name === name)))
   const families = [...new Set(names.values())]
   const fields = new Map(await Promise.all(families.map(async family =>
     [family, await makeReferenceField(here, family)] as const)))
