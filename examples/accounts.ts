@@ -12,7 +12,7 @@ export const accounts = defineFamily({
     owner: Type.String({ minLength: 1 }),
     balance: Type.Integer({ minimum: 0, description: 'In cents' })
   }),
-  // The balance that an account is opened with.
+  // The balance of a new account.
   create: ['owner', 'balance'],
   title: 'owner',
   operations: {
@@ -23,12 +23,12 @@ export const accounts = defineFamily({
       noun: 'transfers',
       action: 'TransferMoney',
       summary: 'Transfer money to another account',
-      // Pages ask first, and show both accounts as they will be.
+      // Pages ask for confirmation, and show both accounts after the change.
       danger: true,
       params: Type.Object({ to: Type.String(), amount: Type.Integer({ minimum: 1 }) }),
       changes: ['balance'],
       with: { to: { family: 'accounts', id: params => params.to } },
-      // A page asks without parameters, whether to offer it at all.
+      // A page calls it without parameters, to decide whether to offer it.
       allowed: ({ balance }, params) => balance >= (params?.amount ?? 1) || `There are only ${balance} cents`,
       apply: (account, { amount }, { items: { to } }) => ({
         item: { ...account, balance: account.balance - amount },

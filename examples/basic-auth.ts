@@ -1,4 +1,4 @@
-// Everybody sees and changes the own deals only, after HTTP basic authentication: node build/examples/basic-auth.js
+// All users see and change only their own deals, with HTTP basic authentication: node build/examples/basic-auth.js
 import { timingSafeEqual } from 'node:crypto'
 import basicAuth from '@fastify/basic-auth'
 import Fastify from 'fastify'
@@ -30,7 +30,7 @@ export async function buildApp (storage: Storage = memoryStorage()) {
       request.user = user
     }
   })
-  // For every path of this scope, those of the deals among them.
+  // For every path of this scope, including the deals.
   app.addHook('onRequest', app.basicAuth)
   app.register(ownedDeals, {
     storage,

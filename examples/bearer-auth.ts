@@ -6,7 +6,7 @@ import { dealbook, memoryStorage, Problem } from 'fastify-dealbook'
 
 interface Token { readonly client: string, readonly mayWrite: boolean }
 
-// Only hashes are kept: reading this file reveals no token, and a lookup by hash has no timing that does.
+// Only hashes are kept: neither this file nor the time of a lookup reveals a token.
 const tokens = new Map<string, Token>([
   [hash('reader-token'), { client: 'reports', mayWrite: false }],
   [hash('writer-token'), { client: 'shop', mayWrite: true }]
@@ -16,7 +16,7 @@ const authorize: NonNullable<FamilyOptions['authorize']> = (request, { family, a
   const given = /^Bearer ([\w~+/.-]+=*)$/i.exec(request.headers.authorization ?? '')?.[1]
   const token = given === undefined ? undefined : tokens.get(hash(given))
   if (token === undefined) {
-    throw new Problem('unauthorized', 'Send a token that is valid', {
+    throw new Problem('unauthorized', 'Send a valid token', {
       headers: { 'www-authenticate': 'Bearer realm="Dealbook"' }
     })
   }
@@ -25,7 +25,7 @@ const authorize: NonNullable<FamilyOptions['authorize']> = (request, { family, a
   return { principal: token.client }
 }
 
-/** An application whose every path asks for a token. */
+/** An application in which every path requires a token. */
 export function buildApp (storage: Storage = memoryStorage()) {
   const app = Fastify()
   app.register(dealbook, { storage, version: 'v1', authorize })

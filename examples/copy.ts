@@ -1,4 +1,4 @@
-// Moves the server's data to another storage, while it does not run; run again, it goes on where it was interrupted:
+// Moves the data of a stopped server to a different storage; run it again to continue after an interruption:
 // node build/examples/copy.js sqlite:./dealbook.db postgres://user:password@host/database
 import { existsSync } from 'node:fs'
 import type { Storage } from 'fastify-dealbook'
@@ -8,7 +8,7 @@ import { makeProgress } from './progress.js'
 import { explainFailure } from './start-and-stop.js'
 import { openStorage } from './storage-from-url.js'
 
-/** Copies all that the server keeps, and shows how far it is. */
+/** Copies all data of the server, and shows the progress. */
 export async function copyAll (from: Storage, to: Storage, signal?: AbortSignal): Promise<Record<string, number>> {
   let progress: ReturnType<typeof makeProgress> | undefined
   let shown: string | undefined
@@ -26,9 +26,9 @@ export async function copyAll (from: Storage, to: Storage, signal?: AbortSignal)
 }
 
 async function run ([from, to]: readonly string[], signal: AbortSignal): Promise<void> {
-  if (from === undefined || to === undefined) throw new Error('Say from where to where, as sqlite:./a.db sqlite:./b.db')
+  if (from === undefined || to === undefined) throw new Error('Give two URLs, such as sqlite:./a.db sqlite:./b.db')
   const file = from.startsWith('sqlite:') ? from.slice('sqlite:'.length) : undefined
-  // It would be made, and be empty.
+  // Otherwise an empty file would be created.
   if (file !== undefined && !existsSync(file)) throw new Error(`There is no file ${file}`)
   const storages: Storage[] = []
   try {
@@ -42,7 +42,7 @@ async function run ([from, to]: readonly string[], signal: AbortSignal): Promise
 
 if (import.meta.filename === process.argv[1]) {
   const stopping = new AbortController()
-  process.once('SIGTERM', () => stopping.abort(new Error('Stopped; run it again to go on')))
+  process.once('SIGTERM', () => stopping.abort(new Error('Stopped; run it again to continue')))
   await run(process.argv.slice(2), stopping.signal).catch(error => {
     console.error(explainFailure(error))
     process.exitCode = 1

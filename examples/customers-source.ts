@@ -3,12 +3,12 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** Where customers come from. */
+/** A source of customers. */
 export interface CustomersSource {
   readonly rows: Iterable<unknown> | AsyncIterable<unknown>
-  /** The part of it that was read, from 0 to 1. */
+  /** The share that was read, from 0 to 1. */
   share (): number
-  /** What people call one of the rows, by its number. */
+  /** The name of a row in messages, by its number. */
   nameRow (number: number): string
 }
 
@@ -21,7 +21,7 @@ export function makeUp (count: number): CustomersSource {
   return fromList('made up', rows)
 }
 
-/** A file with a JSON array, or with one JSON object a line, which is read a line at a time and may be of any size. */
+/** A file with a JSON array, or with one JSON object a line, read line by line, of any size. */
 export async function openFile (file: string): Promise<CustomersSource> {
   try {
     const { size } = await stat(file)
@@ -74,7 +74,7 @@ function fromLines (file: string, size: number): CustomersSource {
 
 function parse (place: string, text: string): unknown {
   try {
-    // Without what some editors put before the first character.
+    // Without the mark that some editors put before the first character.
     return JSON.parse(text.trimStart())
   } catch (error) {
     throw new Error(`${place}: ${(error as Error).message}`)

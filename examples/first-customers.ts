@@ -5,7 +5,7 @@ import type { CustomersSource } from './customers-source.js'
 import { makeUp, openFile } from './customers-source.js'
 import { makeProgress } from './progress.js'
 
-/** Loads that are not finished: the row goes with the last customer, so that one that stopped never counts as done. */
+/** Unfinished loads: the row is deleted after the last customer, so that an interrupted load never counts as done. */
 export const loads = defineFamily({
   name: 'loads',
   singular: 'load',
@@ -15,10 +15,10 @@ export const loads = defineFamily({
 const id = 'customers'
 
 /**
- * Fills an empty collection: from the file where one is named, else with a thousand customers. Goes on with a load that
- * was interrupted, or stopped by a bad row. Several servers may be at it at the same time.
+ * Fills an empty collection from a file or, without one, with a thousand customers. Continues a load that was
+ * interrupted, or stopped by a bad row. Several servers may do this at the same time.
  *
- * @param signal ends it; the next start goes on
+ * @param signal stops it; the next start continues
  */
 export async function loadFirstCustomers (
   storage: Storage,
@@ -39,8 +39,8 @@ export async function loadFirstCustomers (
 function chooseFile (named: string | undefined, begun: { readonly file?: string } | undefined): string | undefined {
   const file = named === undefined ? undefined : resolve(named)
   if (begun === undefined || file === undefined || file === begun.file) return begun?.file ?? file
-  throw new Error(`CUSTOMERS is "${named}", but ${begun.file ?? 'what is made up'} was loaded in part: ` +
-    'leave CUSTOMERS out to go on with that, or choose an empty STORAGE')
+  throw new Error(`CUSTOMERS is "${named}", but ${begun.file ?? 'generated data'} was loaded in part: ` +
+    'remove CUSTOMERS to continue with that, or choose an empty STORAGE')
 }
 
 async function load (storage: Storage, source: CustomersSource, signal: AbortSignal | undefined): Promise<void> {
@@ -54,7 +54,7 @@ async function load (storage: Storage, source: CustomersSource, signal: AbortSig
   } catch (error) {
     const { item, message } = error as { item?: number, message: string }
     if (item === undefined) throw error
-    throw new Error(`${source.nameRow(item)}: ${message}; what stands before it is loaded, and the next start goes on`)
+    throw new Error(`${source.nameRow(item)}: ${message}; the rows before it are loaded, and the next start continues`)
   }
 }
 
@@ -62,7 +62,7 @@ async function finish (storage: Storage): Promise<void> {
   try {
     await storage.commit([{ type: 'delete', family: 'loads', id, expected: 1 }])
   } catch (error) {
-    // Another server was at it too, and was faster.
+    // Another server was faster.
     if (!(error instanceof ConflictError)) throw error
   }
 }

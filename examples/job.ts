@@ -5,26 +5,26 @@ import { defaultStorage, openStorage } from './storage-from-url.js'
 
 const principal = 'nightly job'
 
-/** How many deals a run of the job completed, and which it had to pass over, as those that are held. */
+/** How many deals a run of the job completed, and which it skipped, such as held ones. */
 export interface Report {
   completed: number
   refused: string[]
 }
 
 /**
- * Completes the open deals whose completion date lies before this day. Safe to run twice and to be killed at any
- * moment: each deal is completed under a command id of its own, and under one id a command is done once.
+ * Completes the open deals whose completion date is before this day. Safe to run twice and to be killed at any
+ * moment: each deal is completed with its own command id, and a command id runs only once.
  */
 export async function completeDueDeals (storage: Storage, day: string): Promise<Report> {
   const book = deals.service({ storage })
   const report: Report = { completed: 0, refused: [] }
   const due = `status=open&completionDate.lt=${day}`
-  // By place and not by page number: what is completed is no longer found, so the pages would shift.
+  // By cursor, not by page number: completed deals are no longer found, so pages would shift.
   let page = await book.find(due, { limit: 100, principal })
   for (;;) {
     for (const { id } of page.items) {
       try {
-        // With the day in it: what is refused today stays refused today, and is tried again tomorrow.
+        // Includes the day: a refused deal is not retried today, but tomorrow.
         const command = `complete-${id}-${day}`
         const done = await book.run('complete', id, { comment: `Due before ${day}` }, { principal, command })
         // Otherwise another run of this job with the same id, or a person, was faster.

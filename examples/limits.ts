@@ -5,7 +5,7 @@ import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
 import { dealbook, memoryStorage } from 'fastify-dealbook'
 
-/** An application that takes so many requests a minute of each client. */
+/** An application that accepts this many requests per minute from each client. */
 export async function buildApp (storage: Storage = memoryStorage(), max = 100) {
   const app = Fastify({ requestTimeout: 30_000, connectionTimeout: 60_000 })
   await app.register(rateLimit, { max, timeWindow: '1 minute' })

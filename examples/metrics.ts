@@ -1,9 +1,9 @@
-// Metrics in the text of Prometheus, and a health check, without a package for either: node build/examples/metrics.js
+// Metrics in the text format of Prometheus, and a health check, without packages: node build/examples/metrics.js
 import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
 import { checkHealth, dealbook, memoryStorage, readMetrics } from 'fastify-dealbook'
 
-/** The numbers of a storage as Prometheus reads them; names that end with _total are counters, the others gauges. */
+/** The metrics of a storage for Prometheus; names that end with _total are counters, the others gauges. */
 export function writeMetrics (storage: Storage): string {
   return Object.entries(readMetrics(storage)).map(([name, value]) => {
     const type = name.endsWith('_total') ? 'counter' : 'gauge'
@@ -11,7 +11,7 @@ export function writeMetrics (storage: Storage): string {
   }).join('')
 }
 
-/** An application with customers and deals, and what is asked of it by those who run it. */
+/** An application with customers and deals, metrics and a health check. */
 export function buildApp (storage: Storage = memoryStorage()) {
   const app = Fastify({ logger: process.env.NODE_ENV === 'production' })
   app.register(dealbook, { storage, version: 'v1' })
@@ -21,7 +21,7 @@ export function buildApp (storage: Storage = memoryStorage()) {
 
   app.get('/health', async (request, reply) => {
     const { healthy, error } = await checkHealth(storage, { timeout: 500 })
-    // Why it is not is for the log, and not for everybody.
+    // The reason is only for the log.
     if (!healthy) request.log.error({ err: error }, 'the storage is not healthy')
     return await reply.code(healthy ? 200 : 503).header('cache-control', 'no-store').send({ healthy })
   })

@@ -1,4 +1,4 @@
-// A family of the host's own, with everything that deals have: node build/examples/own-family.js
+// Your own family, with everything that deals have: node build/examples/own-family.js
 import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
 import { defineFamily, defineQuery, memoryStorage, Type } from 'fastify-dealbook'

@@ -1,4 +1,4 @@
-// Deals with a field and an operation of the host's own: node build/examples/own-operation.js
+// Deals with your own field and operation: node build/examples/own-operation.js
 import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
 import { deals, defineOperation, memoryStorage, Type } from 'fastify-dealbook'

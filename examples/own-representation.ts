@@ -1,4 +1,4 @@
-// A representation of the host's own, HAL, in ten lines: node build/examples/own-representation.js
+// Your own representation, HAL, in ten lines: node build/examples/own-representation.js
 import Fastify from 'fastify'
 import type { Representation, Storage } from 'fastify-dealbook'
 import { customers, memoryStorage, representations } from 'fastify-dealbook'
@@ -17,7 +17,7 @@ export const hal: Representation = {
   }
 }
 
-/** An application in which it can be asked for: by Accept, `?format=hal` and the suffix `.hal`. */
+/** An application that offers it: by Accept, `?format=hal` and the suffix `.hal`. */
 export function buildApp (storage: Storage = memoryStorage()) {
   const app = Fastify()
   app.register(customers, { storage, representations: [...representations, hal] })

@@ -1,4 +1,4 @@
-// A storage of one's own: everything in memory, every commit a line of a file that is read again at the start.
+// Your own storage: everything in memory, and every commit a line of a file that is read at the start.
 import type { FileHandle } from 'node:fs/promises'
 import { open, readFile } from 'node:fs/promises'
 import type { Change, Id, Storage, Stored } from 'fastify-dealbook'
@@ -6,9 +6,11 @@ import { checkChanges, completer, ConflictError, DuplicateError, KeyRules, pageO
 
 export function journalStorage (file: string): Storage {
   const families = new Map<string, Map<Id, Stored>>()
-  // What items from before a field have in it.
+  // Adds the defaults of fields that older items lack.
   const completers = new Map<string, (item: Stored) => Stored>()
   const rules = new KeyRules()
+  // The fields that number the items of a family in the order of their commits.
+  const sequences = new Map<string, string>()
   let journal: Promise<FileHandle> | undefined
   let last: Promise<unknown> = Promise.resolve()
 
@@ -19,6 +21,7 @@ export function journalStorage (file: string): Storage {
       if (!families.has(shape.name)) families.set(shape.name, new Map())
       rules.add(shape, itemsOf(shape.name).values())
       completers.set(shape.name, completer(shape))
+      if (shape.sequence !== undefined) sequences.set(shape.name, shape.sequence)
     },
 
     async find (family, query) {
@@ -34,7 +37,7 @@ export function journalStorage (file: string): Storage {
       checkChanges(changes)
       for (const { family } of changes) itemsOf(family)
       const line = JSON.stringify(changes)
-      // One after the other: a change is checked against all that were written before it.
+      // One after the other: a change is checked against all earlier ones.
       const written = last.then(() => write(line))
       last = written.catch(() => {})
       await written
@@ -60,7 +63,7 @@ export function journalStorage (file: string): Storage {
 
   async function replay (): Promise<FileHandle> {
     const text = await readFile(file, 'utf8').catch(() => '')
-    // What comes after the last newline was never finished, and so never answered.
+    // Text after the last newline is an unfinished commit.
     const whole = text.slice(0, text.lastIndexOf('\n') + 1)
     for (const line of whole.split('\n').slice(0, -1)) apply(JSON.parse(line) as Change[])
     const opened = await open(file, 'a')
@@ -72,10 +75,21 @@ export function journalStorage (file: string): Storage {
     const changes = JSON.parse(line) as Change[]
     checkRevisions(changes)
     rules.check(changes, { get: (family, id) => itemsOf(family).get(id), findEqual })
+    const numbered = changes.reduce<Change[]>((done, change) => [...done, number(change, done)], [])
     const opened = await journal
-    await opened?.appendFile(line + '\n')
+    await opened?.appendFile(JSON.stringify(numbered) + '\n')
     await opened?.datasync()
-    apply(changes)
+    apply(numbered)
+  }
+
+  /** Commits come one after the other, so the next number is one more than the last. */
+  function number (change: Change, before: readonly Change[]): Change {
+    const field = sequences.get(change.family)
+    if (change.type !== 'insert' || field === undefined || change.item[field] !== undefined) return change
+    const others = before.flatMap(other => other.family === change.family && 'item' in other ? [other.item] : [])
+    const numbers = [...itemsOf(change.family).values(), ...others].map(item => item[field] as number | undefined ?? 0)
+    const last = numbers.reduce((one, other) => Math.max(one, other), 0)
+    return { ...change, item: { ...change.item, [field]: last + 1 } }
   }
 
   function checkRevisions (changes: readonly Change[]): void {
@@ -97,13 +111,13 @@ export function journalStorage (file: string): Storage {
       let items = families.get(change.family)
       if (items === undefined) families.set(change.family, items = new Map())
       if (change.type === 'delete') items.delete(change.id)
-      // What is only required stays as it is.
+      // A required item stays unchanged.
       else if ('item' in change) items.set(change.item.id, freeze(change.item))
     }
   }
 }
 
-// Items are returned as they are stored, so callers must not change them.
+// Items are returned without a copy, so callers must not change them.
 function freeze<T> (value: T): T {
   if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(freeze)
   return value

@@ -1,4 +1,4 @@
-/** How far something is, in the words that people read. @param elapsed milliseconds since it began */
+/** The progress as text. @param elapsed milliseconds since the start */
 export function describeProgress (what: string, count: number, share: number, elapsed: number): string {
   // The rate is unknown before the first rows.
   if (share === 0) return `${count} ${what}`
@@ -13,7 +13,7 @@ function describeDuration (milliseconds: number): string {
   return minutes < 100 ? `${minutes} min` : `${Math.ceil(minutes / 60)} h`
 }
 
-/** Shows how far something is. A line that rewrites itself is for people; a log gets one for each tenth of it. */
+/** Shows the progress: in a terminal as one line that is rewritten, in a log as a line for each tenth. */
 export function makeProgress (what: string, getShare: () => number) {
   const began = performance.now()
   let shown = 0

@@ -61,7 +61,7 @@ const invoicesAlone = defineFamily({
     paid: Type.Boolean({ default: false })
   }),
   create: ['booking', 'total'],
-  // A number must not get lost.
+  // Invoice numbers must have no gaps.
   remove: false,
   unique: [['booking']],
   initial: (invoice, { claims }) => ({ ...invoice, branch: claims.branch }),
@@ -140,7 +140,7 @@ export const bookings = defineFamily({
       params: Type.Object({}),
       with: { machine: 'machine' },
       allowed ({ status, from }, _params, { now, items: { machine } }) {
-        if (status !== 'new') return 'It was handed out already'
+        if (status !== 'new') return 'It is already handed out'
         if (now < from) return `It begins on ${from}`
         return machine.status === 'available' || `The machine is ${machine.status}`
       },
@@ -188,7 +188,7 @@ export const bookings = defineFamily({
 /** Invoices and bookings refer to each other. */
 export const invoices = invoicesAlone.extend({ references: { booking: bookings } })
 
-/** The same bookings under the names of the second version. */
+/** The same bookings with the names of the second version. */
 export const bookingsV2 = bookings.rename({ from: 'startsOn', to: 'endsOn', total: 'amount' })
 
 // In production, use your own sign-in: https://github.com/fastify/fastify-jwt
@@ -203,7 +203,7 @@ export function authorize (request: Pick<FastifyRequest, 'headers'>, { action }:
   return { principal, claims: { branch }, where: [{ field: 'branch', op: 'eq', values: [branch] }] }
 }
 
-/** An application with all of it; the clock is for tests. */
+/** An application with all families; the clock is for tests. */
 export function buildApp (storage: Storage = memoryStorage(), clock = () => new Date()) {
   const app = Fastify()
   for (const family of [machines, invoices]) app.register(family, { storage, authorize, clock })

@@ -1,11 +1,11 @@
-// Two versions of one stored deal: what v1 calls name is the title in v2: node build/examples/second-version.js
+// Two versions of the same deals: the name of v1 is the title of v2: node build/examples/second-version.js
 import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
 import { deals, memoryStorage } from 'fastify-dealbook'
 
 export const dealsWithTitle = deals.rename({ name: 'title' })
 
-/** An application with both versions; the first says when it ends and what comes after it. */
+/** An application with both versions; the first announces its end and its successor. */
 export function buildApp (storage: Storage = memoryStorage(), sunset: Date | string = '2099-12-31') {
   const app = Fastify()
   app.register(deals, { storage, version: 'v1', deprecation: '2026-01-01', sunset, successor: '/rest/v2/deals' })

@@ -1,7 +1,6 @@
 // The whole service: `npm start`, then open one of the addresses that it prints.
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
@@ -28,10 +27,10 @@ try {
   home           ${address}${settings.prefix}/
   customers      ${address}${settings.prefix}/customers?min-age=30&sort=-age
   deals          ${address}${settings.prefix}/rest/${settings.version}/deals
-  documentation  ${address}${settings.prefix}/documentation, or ${address}${settings.prefix}/reference`)
+  documentation  ${address}${settings.prefix}/documentation`)
   await finishRequests(app, stopping.signal)
 } catch (error) {
-  if (stopping.signal.aborted) console.log('Stopped before it was ready; the next start goes on')
+  if (stopping.signal.aborted) console.log('Stopped before it was ready; the next start continues')
   else {
     console.error(explainFailure(error))
     process.exitCode = 1
@@ -44,41 +43,38 @@ try {
 async function buildApp ({ prefix, version, logLevel }: Settings, storage: Storage): Promise<FastifyInstance> {
   const app = Fastify({
     logger: { level: logLevel },
-    // Node's own defaults would let a slow client keep its connection for minutes or for ever.
+    // With Node's defaults, a slow client could keep its connection for minutes or forever.
     requestTimeout: 30_000,
     connectionTimeout: 60_000,
     keepAliveTimeout: 10_000
   })
-  // A client that keeps its connection would hold up the end until it goes.
+  // A client that keeps its connection open would delay the end.
   app.addHook('onSend', async (_request, reply) => { if (stopping.signal.aborted) reply.header('connection', 'close') })
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
       info: {
         title: 'Dealbook',
-        description: 'Customers, read as pages with filters, and deals, driven by business operations',
+        description: 'Read customers and deals, create and delete deals, and change them by business operations.',
         version
       },
       servers: [{ url: '/', description: 'This server' }],
       tags: [
-        { name: 'home', description: 'Which families there are' },
-        { name: 'customers', description: 'Read as pages, with filters' },
-        { name: 'deals', description: 'Read, created and deleted' },
-        { name: 'deals: operations', description: 'What can be done with a deal, in several forms that mean the same' },
-        { name: 'deals: commands', description: 'The log of what was done, and commands by name or under an id' },
-        { name: 'commands', description: 'Commands of all families, under ids that clients choose' }
+        { name: 'customers', description: 'List and read customers' },
+        { name: 'deals', description: 'List, read, create and delete deals' },
+        { name: 'deals: operations', description: 'Change a deal, in the recommended form' },
+        { name: 'deals: log', description: 'All commands of a deal and their outcomes' },
+        { name: 'home', description: 'The families, with the number of their items' },
+        { name: 'customers: other forms', description: 'Lists of customers by one value' },
+        { name: 'deals: other forms', description: 'The same operations in other forms, and lists by one value' },
+        { name: 'commands', description: 'Forms for all families: commands by id, or by action' }
       ]
     },
-    // Schemas by their names, which swagger would number otherwise.
+    // Keeps the names of schemas, which swagger would number otherwise.
     refResolver: { buildLocalReference: json => String(json.$id) }
   })
-  // The tags on one screen, and the operations of each a click away.
+  // All tags on one screen; a click opens the operations of one.
   await app.register(swaggerUi, { routePrefix: `${prefix}/documentation`, uiConfig: { docExpansion: 'none' } })
-  // Nothing of it comes from elsewhere, nor is anything told to others.
-  await app.register(scalar, {
-    routePrefix: `${prefix}/reference` as `/${string}`,
-    configuration: { withDefaultFonts: false, telemetry: false, hideClientButton: true, agent: { disabled: true } }
-  })
   const pages = html({ title: 'Dealbook', documentation: `${prefix}/documentation` })
   const representations = [json, xml, pages, csv, ndjson]
   await app.register(dealbook, { storage, prefix, version, representations, home: true })

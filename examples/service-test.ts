@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { memoryStorage } from 'fastify-dealbook'
 import { ourDeals } from './own-operation.js'
 
-/** A new deal in a storage of its own, so that no test knows of another. */
+/** A new deal in a separate storage, so that tests are independent. */
 async function makeDeal () {
   const book = ourDeals.service({ storage: memoryStorage() })
   const { item } = await book.create({ name: 'Tea', price: 100, region: 'north' })

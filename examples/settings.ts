@@ -1,12 +1,12 @@
 import { defaultStorage } from './storage-from-url.js'
 
-/** What the server reads from the environment. */
+/** Settings of the server, from the environment. */
 export interface Settings {
   readonly port: number
   readonly host: string
   /** The URL of the storage. */
   readonly storage: string
-  /** The path that everything stands under, without a slash at its end. */
+  /** The path before all routes, without a trailing slash. */
   readonly prefix: string
   readonly version: string
   readonly logLevel: string
@@ -16,9 +16,9 @@ export interface Settings {
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
-/** Reads the environment; a value that cannot be is an error that names it and says what can. */
+/** Reads the environment; an invalid value is an error that names it and the allowed values. */
 export function readSettings (env: Readonly<Record<string, string | undefined>>): Settings {
-  // What is empty, as in a file of settings, is not set.
+  // An empty value, such as in a file of settings, is not set.
   const read = (name: string, otherwise: string): string => env[name] || otherwise
   return {
     port: readPort(read('PORT', '3000')),

@@ -3,15 +3,15 @@ import type { FastifyInstance } from 'fastify'
 import { Problem } from 'fastify-dealbook'
 
 const listening: Record<string, string> = {
-  EADDRINUSE: 'is taken by another program: choose another PORT, or end that program',
-  EACCES: 'may not be listened at: choose a PORT from 1024 on',
-  EADDRNOTAVAIL: 'is no address of this machine: choose another HOST',
-  ENOTFOUND: 'is no known name: choose another HOST'
+  EADDRINUSE: 'is used by another program: choose a different PORT, or end that program',
+  EACCES: 'needs more rights: choose a PORT of 1024 or above',
+  EADDRNOTAVAIL: 'is not an address of this machine: choose a different HOST',
+  ENOTFOUND: 'is an unknown name: choose a different HOST'
 }
 
 /** Why the server could not start, in one line. */
 export function explainFailure (error: unknown): string {
-  // Clients are not shown why a storage fails.
+  // Problems hide the reason of a failed storage from clients.
   if (error instanceof Problem && error.cause !== undefined) return explainFailure(error.cause)
   const { syscall, code = '', address, hostname, port, message } = error as Partial<NodeJS.ErrnoException & Where>
   const reason = syscall === 'listen' || syscall === 'getaddrinfo' ? listening[code] : undefined
@@ -23,7 +23,7 @@ export function explainFailure (error: unknown): string {
 
 interface Where { address: string, hostname: string, port: number }
 
-/** Waits for the signal and for the requests that run then, and says how many they are. */
+/** Waits for the signal and for the running requests, and logs their number. */
 export async function finishRequests (app: FastifyInstance, signal: AbortSignal): Promise<void> {
   let running = 0
   app.server.on('request', (_request, response) => {

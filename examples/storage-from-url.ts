@@ -1,7 +1,7 @@
 import type { Storage } from 'fastify-dealbook'
 import { memoryStorage } from 'fastify-dealbook'
 
-/** Where the server keeps its data unless STORAGE says otherwise. */
+/** The default of STORAGE. */
 export const defaultStorage = 'sqlite:./dealbook.db'
 
 const openers: Record<string, (url: string) => Promise<Storage>> = {
@@ -20,8 +20,8 @@ async function sqlite (url: string): Promise<Storage> {
 
 async function postgres (url: string): Promise<Storage> {
   if (!URL.canParse(url)) {
-    throw new Error('STORAGE is no URL, but must be like postgres://user:password@host/database, ' +
-      'with what is no letter or digit in the password percent-encoded')
+    throw new Error('STORAGE must be a URL such as postgres://user:password@host/database, ' +
+      'with special characters of the password percent-encoded')
   }
   return (await import('fastify-dealbook/postgres')).postgresStorage({ connectionString: url })
 }
@@ -36,7 +36,7 @@ export async function openStorage (url: string): Promise<Storage> {
   return await open(url)
 }
 
-// The message may be kept in a log.
+// The message may be logged.
 function hidePassword (url: string): string {
   return url.replace(/\/\/.*@/, '//…@')
 }

@@ -3,7 +3,7 @@ import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
 import { dealbook, memoryStorage, Problem } from 'fastify-dealbook'
 
-/** An application with a dealbook for each of these tenants, opened when it is first asked for. */
+/** An application with a dealbook for each of these tenants, opened at the first request. */
 export function buildApp (
   tenants: readonly string[] = ['north', 'south'],
   open: (tenant: string) => Storage = () => memoryStorage()
@@ -15,7 +15,7 @@ export function buildApp (
     version: 'v1',
     storage (request) {
       const { tenant } = request.params as { tenant: string }
-      // Never from the name alone, or everybody could make new ones.
+      // Never from the name alone: clients could create new ones.
       if (!tenants.includes(tenant)) throw new Problem('not-found', `There is no tenant "${tenant}"`)
       const storage = opened.get(tenant) ?? open(tenant)
       opened.set(tenant, storage)

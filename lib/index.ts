@@ -5,6 +5,8 @@ export type { DealbookOptions } from './dealbook.js'
 export { deals, defineOperation } from './deals/deals.js'
 export type { Deal } from './deals/deals.js'
 export { errorCodes } from './core/errors.js'
+export { consume, listConsumers, retryParked } from './tools/consumers.js'
+export type { ConsumeOptions, ConsumerState, HandlerContext, ParkedEntry } from './tools/consumers.js'
 export type {
   AttributeForm, AttributeReading, ConstraintText, Context, CreateDefinition, CreateOf, DefinedOperation,
   EditDefinition, EditOf, Facts, FamilyDefinition, FieldName, ItemAndOthers, Lookups, MadeItems, OpenOperation,
@@ -33,11 +35,14 @@ export type { PruneOptions } from './tools/maintenance.js'
 export { Problem, problemCodes } from './core/problems.js'
 export type { Flaw, ProblemCode, ProblemOptions } from './core/problems.js'
 export type {
-  ActiveFilter, ChangedItem, Confirmation, Count, Crumb, Feedback, FormAffordance, FormField, Home, HomeFamily,
-  ItemAffordances, Kinds, LabelTable, Link, LogEntry, Many, ManyAffordance, ManyItem, PageAffordances, Referred,
-  ReferenceField, Refusal, RelatedList, SampleRequest, ShownChange, ShownKind, ShownMember, ShownState, Site,
-  SiteFamily, UnavailableOperation, WrongState
+  ActionChoice, ActiveFilter, ChangedItem, Confirmation, Count, Crumb, FormAffordance, FormField, Home, HomeFamily,
+  ItemAffordances, Link, Live, Many, ManyAffordance, ManyItem, PageAffordances, ReferenceField, Refusal, RelatedList,
+  SampleRequest, Site, SiteFamily, UnavailableOperation
 } from './representations/affordances.js'
+export type {
+  Feedback, Kinds, LabelTable, LogEntry, LoggedItem, Referred, ShownChange, ShownKind, ShownMember, ShownState,
+  WrongState
+} from './representations/shown.js'
 export { csv, json, ndjson, xml } from './representations/formats.js'
 export { html } from './html/html.js'
 export type { HtmlOptions } from './html/html.js'
@@ -47,7 +52,8 @@ export type { Texts } from './html/texts.js'
 export type { OneView, PageView, ProblemView, Representation, Rows, View } from './representations/representation.js'
 export type { Committed, Grant, Granted, Intent } from './core/service/caller.js'
 export type {
-  CallOptions, CreateOptions, Done, FindOptions, LoggedCommand, RunOptions, Service, ServiceOptions
+  CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, LoggedCommand, RunOptions, Service,
+  ServiceOptions
 } from './core/service/service.js'
 export { checkHealth, readMetrics } from './core/service/watch.js'
 export type { Health } from './core/service/watch.js'
@@ -68,3 +74,5 @@ export { completer } from './core/storage/shapes.js'
 export type { ItemPage, PageOptions } from './core/query/grammar.js'
 export type { Members } from './core/values/json.js'
 export type { TextTransform } from './core/values/formats.js'
+export { makeWebhooks, webhooks } from './webhooks/webhooks.js'
+export type { WebhookSettings } from './webhooks/webhooks.js'

@@ -370,9 +370,9 @@ t.test('problems', async t => {
     ['401', 401, 'unauthorized', 'Who are you?'],
     ['403', 403, 'forbidden', 'Ask your manager'],
     ['429', 429, 'too-many-requests', 'Slow down'],
-    ['bug', 500, 'internal', 'The fault is on our side; it was logged'],
-    ['200', 500, 'internal', 'The fault is on our side; it was logged'],
-    ['text', 500, 'internal', 'The fault is on our side; it was logged']
+    ['bug', 500, 'internal', 'An internal error occurred; it was logged'],
+    ['200', 500, 'internal', 'An internal error occurred; it was logged'],
+    ['text', 500, 'internal', 'An internal error occurred; it was logged']
   ]
   for (const header of ['x-fail', 'x-authorize']) {
     for (const [name, status, code, detail] of table) {

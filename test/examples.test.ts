@@ -70,7 +70,7 @@ t.test('bearer-auth', async t => {
     await by('stolen', { url: '/customers' }),
     await by('stolen', { method: 'POST', url: '/command/CreateDeal', payload: tea })
   ]) {
-    t.match(answer.json(), { status: 401, detail: 'Send a token that is valid' })
+    t.match(answer.json(), { status: 401, detail: 'Send a valid token' })
     t.equal(answer.headers['www-authenticate'], 'Bearer realm="Dealbook"')
   }
   t.match((await by('reader-token', { method: 'POST', url: '/rest/v1/deals', payload: tea })).json(), {
@@ -162,7 +162,7 @@ t.test('settings of the server', async t => {
     ['crm', /^STORAGE is "crm", but must begin with/],
     ['postgress://ann:sec@ret@db/crm', /^STORAGE is "postgress:\/\/…@db\/crm", but must begin with/],
     ['sqlite:', 'STORAGE is "sqlite:", but must name a file, such as sqlite:./dealbook.db'],
-    ['postgres://ann:se#cret@db/crm', /^STORAGE is no URL, but must be like postgres:[^#]*$/]
+    ['postgres://ann:se#cret@db/crm', /^STORAGE must be a URL such as postgres:[^#]*$/]
   ] as const) await t.rejects(openStorage(url), { message })
 })
 
@@ -198,8 +198,8 @@ t.test('files of customers', async t => {
 
 t.test('why the server cannot listen', async t => {
   for (const [error, text] of [
-    [{ syscall: 'listen', code: 'EACCES', address: '::1', port: 80 }, /^::1:80 may not be listened at: choose a PORT/],
-    [{ syscall: 'getaddrinfo', code: 'ENOTFOUND', hostname: 'x' }, /^x is no known name: choose another HOST/],
+    [{ syscall: 'listen', code: 'EACCES', address: '::1', port: 80 }, /^::1:80 needs more rights: choose a PORT/],
+    [{ syscall: 'getaddrinfo', code: 'ENOTFOUND', hostname: 'x' }, /^x is an unknown name: choose a different HOST/],
     [new Error('two\n  lines'), /^two lines$/],
     [new Problem('storage-unavailable', 'a', { cause: new Error('the disk is full') }), /^the disk is full$/],
     ['no error', /^no error$/]
@@ -232,7 +232,7 @@ for (const { name, make } of anyStorage) {
     await t.rejects(loadFirstCustomers(killed, file), { message: 'killed' })
     t.equal(await count(), 1000, 'it was interrupted')
     await t.rejects(loadFirstCustomers(storage, `${folder}/others.json`), {
-      message: /^CUSTOMERS is ".*others\.json", but .*rows\.ndjson was loaded in part: leave CUSTOMERS out/
+      message: /^CUSTOMERS is ".*others\.json", but .*rows\.ndjson was loaded in part: remove CUSTOMERS/
     })
     const stopping = new AbortController()
     stopping.abort(new Error('stopped'))

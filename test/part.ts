@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import './temporary.js'
 import t from 'tap'
 import { isAlive } from './is-alive.js'
 import { isFast } from './size.js'

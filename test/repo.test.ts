@@ -91,7 +91,7 @@ t.test('every option of a family has its row in docs/options.md, and its TSDoc',
   for (const member of options) {
     t.ok(ts.getJSDocCommentsAndTags(member).length > 0, `${member.name?.getText()} has TSDoc`)
   }
-  const [ofFamilies] = (pages.get('docs/options.md') as string).split('\n## Of a storage') as [string]
+  const [ofFamilies] = (pages.get('docs/options.md') as string).split('\n## Other options') as [string]
   const rows = [...ofFamilies.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
   t.strictSame(rows.sort(), options.map(({ name }) => name?.getText()).sort())
 })
@@ -173,7 +173,7 @@ function testsIn (path: string): string[] {
 }
 
 t.test('every promise of the security page names the tests that hold it', async t => {
-  const [, promised = ''] = (pages.get('docs/security.md') as string).split('\n## What is promised\n')
+  const [, promised = ''] = (pages.get('docs/security.md') as string).split('\n## Promises\n')
   const [table = ''] = promised.split('\n## ')
   const rows = table.split('\n').filter(line => line.startsWith('| ')).slice(1)
   t.ok(rows.length > 20, `${rows.length} promises`)

@@ -1,4 +1,4 @@
-// Sends single requests to an instrumented copy of the build and counts what they run through. See house.js.
+// Sends single requests to an instrumented copy of the build and counts the functions they run. See house.js.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -96,7 +96,7 @@ async function measureItemPage () {
   return [
     ['HTML page of an item: calls', page.calls, '2500'],
     ['HTML page of an item: authorize asked', asked, '2'],
-    ['the same, where a grant names what it offers', named.asked, '2']
+    ['the same, if a grant lists its offers', named.asked, '2']
   ]
 }
 

@@ -1,5 +1,5 @@
-// Measures the structure of this package: its size, its circles, and what a request runs through. `npm run house`
-// measures this checkout, `npm run house -- DIR` another one that is built.
+// Measures the structure of this package: its size, its import cycles, and the path of a request. `npm run house`
+// measures this checkout, `npm run house -- DIR` a different, built one.
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -65,7 +65,7 @@ function countCircles (nodeOf) {
   return new Set(circles).size
 }
 
-/** What we once reached into; a name here means that it is back. */
+/** Private parts of other packages that must not be used. */
 function listPrivateParts () {
   const parts = {
     re2js: /\b(?:re2\.dfa|onepass|\.prog\b)/,
@@ -86,7 +86,7 @@ function countOptions () {
   }
 }
 
-/** Runs requests in a process of its own, on a copy of the build in which every function says that it was entered. */
+/** Runs requests in a separate process, on a copy of the build in which every function reports its calls. */
 function measureRequests () {
   const built = join(root, 'build/lib')
   if (!existsSync(built)) throw new Error('Not built: npm run build')

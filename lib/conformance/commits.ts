@@ -4,14 +4,14 @@ import { assertIds, type Case, ids, insert, need, note, query, remove, replace, 
 
 export const commits: readonly Case[] = [
   {
-    name: 'commit: an insert is there when it is fulfilled',
+    name: 'commit: an inserted item can be read when the promise resolves',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1, { integer: 5 })))
       assert.equal((await storage.get('things', 1))?.['integer'], 5)
     }
   },
   {
-    name: 'commit: a replacement takes the place of the whole item',
+    name: 'commit: a replacement replaces the whole item',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1, { integer: 5, string: 'x', json: [1] })))
       const changed = { ...thing(1, { integer: 6, boolean: true }, 2), updatedAt: '2026-05-05T05:05:05.005Z' }
@@ -20,7 +20,7 @@ export const commits: readonly Case[] = [
     }
   },
   {
-    name: 'commit: what was deleted is gone, and its id free again',
+    name: 'commit: a deleted item is gone, and its id can be used again',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1), thing(2)))
       await storage.commit([remove('things', 1)])
@@ -31,7 +31,7 @@ export const commits: readonly Case[] = [
     }
   },
   {
-    name: 'commit: no changes at all',
+    name: 'commit: no changes',
     async run ({ storage }) {
       await storage.commit([])
       await assertIds(storage, {}, [])
@@ -65,7 +65,7 @@ export const commits: readonly Case[] = [
     }
   },
   {
-    name: 'commit: what is required stays as it is',
+    name: 'commit: a required item stays unchanged',
     async run ({ storage }) {
       await storage.commit([...insert('things', thing(1, { integer: 5 }), thing(2)), ...insert('notes', note('a'))])
       await storage.commit([need('things', 1), replace('things', thing(2, {}, 2)), need('notes', 'a')])
@@ -76,7 +76,7 @@ export const commits: readonly Case[] = [
     }
   },
   {
-    name: 'commit: the same id in two families is two items',
+    name: 'commit: items with the same id in two families are different items',
     async run ({ storage }) {
       await storage.commit([...insert('notes', note('1')), ...insert('things', thing(1))])
       await storage.commit([remove('notes', '1')])
@@ -84,7 +84,7 @@ export const commits: readonly Case[] = [
     }
   },
   {
-    name: 'commit: one sees what was begun before it',
+    name: 'commit: a commit sees the changes of earlier ones',
     async run ({ storage }) {
       const first = storage.commit(insert('things', thing(1)))
       const second = storage.commit([replace('things', thing(1, { integer: 2 }, 2))])
@@ -95,7 +95,7 @@ export const commits: readonly Case[] = [
   }
 ]
 
-/** Asserts that the commit is refused in this way, for this item, and that nothing of it was done. */
+/** Asserts that the commit is refused with this error, for this item, and that nothing was changed. */
 async function assertRefused (
   storage: Storage,
   changes: Change[],
@@ -118,7 +118,7 @@ async function readAll (storage: Storage): Promise<unknown> {
 
 export const refusals: readonly Case[] = [
   {
-    name: 'conflict: a replacement that expects another revision',
+    name: 'conflict: a replacement that expects a different revision',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1, {}, 3)))
       await assertRefused(storage, [replace('things', thing(1, {}, 3), 2)], new ConflictError('things', 1))
@@ -126,20 +126,20 @@ export const refusals: readonly Case[] = [
     }
   },
   {
-    name: 'conflict: a replacement of what is not there',
+    name: 'conflict: a replacement of a missing item',
     async run ({ storage }) {
       await assertRefused(storage, [replace('notes', { ...note('a'), revision: 2 })], new ConflictError('notes', 'a'))
     }
   },
   {
-    name: 'conflict: a deletion that expects another revision',
+    name: 'conflict: a deletion that expects a different revision',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1)))
       await assertRefused(storage, [remove('things', 1, 2)], new ConflictError('things', 1))
     }
   },
   {
-    name: 'conflict: a deletion of what is not there, and twice',
+    name: 'conflict: a deletion of a missing item, and a second deletion',
     async run ({ storage }) {
       await assertRefused(storage, [remove('things', 1)], new ConflictError('things', 1))
       await storage.commit(insert('things', thing(1)))
@@ -148,7 +148,7 @@ export const refusals: readonly Case[] = [
     }
   },
   {
-    name: 'conflict: what is required is not there, or at another revision',
+    name: 'conflict: a required item is missing, or at a different revision',
     async run ({ storage }) {
       await storage.commit([...insert('things', thing(1), thing(2, {}, 3)), ...insert('notes', note('a'))])
       const change = replace('things', thing(1, { integer: 1 }, 2))
@@ -168,7 +168,7 @@ export const refusals: readonly Case[] = [
     }
   },
   {
-    name: 'atomic: a conflict at the end undoes all before it',
+    name: 'atomic: a conflict in the last change undoes the others',
     async run ({ storage }) {
       await storage.commit([...insert('things', thing(1), thing(2)), ...insert('notes', note('a'))])
       const changes = [
@@ -181,7 +181,7 @@ export const refusals: readonly Case[] = [
     }
   },
   {
-    name: 'atomic: a duplicate at the end undoes all before it',
+    name: 'atomic: a duplicate in the last change undoes the others',
     async run ({ storage }) {
       await storage.commit([...insert('things', thing(1)), ...insert('notes', note('a'))])
       const changes = [
@@ -193,7 +193,7 @@ export const refusals: readonly Case[] = [
     }
   },
   {
-    name: 'atomic: a duplicate at the beginning keeps away all after it',
+    name: 'atomic: a duplicate in the first change prevents the others',
     async run ({ storage }) {
       await storage.commit([...insert('things', thing(1)), ...insert('notes', note('a'))])
       const changes = [
@@ -205,7 +205,7 @@ export const refusals: readonly Case[] = [
     }
   },
   {
-    name: 'refusal: the first change that does not fit is named',
+    name: 'refusal: the error names the first change that fails',
     async run ({ storage }) {
       await storage.commit([...insert('things', thing(1), thing(2)), ...insert('notes', note('a'))])
       const stale = replace('things', thing(2, {}, 9), 8)

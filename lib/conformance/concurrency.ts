@@ -62,7 +62,7 @@ export const concurrency: readonly Case[] = [
     }
   },
   {
-    name: 'concurrent: one that is refused does not touch the others',
+    name: 'concurrent: a refused commit does not affect the others',
     async run ({ storage }) {
       await storage.commit(insert('things', ...hundred.map(id => thing(id))))
       const attempts = hundred.map(id => storage.commit([
@@ -76,7 +76,7 @@ export const concurrency: readonly Case[] = [
     }
   },
   {
-    name: 'concurrent: a counter raised by readers that try again loses nothing',
+    name: 'concurrent: increments with retries are all counted',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1, { integer: 0 })))
       const raise = async (): Promise<void> => {
@@ -97,7 +97,7 @@ export const concurrency: readonly Case[] = [
     }
   },
   {
-    name: 'concurrent: commits that take the same items in another order',
+    name: 'concurrent: commits that change the same items in a different order',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1), thing(2)))
       const attempts = hundred.map(index => {
@@ -109,7 +109,7 @@ export const concurrency: readonly Case[] = [
     }
   },
   {
-    name: 'concurrent: of changes that each require what another changes one succeeds',
+    name: 'concurrent: of changes that each require an item that another changes, one succeeds',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1), thing(2)))
       const attempts = hundred.map(index => {
@@ -122,7 +122,7 @@ export const concurrency: readonly Case[] = [
     }
   },
   {
-    name: 'concurrent: a reader sees a commit whole or not at all',
+    name: 'concurrent: a reader sees all of a commit or nothing of it',
     async run ({ storage }) {
       const readAfter = async (pauses: number): Promise<void> => {
         for (let paused = 0; paused < pauses; paused++) await null
@@ -144,7 +144,7 @@ export const concurrency: readonly Case[] = [
     }
   },
   {
-    name: 'concurrent: reads at once find what each finds by itself',
+    name: 'concurrent: parallel reads find the same as single ones',
     async run ({ storage }) {
       await storage.commit(insert('things', ...hundred.map(id => thing(id, makeMembers(id)))))
       for (const op of ['eq', 'ne', 'gt', 'lte'] as const) {

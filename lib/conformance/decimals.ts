@@ -19,7 +19,7 @@ async function load (storage: Storage): Promise<void> {
   await storage.commit(insert('prices', ...items, thing(8, { whole: '7' }), thing(9, { whole: '-12' })))
 }
 
-/** Orders of decimals are marked, as those of a client are. */
+/** Orders of decimals are marked, like those of a client. */
 function order (...sort: string[]): Query {
   const made = query({ sort })
   return { ...made, order: made.order.map(term => term.field === 'id' ? term : { ...term, numeric: true }) }
@@ -27,7 +27,7 @@ function order (...sort: string[]): Query {
 
 export const decimals: readonly Case[] = [
   {
-    name: 'decimals: come back as the text that they were, in all their digits',
+    name: 'decimals: keep their text, with all digits',
     async run ({ storage }) {
       await storage.prepare(prices)
       const items = [
@@ -68,7 +68,7 @@ export const decimals: readonly Case[] = [
     }
   },
   {
-    name: 'decimals: are ordered as numbers, and walked from any place',
+    name: 'decimals: are ordered as numbers, and read from any position',
     async run ({ storage }) {
       await load(storage)
       const table = [['cents', 'gt', [8, 9, ...ids]], ['-cents', 'lt', [...ids.toReversed(), 8, 9]]] as const
@@ -87,7 +87,7 @@ export const decimals: readonly Case[] = [
     }
   },
   {
-    name: 'decimals: unique ones differ in a digit',
+    name: 'decimals: unique values may differ in one digit',
     async run ({ storage }) {
       await storage.prepare(prices)
       await storage.commit(insert('prices', thing(1, { parts: '0.999999999999998', whole: null })))
@@ -98,7 +98,7 @@ export const decimals: readonly Case[] = [
     }
   },
   {
-    name: 'decimals: a field added later has its default in the items from before',
+    name: 'decimals: a field added later has its default in existing items',
     async run ({ storage }) {
       await load(storage)
       const fee: Field = { name: 'fee', kind: 'decimal', scale: 3, optional: false, default: '1.500' }

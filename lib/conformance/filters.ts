@@ -86,7 +86,7 @@ const ofBooleans: Case[] = [
     }
   })),
   {
-    name: 'order boolean: absent, false, true, and the other way round',
+    name: 'order boolean: absent, false, true, and in reverse',
     async run ({ storage }) {
       await loadBooleans(storage)
       await assertIds(storage, { sort: ['boolean'] }, [3, 1, 2])
@@ -97,7 +97,7 @@ const ofBooleans: Case[] = [
 
 const ofOthers: Case[] = [
   {
-    name: 'filter: no value to equal holds for nothing, none to differ from for all',
+    name: 'filter: eq without values matches nothing, ne without values everything',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1, { integer: 1 }), thing(2)))
       await assertIds(storage, { where: [where('integer', 'eq')] }, [])
@@ -123,7 +123,7 @@ const ofOthers: Case[] = [
     }
   },
   {
-    name: 'filter: all conditions must hold, several on one field too',
+    name: 'filter: all conditions must hold, also several on one field',
     async run ({ storage }) {
       await storage.commit(insert('things', ...Array.from({ length: 20 }, (_, index) =>
         thing(index + 1, { integer: index % 5, string: index % 2 === 0 ? 'even' : 'odd' }))))
@@ -133,7 +133,7 @@ const ofOthers: Case[] = [
     }
   },
   {
-    name: 'filter: text is compared as it is, whatever its case, accents and blanks',
+    name: 'filter: text is compared exactly, with its case, accents and blanks',
     async run ({ storage }) {
       const strings = ['straße', 'STRASSE', 'e\u0301', '\u00e9', 'straße ']
       await storage.commit(insert('things', ...strings.map((string, index) => thing(index + 1, { string }))))

@@ -3,17 +3,17 @@ import type {
   Change, FamilyShape, Field, FieldCondition, Id, Kind, Order, Query, Storage, Stored
 } from '../core/storage/storage.js'
 
-/** What a case works with: an empty storage with the families `things` and `notes` prepared. */
+/** The context of a case: an empty storage with the families `things` and `notes` prepared. */
 interface CaseContext {
   readonly storage: Storage
-  /** Closes the storage and opens what it kept. Only for cases that need it. */
+  /** Closes the storage and opens it again. Only for cases that need it. */
   reopen (): Promise<Storage>
 }
 
 export interface Case {
   readonly name: string
-  /** What not every storage has; without it the case is skipped. */
-  readonly needs?: 'reopen' | 'findText'
+  /** A feature that the storage may lack; then the case is skipped. */
+  readonly needs?: 'reopen' | 'findText' | 'watch'
   readonly run: (context: CaseContext) => Promise<void>
 }
 
@@ -69,13 +69,13 @@ export function remove (family: string, id: Id, expected = 1): Change {
   return { type: 'delete', family, id, expected }
 }
 
-/** What must be there, and stays as it is. */
+/** An item that must exist, and stays unchanged. */
 export function need (family: string, id: Id, expected = 1): Change {
   return { type: 'require', family, id, expected }
 }
 
 interface QueryParts extends Partial<Omit<Query, 'order'>> {
-  /** As in `-integer`; the id breaks ties. */
+  /** Such as `-integer`; the id breaks ties. */
   readonly sort?: readonly string[]
 }
 
@@ -117,7 +117,7 @@ export async function assertIds (
   assert.deepEqual(await ids(storage, query(parts), family), expected)
 }
 
-/** Asserts that one thing of these members comes back as it went in, by id and in a page. */
+/** Asserts that an item with these members is returned unchanged, by id and in a page. */
 export async function assertComesBack (storage: Storage, members: Record<string, unknown>): Promise<void> {
   const item = thing(1, members)
   await storage.commit(insert('things', item))
@@ -126,7 +126,7 @@ export async function assertComesBack (storage: Storage, members: Record<string,
   assert.deepEqual(items.map(each => ({ ...each })), [item])
 }
 
-/** How many of the promises were fulfilled, and why the others were not. */
+/** How many of the promises were fulfilled, and the errors of the others. */
 export async function settle (
   attempts: readonly Promise<unknown>[]
 ): Promise<{ fulfilled: number, reasons: unknown[] }> {

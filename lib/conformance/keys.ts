@@ -28,7 +28,7 @@ function link (id: number, members: Record<string, unknown> = {}, revision = 1):
   return thing(id, { thing: null, ...members }, revision)
 }
 
-/** Asserts that a commit is refused by a rule, and that nothing of it was done. */
+/** Asserts that a rule refuses a commit, and that nothing was changed. */
 async function assertBroken (
   storage: Storage,
   changes: readonly Change[],
@@ -54,7 +54,7 @@ async function readAll (storage: Storage): Promise<unknown> {
 
 export const references: readonly Case[] = [
   {
-    name: 'reference: what is referred to must be there, absent and null refer to nothing',
+    name: 'reference: the item must exist; absent and null are allowed',
     async run ({ storage }) {
       await storage.prepare(links)
       await storage.commit([...insert('things', thing(1)), ...insert('notes', note('a'))])
@@ -70,7 +70,7 @@ export const references: readonly Case[] = [
     }
   },
   {
-    name: 'reference: what the same commit makes is there, and what it deletes is not',
+    name: 'reference: items that the same commit inserts exist, and items that it deletes do not',
     async run ({ storage }) {
       await storage.prepare(links)
       await storage.commit([...insert('links', link(1, { thing: 1, next: 1 })), ...insert('things', thing(1))])
@@ -83,7 +83,7 @@ export const references: readonly Case[] = [
     }
   },
   {
-    name: 'reference: what stays as it was is not looked at',
+    name: 'reference: unchanged references are not checked',
     async run ({ storage }) {
       const { unique, references: others, ...plain } = links
       await storage.prepare(plain)
@@ -95,7 +95,7 @@ export const references: readonly Case[] = [
     }
   },
   {
-    name: 'in use: what is referred to is not deleted, until nothing refers to it',
+    name: 'in use: an item cannot be deleted while others refer to it',
     async run ({ storage }) {
       await storage.prepare(links)
       await storage.commit([...insert('things', thing(1)), ...insert('notes', note('a')),
@@ -114,7 +114,7 @@ export const references: readonly Case[] = [
     }
   },
   {
-    name: 'in use: of a reference and a deletion at once, one wins',
+    name: 'in use: of a concurrent reference and deletion, one succeeds',
     async run ({ storage }) {
       await storage.prepare(links)
       for (let round = 0; round < 10; round++) {
@@ -130,7 +130,7 @@ export const references: readonly Case[] = [
     }
   },
   {
-    name: 'reopened: rules are kept once they are prepared again',
+    name: 'reopened: rules are enforced once they are prepared again',
     needs: 'reopen',
     async run ({ storage, reopen }) {
       await storage.prepare(links)
@@ -144,7 +144,7 @@ export const references: readonly Case[] = [
   }
 ]
 
-// Of each kind: values that are alike, however they come, and some that are not.
+// Of each kind: values that are equal, in different forms, and some that are not.
 const alike: Record<string, readonly [unknown, unknown][]> = {
   number: [[0, -0], [7, 7]],
   share: [[0, -0], [1.5, 1.5], [1e-300, 1e-300]],
@@ -161,7 +161,7 @@ const different: Record<string, readonly unknown[]> = {
 
 export const unique: readonly Case[] = [
   ...Object.keys(alike).map((field): Case => ({
-    name: `unique ${field}: what is exactly the same is refused, and nothing else`,
+    name: `unique ${field}: only identical values are refused`,
     async run ({ storage }) {
       await storage.prepare(links)
       for (const [at, [one, other]] of (alike[field] as [unknown, unknown][]).entries()) {
@@ -175,7 +175,7 @@ export const unique: readonly Case[] = [
     }
   })),
   {
-    name: 'unique: of several fields all count together, and what is absent is not compared',
+    name: 'unique: several fields are compared together, and absent values not at all',
     async run ({ storage }) {
       await storage.prepare(links)
       const day = '2026-01-31'
@@ -186,7 +186,7 @@ export const unique: readonly Case[] = [
     }
   },
   {
-    name: 'unique: a replacement is refused what another item has, and not what it has itself',
+    name: 'unique: a replacement may keep its own values, but not take those of another item',
     async run ({ storage }) {
       await storage.prepare(links)
       await storage.commit(insert('links', link(1, { number: 1 }), link(2, { number: 2 })))
@@ -203,7 +203,7 @@ export const unique: readonly Case[] = [
     }
   },
   {
-    name: 'unique: two of one commit, and all of it is undone',
+    name: 'unique: two items of one commit, which is undone',
     async run ({ storage }) {
       await storage.prepare(links)
       await storage.commit(insert('things', thing(1)))
@@ -213,7 +213,7 @@ export const unique: readonly Case[] = [
     }
   },
   {
-    name: 'unique: an id that is taken is a duplicate, whatever else is',
+    name: 'unique: a taken id is a duplicate, whatever other values are taken',
     async run ({ storage }) {
       await storage.prepare(links)
       await storage.commit(insert('links', link(1, { number: 1, text: 'a' })))
@@ -221,7 +221,7 @@ export const unique: readonly Case[] = [
     }
   },
   {
-    name: 'unique: of 40 who want one value at once, one has it, and neighbours are not hurt',
+    name: 'unique: of 40 concurrent commits with one value, one succeeds, and others are not affected',
     async run ({ storage }) {
       await storage.prepare(links)
       const attempts = Array.from({ length: 40 }, (_, id) => [
@@ -235,7 +235,7 @@ export const unique: readonly Case[] = [
     }
   },
   {
-    name: 'unique: prepared over items that clash, it is refused, and names them',
+    name: 'unique: prepare fails if items clash, and names them',
     async run ({ storage }) {
       const { unique: rows, references, ...plain } = links
       await storage.prepare(plain)
@@ -249,7 +249,7 @@ export const unique: readonly Case[] = [
     }
   },
   {
-    name: 'unique: an item from before a field has its default',
+    name: 'unique: an item from before a field has the default',
     async run ({ storage }) {
       const { unique: rows, references, ...plain } = links
       const code = { name: 'code', kind: 'string', optional: false, default: 'none' } as const

@@ -4,7 +4,7 @@ import { assertIds, type Case, insert, note, notes, query, replace, thing, thing
 
 export const lifecycle: readonly Case[] = [
   {
-    name: 'get: an id that is not there',
+    name: 'get: a missing id',
     async run ({ storage }) {
       assert.equal(await storage.get('things', 1), undefined)
       assert.equal(await storage.get('notes', 'none'), undefined)
@@ -12,7 +12,7 @@ export const lifecycle: readonly Case[] = [
     }
   },
   {
-    name: 'get: the id 0 and negative ids are ids',
+    name: 'get: the id 0 and negative ids',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(0, { integer: 1 }), thing(-1)))
       assert.equal((await storage.get('things', 0))?.['integer'], 1)
@@ -27,7 +27,7 @@ export const lifecycle: readonly Case[] = [
     }
   },
   {
-    name: 'a signal: reads that it has ended are rejected with its reason, or answered where it is not heeded',
+    name: 'a signal: aborted reads are rejected with its reason, or succeed if the storage ignores signals',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1)))
       const reason = new Error('enough')
@@ -51,7 +51,7 @@ export const lifecycle: readonly Case[] = [
     }
   },
   {
-    name: 'what the caller changes after a commit does not change what is stored',
+    name: 'changes that the caller makes after a commit are not stored',
     async run ({ storage }) {
       const item = { ...thing(1), integer: 1, json: { list: [1] } }
       const committed = storage.commit(insert('things', item))
@@ -63,12 +63,12 @@ export const lifecycle: readonly Case[] = [
     }
   },
   {
-    name: 'what a reader changes does not change what is stored',
+    name: 'changes that a reader makes are not stored',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1, { json: { list: [1] } })))
       const { items: [item] } = await storage.find('things', query())
       const list = (item as unknown as { json: { list: number[] } }).json.list
-      // A storage may hand out what cannot be changed.
+      // A storage may return frozen items.
       try { list.push(2) } catch (error) { assert.ok(error instanceof TypeError) }
       assert.deepEqual((await storage.get('things', 1))?.['json'], { list: [1] })
     }
@@ -81,7 +81,7 @@ export const lifecycle: readonly Case[] = [
     }
   },
   {
-    name: 'reopened: what was committed is there',
+    name: 'reopened: committed items exist',
     needs: 'reopen',
     async run ({ storage, reopen }) {
       const item = thing(1, { integer: 0, number: 0.1, string: 'ä\n', boolean: false, json: { a: [null] } })
@@ -94,7 +94,7 @@ export const lifecycle: readonly Case[] = [
     }
   },
   {
-    name: 'reopened: revisions and taken ids still count',
+    name: 'reopened: revisions and taken ids are still checked',
     needs: 'reopen',
     async run ({ storage, reopen }) {
       await storage.commit(insert('things', thing(1), thing(2)))
@@ -107,7 +107,7 @@ export const lifecycle: readonly Case[] = [
     }
   },
   {
-    name: 'reopened: a field added later is absent in the items from before',
+    name: 'reopened: a field added later is absent in existing items',
     needs: 'reopen',
     async run ({ storage, reopen }) {
       await storage.commit(insert('things', thing(1, { integer: 1 })))
@@ -123,7 +123,7 @@ export const lifecycle: readonly Case[] = [
   }
 ]
 
-// Of every kind: what the items from before have, and something else.
+// Of every kind: the default, and a different value.
 const added: readonly (Pick<Field, 'name' | 'kind'> & { readonly values: readonly [unknown, unknown] })[] = [
   { name: 'addedInteger', kind: 'integer', values: [-7, 8] },
   { name: 'addedNumber', kind: 'number', values: [0.1, 2.5] },
@@ -138,7 +138,7 @@ const defaults = Object.fromEntries(added.map(({ name, values: [value] }) => [na
 const others = Object.fromEntries(added.map(({ name, values: [, value] }) => [name, value]))
 const filtered = added.filter(({ kind }) => kind !== 'json')
 
-/** Things with further fields, which have defaults. */
+/** Things with more fields, which have defaults. */
 const moreThings: FamilyShape = {
   ...things,
   fields: [
@@ -153,7 +153,7 @@ async function prepareMore (storage: Storage): Promise<void> {
   await storage.commit(insert('things', thing(3, others)))
 }
 
-/** Things 1 and 2 were stored without the fields, 3 with other values. */
+/** Things 1 and 2 were stored without the fields, 3 with different values. */
 async function assertCompleted (storage: Storage): Promise<void> {
   assert.deepEqual({ ...await storage.get('things', 1) }, thing(1, { integer: 1, ...defaults }))
   for (const { name, values: [value, other] } of filtered) {
@@ -168,7 +168,7 @@ async function assertCompleted (storage: Storage): Promise<void> {
 
 export const changedFamilies: readonly Case[] = [
   {
-    name: 'a field added with a default: items from before have it, in reads, filters and orders',
+    name: 'a field added with a default: existing items have it, in reads, filters and orders',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1, { integer: 1 }), thing(2)))
       await prepareMore(storage)
@@ -176,7 +176,7 @@ export const changedFamilies: readonly Case[] = [
     }
   },
   {
-    name: 'reopened: a field added with a default: items from before have it, in reads, filters and orders',
+    name: 'reopened: a field added with a default: existing items have it, in reads, filters and orders',
     needs: 'reopen',
     async run ({ storage, reopen }) {
       await storage.commit(insert('things', thing(1, { integer: 1 }), thing(2)))
@@ -186,7 +186,7 @@ export const changedFamilies: readonly Case[] = [
     }
   },
   {
-    name: 'a field added with a default: items that are stored without it have it',
+    name: 'a field added with a default: items stored without it have it',
     async run ({ storage }) {
       await prepareMore(storage)
       await storage.commit(insert('things', thing(1, { integer: 1 }), thing(2, others)))
@@ -195,7 +195,7 @@ export const changedFamilies: readonly Case[] = [
     }
   },
   {
-    name: 'a field added with a default: what an item has of its own stays',
+    name: 'a field added with a default: existing values stay',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1), thing(2)))
       await prepareMore(storage)

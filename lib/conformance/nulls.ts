@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Condition, Kind, Storage } from '../core/storage/storage.js'
 import { assertIds, type Case, insert, query, replace, shape, thing, things, where } from './fixture.js'
 
-// Two values of each kind, from low to high, and a pattern that the text of null would match as well.
+// Two values of each kind, from low to high, and a pattern that the text of null would also match.
 const kinds: Record<string, { kind: Kind, low: unknown, high: unknown, pattern: string }> = {
   integer: { kind: 'integer', low: 0, high: 9, pattern: '0|null' },
   number: { kind: 'number', low: -0.5, high: 0, pattern: '5|null' },
@@ -20,7 +20,7 @@ const maybes = shape('maybes', 'integer', Object.entries(kinds).map(([name, { ki
   ({ name, kind, optional: false, nullable: true, default: null })), [['integer'], ['string', 'date'], ['boolean']])
 const nothing = Object.fromEntries(Object.keys(kinds).map(name => [name, null]))
 
-/** Items 1 and 4 have nothing, 2 the low value of a field, 3 the high one. */
+/** Items 1 and 4 have no value, 2 the low value of a field, 3 the high one. */
 async function load (storage: Storage, family: string, field: string, absent: object = {}): Promise<void> {
   const { low, high } = kinds[field] as { low: unknown, high: unknown }
   await storage.commit(insert(family, thing(4, { ...absent }), thing(3, { ...absent, [field]: high }),
@@ -31,7 +31,7 @@ const isNull = (field: string, is: boolean): Condition => ({ field, op: 'null', 
 
 /** The same for null and for absent. */
 const ofBoth = (['maybes', 'things'] as const).flatMap(family => Object.entries(kinds).map(([field, each]): Case => ({
-  name: `null: filters and orders of ${family === 'maybes' ? 'what is null' : 'what is absent'}: ${field}`,
+  name: `null: filters and orders of ${family === 'maybes' ? 'null' : 'absent'} values: ${field}`,
   async run ({ storage }) {
     await storage.prepare(maybes)
     await load(storage, family, field, family === 'maybes' ? nothing : {})
@@ -69,7 +69,7 @@ const ofBoth = (['maybes', 'things'] as const).flatMap(family => Object.entries(
 export const nulls: readonly Case[] = [
   ...ofBoth,
   {
-    name: 'null: kept and handed out as null, where a field may be',
+    name: 'null: stored and returned as null in nullable fields',
     async run ({ storage }) {
       await storage.prepare(maybes)
       await storage.commit(insert('maybes', thing(1, nothing)))
@@ -85,7 +85,7 @@ export const nulls: readonly Case[] = [
     }
   },
   {
-    name: 'null: of a field that came later, in the items from before',
+    name: 'null: of a field that was added later, in existing items',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1), thing(2)))
       const later = { name: 'addedLater', kind: 'string', optional: false, nullable: true, default: null } as const
@@ -97,7 +97,7 @@ export const nulls: readonly Case[] = [
     }
   },
   {
-    name: 'null: a default other than null, for items from before, but not for those that are null',
+    name: 'null: a default other than null, for existing items without the field only',
     async run ({ storage }) {
       await storage.commit(insert('things', thing(1)))
       const later = { name: 'addedLater', kind: 'integer', optional: false, nullable: true, default: 7 } as const

@@ -10,7 +10,7 @@ async function load (storage: Storage): Promise<void> {
   )
 }
 
-/** All pages one after the other, each from what the one before it ended with. */
+/** All pages one after the other, each starting at the end of the previous one. */
 async function crawl (next: (seen: readonly Id[]) => Promise<Id[]>): Promise<Id[]> {
   const seen: Id[] = []
   for (;;) {
@@ -59,7 +59,7 @@ export const pages: readonly Case[] = [
     }
   },
   {
-    name: 'page: by number through a filter and another order',
+    name: 'page: by number with a filter and a different order',
     async run ({ storage }) {
       await load(storage)
       const sort = ['-integer']
@@ -71,7 +71,7 @@ export const pages: readonly Case[] = [
     }
   },
   {
-    name: 'page: by key through a filter, both ways',
+    name: 'page: by key with a filter, in both directions',
     async run ({ storage }) {
       await load(storage)
       const filtered = where('integer', 'ne', 1)
@@ -82,7 +82,7 @@ export const pages: readonly Case[] = [
     }
   },
   {
-    name: 'page: limit 0 brings nothing, and the count all the same',
+    name: 'page: limit 0 returns no items, but the count',
     async run ({ storage }) {
       await load(storage)
       const { items, total } = await storage.find('things', query({ limit: 0, count: true }))
@@ -90,7 +90,7 @@ export const pages: readonly Case[] = [
     }
   },
   {
-    name: 'page: an offset past the end brings nothing, and the count all the same',
+    name: 'page: an offset past the end returns no items, but the count',
     async run ({ storage }) {
       await load(storage)
       const { items, total } = await storage.find('things', query({ offset: 1_000_000, count: true }))
@@ -100,14 +100,14 @@ export const pages: readonly Case[] = [
     }
   },
   {
-    name: 'page: a limit larger than what there is',
+    name: 'page: a limit larger than the number of items',
     async run ({ storage }) {
       await load(storage)
       await assertIds(storage, { limit: 1000 }, upwards)
     }
   },
   {
-    name: 'count: of what matches, whatever offset and limit are',
+    name: 'count: all matching items, whatever the offset and limit',
     async run ({ storage }) {
       await load(storage)
       const zeros = query({ where: [where('integer', 'eq', 0)], offset: 2, limit: 3, count: true })
@@ -116,7 +116,7 @@ export const pages: readonly Case[] = [
     }
   },
   {
-    name: 'count: only where it is wanted',
+    name: 'count: only if requested',
     async run ({ storage }) {
       await load(storage)
       assert.equal((await storage.find('things', query())).total, undefined)
@@ -124,7 +124,7 @@ export const pages: readonly Case[] = [
     }
   },
   {
-    name: 'page: a filter that holds for almost nothing, among many',
+    name: 'page: a filter that matches few of many items',
     async run ({ storage }) {
       const many = Array.from({ length: 5000 }, (_, index) =>
         thing(index + 1, { integer: index % 1000 === 999 ? 7 : 1, string: index > 4990 ? 'late' : 'early' })
@@ -150,7 +150,7 @@ const texts = [
 
 export const order: readonly Case[] = [
   {
-    name: 'order: by several fields, each its own way',
+    name: 'order: by several fields, each in its own direction',
     async run ({ storage }) {
       await storage.commit(
         insert(
@@ -167,7 +167,7 @@ export const order: readonly Case[] = [
     }
   },
   {
-    name: 'order: pages along an index that ends with the id, at any place and both ways',
+    name: 'order: pages along an index that ends with the id, from any position in both directions',
     async run ({ storage }) {
       const items = Array.from({ length: 60 }, (_, index) => thing(index, {
         string: index % 3 === 0 ? 'other' : 'log',
@@ -215,7 +215,7 @@ export const order: readonly Case[] = [
     }
   },
   {
-    name: 'order: string ids by code point, by key both ways',
+    name: 'order: string ids by code point, by key in both directions',
     async run ({ storage }) {
       const keys = texts.slice(1)
       await storage.commit(insert('notes', ...[...keys].reverse().map(id => note(id))))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { AnyCondition, Condition, FieldCondition } from '../core/storage/storage.js'
 import { assertIds, type Case, insert, note, query, thing, where } from './fixture.js'
 
-// [what is fixed, field, values of things 1, 2, 3…, patterns, ids found]
+// [name, field, values of things 1, 2, 3…, patterns, ids found]
 const patternTable: [string, string, readonly unknown[], readonly string[], number[]][] = [
   ['any of several patterns', 'string', ['alpha', 'beta', 'gamma'], ['^a', 'mm'], [1, 3]],
   ['found anywhere in the text', 'string', ['xay', 'a', 'b'], ['a'], [1, 2]],
@@ -11,17 +11,17 @@ const patternTable: [string, string, readonly unknown[], readonly string[], numb
   ['$ is the very end', 'string', ['end', 'end\n'], ['end$'], [1]],
   ['^ is the very beginning', 'string', ['b', 'a\nb'], ['^b'], [1]],
   ['(?m) makes them lines', 'string', ['b', 'a\nb'], ['(?m)^b$'], [1, 2]],
-  ['the dot is no newline, unless (?s)', 'string', ['a\nb', 'a-b'], ['a.b'], [2]],
+  ['the dot does not match a newline, unless (?s)', 'string', ['a\nb', 'a-b'], ['a.b'], [2]],
   ['the dot is a whole code point', 'string', ['😀', 'ab', 'a'], ['^.$'], [1, 3]],
   ['\\d is ASCII only', 'string', ['٣', '3'], ['^\\d$'], [2]],
   ['\\pL is a letter of any script', 'string', ['д', '1'], ['^\\pL$'], [1]],
   ['\\Q…\\E quotes', 'string', ['a.b', 'axb'], ['\\Qa.b\\E'], [1]],
-  ['% and _ stand for themselves', 'string', ['100%', '100x', 'a_c', 'abc'], ['0%$', 'a_c'], [1, 3]],
+  ['% and _ are ordinary characters', 'string', ['100%', '100x', 'a_c', 'abc'], ['0%$', 'a_c'], [1, 3]],
   ['the empty pattern is found in everything but absent', 'string', ['', 'a', undefined], [''], [1, 2]],
   ['an integer has no decimal point', 'integer', [1, 10, -1], ['^-?1$'], [1, 3]],
   ['a whole number is written without .0', 'number', [1, 1.5, 100], ['^1(00)?$'], [1, 3]],
   ['a small number as 1e-7', 'number', [1e-7, 0.000001], ['^1e-7$'], [1]],
-  ['a number that is not quite decimal', 'number', [0.1 + 0.2, 0.3], ['^0\\.30000000000000004$'], [1]],
+  ['a number that is not exactly decimal', 'number', [0.1 + 0.2, 0.3], ['^0\\.30000000000000004$'], [1]],
   ['the largest integers', 'number', [9007199254740991, -9007199254740991], ['^-?9007199254740991$'], [1, 2]],
   ['booleans are true and false', 'boolean', [true, false, undefined], ['^false$'], [2]],
   ['dates as they are written', 'date', ['2026-01-31', '0001-01-01'], ['^0001-'], [2]],
@@ -89,7 +89,7 @@ const items = [
   thing(5)
 ]
 
-// [what is fixed, conditions, ids found]
+// [name, conditions, ids found]
 const anyTable: [string, readonly Condition[], number[]][] = [
   ['one of two fields', [any([where('integer', 'eq', 1)], [where('string', 'eq', 'coffee')])], [1, 2]],
   ['all of one alternative', [
@@ -116,7 +116,7 @@ const anyTable: [string, readonly Condition[], number[]][] = [
   ['texts', [any([where('string', 'has', 'COFFEE')], [where('integer', 'eq', 1)]), where('id', 'gt', 1)], [2, 4]]
 ]
 
-// [what is fixed, texts of things 1, 2, 3…, what is looked for, ids found]
+// [name, texts of things 1, 2, 3…, texts to find, ids found]
 const folds: [string, readonly unknown[], readonly string[], number[]][] = [
   ['in either case', ['Tea', 'TEA', 'steam', 'te a', undefined], ['tEa'], [1, 2, 3]],
   ['any of several', ['tea', 'coffee', 'milk'], ['EE', 'lk'], [2, 3]],
@@ -125,9 +125,9 @@ const folds: [string, readonly unknown[], readonly string[], number[]][] = [
   ['beyond the first plane', ['\u{10400}', '\u{10428}', '😀'], ['\u{10428}'], [1, 2]],
   ['one letter that has three forms', ['K', 'k', '\u212a', 'ſ', 's'], ['K', 'S'], [1, 2, 3, 4, 5]],
   ['a letter is never two', ['straße', 'STRASSE', 'STRAẞE'], ['strasse'], [2]],
-  ['no language of its own', ['I', 'i', 'İ', 'ı'], ['I'], [1, 2]],
+  ['independent of the language', ['I', 'i', 'İ', 'ı'], ['I'], [1, 2]],
   ['accents count', ['e\u0301', '\u00e9', 'e'], ['\u00c9'], [2]],
-  ['nothing has a meaning of its own', ['a.c', 'abc', '100%', '1000', 'a_c', '(', '\\'], ['A.C', '0%', 'A_', '(', '\\'],
+  ['no character is special', ['a.c', 'abc', '100%', '1000', 'a_c', '(', '\\'], ['A.C', '0%', 'A_', '(', '\\'],
     [1, 3, 5, 6, 7]],
   ['the empty text is in everything but absent', ['', 'a', undefined], [''], [1, 2]]
 ]

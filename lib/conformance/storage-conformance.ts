@@ -9,6 +9,7 @@ import { changedFamilies, lifecycle } from './lifecycle.js'
 import { nulls } from './nulls.js'
 import { order, pages } from './pages.js'
 import { alternatives, patterns } from './patterns.js'
+import { sequence } from './sequence.js'
 import { texts } from './texts.js'
 import { longTexts, values } from './values.js'
 
@@ -29,7 +30,8 @@ const cases = [
   ...refusals,
   ...unique,
   ...references,
-  ...concurrency
+  ...concurrency,
+  ...sequence
 ]
 
 /**
@@ -89,6 +91,7 @@ export function storageConformance (
 function describeLacking ({ needs }: Case, { storage, reopen }: StorageUnderTest): string | undefined {
   if (needs === 'reopen' && reopen === undefined) return 'the storage keeps nothing to reopen'
   if (needs === 'findText' && storage.findText === undefined) return 'the storage has no findText'
+  if (needs === 'watch' && storage.watch === undefined) return 'the storage has no watch'
   return undefined
 }
 

@@ -11,37 +11,38 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_DECIMAL: ['decimal: %s', TypeError],
   // mounting it
   FST_DEALBOOK_INVALID_OPTION: ['fastify-dealbook, %s: %s', TypeError],
-  FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: there is another route at %s already, of the host, of a family with ' +
-    'the same name and version, or of one in another scope. Choose another prefix or version; register families of ' +
-    'one prefix in one scope, or give one the option "unversioned: false", which leaves /rest/commands, /command and ' +
-    '/query to the others', Error],
-  FST_DEALBOOK_NAME_TAKEN: ['fastify-dealbook, %s: %s belongs to %s at the same prefix. Choose another prefix, or ' +
-    'give one of them the option "unversioned: false", which leaves /rest/commands, /command and /query to the other',
+  FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: a route at %s already exists: one of the host, of a family with ' +
+    'the same name and version, or of a family in a different scope. Choose a different prefix or version, register ' +
+    'families of one prefix in one scope, or give one the option "unversioned: false", which leaves /rest/commands, ' +
+    '/command and /query to the others', Error],
+  FST_DEALBOOK_NAME_TAKEN: ['fastify-dealbook, %s: %s belongs to %s at the same prefix. Choose a different prefix, ' +
+    'or set "unversioned: false" for one of them, which leaves /rest/commands, /command and /query to the other',
   Error],
   FST_DEALBOOK_UNVERSIONED_TWICE: [
     'fastify-dealbook, %s: two mounts at one prefix have the option "unversioned"', Error
   ],
   FST_DEALBOOK_NO_NEIGHBOUR: ['fastify-dealbook, %s: an operation needs the family "%s", which is not mounted at the ' +
     'same prefix in the same scope', Error],
-  FST_DEALBOOK_OTHER_STORAGE: ['fastify-dealbook, %s: the operation "%s" changes items of the family "%s" too, which ' +
-    'must then have the same storage', Error],
-  FST_DEALBOOK_REFERENCE_STORAGE: ['fastify-dealbook, %s: "%s" refers to the family "%s", which must then have the ' +
+  FST_DEALBOOK_OTHER_STORAGE: ['fastify-dealbook, %s: the operation "%s" also changes items of the family "%s", ' +
+    'which must have the same storage', Error],
+  FST_DEALBOOK_REFERENCE_STORAGE: ['fastify-dealbook, %s: "%s" refers to the family "%s", which must have the ' +
     'same storage', Error],
-  // what a host's functions give back
+  // results of the host's functions
   FST_DEALBOOK_INVALID_GRANT: ['fastify-dealbook, %s: authorize %s', TypeError],
-  FST_DEALBOOK_NO_STORAGE: ['fastify-dealbook, %s: the function "storage" returned no storage; where there is none, ' +
+  FST_DEALBOOK_NO_STORAGE: ['fastify-dealbook, %s: the function "storage" returned no storage; if there is none, ' +
     'it should throw a problem', TypeError],
   FST_DEALBOOK_UNKNOWN_OPERATION: ['fastify-dealbook, %s: there is no operation "%s".%s', TypeError],
   FST_DEALBOOK_INVALID_VERDICT: ['fastify-dealbook, %s: allowed returned %s; it must return true, false or the ' +
     'reason why not', TypeError],
   FST_DEALBOOK_INVALID_FACTS: ['fastify-dealbook, %s: prepare returned a %s; it must return an object, or nothing',
     TypeError],
-  FST_DEALBOOK_INVALID_LOOKUP: ['fastify-dealbook, %s: prepare looked up something that is not valid: %s', TypeError],
-  FST_DEALBOOK_INVALID_ITEM: ['fastify-dealbook, %s, %s: the item after it is not valid: %s %s', TypeError],
+  FST_DEALBOOK_INVALID_LOOKUP: ['fastify-dealbook, %s: prepare made an invalid lookup: %s', TypeError],
+  FST_DEALBOOK_INVALID_ITEM: ['fastify-dealbook, %s, %s: the resulting item is invalid: %s %s', TypeError],
   // loading items
-  FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is not a family; defineFamily makes one', TypeError],
+  FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is not a family made by defineFamily', TypeError],
   FST_DEALBOOK_INVALID_LOAD: ['%s, item %s: %s %s', TypeError],
   // copying a storage
+  FST_DEALBOOK_INVALID_CONSUMER: ['consume: %s', TypeError],
   FST_DEALBOOK_INVALID_COPY: ['copyStorage: %s', Error],
   // dropping commands
   FST_DEALBOOK_INVALID_PRUNE: ['prune: %s', TypeError],
@@ -50,29 +51,29 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_STORAGE_OPTION: ['fastify-dealbook, storage: %s', TypeError],
   FST_DEALBOOK_MIGRATION_NEEDED: ['fastify-dealbook: the database lacks something that %s needs. Run this, or ' +
     'give the storage migrate: "auto":\n\n%s', Error],
-  FST_DEALBOOK_NO_MIGRATIONS: ['writeMigration: this storage has no tables to be made', TypeError],
+  FST_DEALBOOK_NO_MIGRATIONS: ['writeMigration: this storage has no tables', TypeError],
   FST_DEALBOOK_NOT_PREPARED: ['the family "%s" was not prepared', Error],
-  FST_DEALBOOK_NO_TABLE: ['%s: there is no table "%s" to map it to', Error],
+  FST_DEALBOOK_NO_TABLE: ['%s: the mapped table "%s" does not exist', Error],
   FST_DEALBOOK_TABLE_SHARED: ['The families "%s" and "%s" would share the table "%s"', Error],
   FST_DEALBOOK_COLUMN_SHARED: ['%s: the fields "%s" and "%s" would share the column "%s"; rename one of them', Error],
   FST_DEALBOOK_NO_COLUMN: ['%s: the table "%s" has no column "%s" for the field "%s"; it has %s. ' +
     'Name the column in tables.%s.columns', Error],
-  FST_DEALBOOK_COLUMN_REQUIRED: ['%s: nothing can be created in the table "%s": it has columns that must be given, ' +
-    'and that no field is mapped to: %s. Add fields for them, or give them a DEFAULT', Error],
+  FST_DEALBOOK_COLUMN_REQUIRED: ['%s: nothing can be created in the table "%s": it has required columns ' +
+    'that no field is mapped to: %s. Add fields for them, or give them a DEFAULT', Error],
   FST_DEALBOOK_COLUMN_TYPE: ['%s: the column "%s" of the table "%s" has the type %s, ' +
     'which does not fit the field "%s" (%s, %s)', Error],
-  FST_DEALBOOK_FIELD_KIND: ['%s: the field "%s" is of the kind %s, and was %s for the items that are there', Error],
-  FST_DEALBOOK_NEEDS_DEFAULT: ['%s: there are items from before the field "%s", which is required. ' +
+  FST_DEALBOOK_FIELD_KIND: ['%s: the field "%s" is of the kind %s, but existing items have the kind %s', Error],
+  FST_DEALBOOK_NEEDS_DEFAULT: ['%s: existing items lack the field "%s", which is required. ' +
     'Give it a default, or make it Type.Optional%s', Error],
   FST_DEALBOOK_UNIQUE_MISSING: ['%s: the table "%s" does not keep "%s" unique, as the family declares: %s', Error],
-  FST_DEALBOOK_NOT_UNIQUE: ['%s: no two items may have the same in "%s", but some have: %s. Change all but one of ' +
-    'them, or leave out the row of "unique"', Error],
+  FST_DEALBOOK_NOT_UNIQUE: ['%s: "%s" must be unique, but some items have the same value: %s. Change all but one of ' +
+    'them, or remove the entry of "unique"', Error],
   FST_DEALBOOK_NO_ID: ['%s: a family needs the field "id"', Error],
   FST_DEALBOOK_UNKNOWN_FIELD: ['%s: there is no field "%s"', Error],
-  FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY: ['fastify-dealbook: tables has "%s", but no family of that name is ' +
-    'kept in this storage; there are %s.%s', Error],
+  FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY: ['fastify-dealbook: tables has "%s", but no family with that name is ' +
+    'kept in this storage; known families are %s.%s', Error],
   FST_DEALBOOK_UNKNOWN_MAPPED_FIELD: ['%s: tables maps the field "%s", which the family does not have', Error],
-  FST_DEALBOOK_REPEATED_CHANGE: ['%s %s: more than one change of it in one commit', Error]
+  FST_DEALBOOK_REPEATED_CHANGE: ['%s %s: more than one change in one commit', Error]
 })
 
 type Definition = readonly [message: string, base: ErrorConstructor]

@@ -1,4 +1,4 @@
-/** What runs at the end of a turn of the event loop, in this order. A read may lead to a second one. */
+/** The phases at the end of a turn of the event loop, in this order. A read may lead to a second one. */
 const order = ['begin', 'read', 'read', 'write'] as const
 
 type Phase = typeof order[number]
@@ -34,13 +34,13 @@ let beginning: Promise<void> | undefined
 let lastConnection: object | undefined
 let lastAt = -Infinity
 
-// In milliseconds. Requests further apart do not meet.
+// In milliseconds. Requests further apart do not overlap.
 const maxPause = 100
 
 /**
- * Undefined where no other request can have arrived: the last came over the same connection, or long ago.
+ * Undefined if no other request can have arrived: the last came over the same connection, or long ago.
  *
- * @param connection undefined where it can carry several requests at once
+ * @param connection undefined if it can carry several requests at once
  */
 export function waitToBegin (connection?: object): Promise<void> | undefined {
   const now = performance.now()

@@ -4,40 +4,41 @@ import { shorten } from './values/words.js'
 /** Every refusal, by the stage that refuses. Its code ends the `type`: `urn:dealbook:problem:CODE`. */
 export const problemCodes = {
   // understanding the request
-  'invalid-query': { status: 400, title: 'The query is not valid' },
-  'invalid-body': { status: 400, title: 'The body is not valid' },
+  'invalid-query': { status: 400, title: 'The query is invalid' },
+  'invalid-body': { status: 400, title: 'The body is invalid' },
   'malformed-json': { status: 400, title: 'The body is not JSON' },
-  'invalid-header': { status: 400, title: 'A header is not valid' },
-  'bad-request': { status: 400, title: 'The request is not valid' },
-  'not-found': { status: 404, title: 'There is no such resource' },
-  gone: { status: 410, title: 'This version has ended' },
+  'invalid-header': { status: 400, title: 'A header is invalid' },
+  'bad-request': { status: 400, title: 'The request is invalid' },
+  'not-found': { status: 404, title: 'The resource does not exist' },
+  pruned: { status: 410, title: 'Commands after this position were deleted' },
+  gone: { status: 410, title: 'This version is no longer available' },
   'method-not-allowed': { status: 405, title: 'The method is not allowed here' },
-  'not-acceptable': { status: 406, title: 'There is no such representation' },
+  'not-acceptable': { status: 406, title: 'The representation does not exist' },
   'body-too-large': { status: 413, title: 'The body is too large' },
   'unsupported-media-type': { status: 415, title: 'The media type of the body is not supported' },
-  // judging who asks, by us or by the host's hooks
+  // authorization, by us or by the host's hooks
   unauthorized: { status: 401, title: 'Credentials are missing or wrong' },
   forbidden: { status: 403, title: 'This is not allowed' },
   'too-many-requests': { status: 429, title: 'Too many requests' },
-  'cross-site': { status: 403, title: 'Another site may not send this' },
+  'cross-site': { status: 403, title: 'Cross-site requests are not allowed' },
   // reading
   'empty-list': { status: 404, title: 'The list is empty' },
   // deciding
-  'read-only': { status: 403, title: 'This can only be read' },
+  'read-only': { status: 403, title: 'This is read-only' },
   'wrong-state': { status: 409, title: 'The operation is not allowed in this state' },
-  taken: { status: 409, title: 'Another one has it already' },
-  'in-use': { status: 409, title: 'Something refers to it' },
-  constraint: { status: 409, title: 'A rule of the database does not allow it' },
-  'precondition-failed': { status: 412, title: 'The precondition does not hold' },
-  'id-reused': { status: 422, title: 'The id is used for something else' },
+  taken: { status: 409, title: 'The value is already taken' },
+  'in-use': { status: 409, title: 'Other items refer to it' },
+  constraint: { status: 409, title: 'A rule of the database rejects it' },
+  'precondition-failed': { status: 412, title: 'The precondition failed' },
+  'id-reused': { status: 422, title: 'The id was used for a different request' },
   'precondition-required': { status: 428, title: 'A precondition is required' },
-  // what a host's error says by its status, for which there is no code here
-  other: { status: 500, title: 'The status says what happened' },
+  // errors of the host with a status that has no code here
+  other: { status: 500, title: 'The request failed' },
   // failing
-  internal: { status: 500, title: 'Something went wrong here' },
-  'storage-unavailable': { status: 503, title: 'The storage does not answer' },
-  busy: { status: 503, title: 'Too much is asked for at once' },
-  timeout: { status: 503, title: 'It took too long' }
+  internal: { status: 500, title: 'Something went wrong' },
+  'storage-unavailable': { status: 503, title: 'The storage is unavailable' },
+  busy: { status: 503, title: 'The server is busy' },
+  timeout: { status: 503, title: 'The request took too long' }
 } as const satisfies Record<string, { status: number, title: string }>
 
 /** The code of a refusal. */
@@ -52,7 +53,7 @@ export type QueryFlaw = Extract<Flaw, { readonly parameter: string }>
 
 /** Options of a `Problem`. */
 export interface ProblemOptions {
-  /** What is wrong, one by one; a page shows each beside its field. */
+  /** The flaws; a page shows each beside its field. */
   readonly errors?: readonly Flaw[]
   /** Additional members of the problem's body. */
   readonly members?: Readonly<Record<string, unknown>>
@@ -67,7 +68,7 @@ export interface ProblemOptions {
 }
 
 /**
- * A refusal, answered as `application/problem+json` (RFC 9457).
+ * An error that becomes a response of the type `application/problem+json` (RFC 9457).
  *
  * @example
  * authorize: request => { if (!allowed(request)) throw new Problem('forbidden', 'Ask your manager') }
@@ -81,7 +82,7 @@ export class Problem extends Error {
   readonly headers: Readonly<Record<string, string>>
   readonly log: string | undefined
 
-  /** @param detail what is wrong, in a sentence for the client: the `message` of the error */
+  /** @param detail a sentence for the client: the `message` of the error */
   constructor (readonly code: ProblemCode, detail: string, options: ProblemOptions = {}) {
     super(detail, { cause: options.cause })
     this.statusCode = options.status ?? problemCodes[code].status
@@ -126,8 +127,29 @@ export function invalidQuery (flaws: readonly QueryFlaw[]): Problem {
 
 /** @param hint the end of the sentence */
 export function preconditionFailed (what: string, revision: number, hint = ''): Problem {
-  const detail = `The ${what} is not what the precondition says; it is at revision ${revision}${hint}`
+  const detail = `The ${what} does not match the precondition; it is at revision ${revision}${hint}`
   return new Problem('precondition-failed', detail, { members: { revision } })
+}
+
+export function preconditionRequired (what: string): Problem {
+  return new Problem('precondition-required', `Send If-Match with the revision of the ${what} that you know`)
+}
+
+/** @param command the id that was used; undefined for an Idempotency-Key */
+export function idReused (command?: string): Problem {
+  return new Problem('id-reused', command === undefined
+    ? 'This Idempotency-Key was used for a different request'
+    : `The command id "${command}" was used for a different command`)
+}
+
+export function nothingFound (what: string): Problem {
+  return new Problem('empty-list', `No ${what} were found`)
+}
+
+export function storageUnavailable (cause?: unknown): Problem {
+  const detail = 'The storage is unavailable now. If this was a change, send it again with the same id ' +
+    'to find out whether it was made'
+  return new Problem('storage-unavailable', detail, { headers: { 'retry-after': '1' }, cause })
 }
 
 function andMore ({ length }: readonly unknown[]): string {

@@ -12,8 +12,8 @@ const amount = (description: string, ...examples: number[]) =>
 
 const dealFields = Type.Object({
   id: Type.String({ description: 'The id of the deal', examples: ['01890a5d-ac96-774b-bcce-b302099a8057'] }),
-  name: text('What the deal is called', 1000, 'Supply contract'),
-  price: amount('The price agreed on', 1200),
+  name: text('The name of the deal', 1000, 'Supply contract'),
+  price: amount('The agreed price', 1200),
   held: Type.Boolean({ default: false, description: 'Whether the deal is held' }),
   holdReason: Type.Optional(text('Why the deal is held', 4000)),
   status: Type.Union([Type.Literal('open'), Type.Literal('completed'), Type.Literal('cancelled')], {
@@ -25,7 +25,7 @@ const dealFields = Type.Object({
     description: 'The day on which the deal is to be completed',
     examples: ['2030-03-31']
   })),
-  amercement: Type.Optional(amount('What was charged for cancelling or for a change of the completion date'))
+  amercement: Type.Optional(amount('The fee for cancelling or for changing the completion date'))
 })
 
 /** A deal as it is stored and shown. */
@@ -102,7 +102,7 @@ const cancel = defineOperation({
   danger: true,
   final: true,
   params: Type.Object({
-    amercement: amount('What cancelling costs', 60),
+    amercement: amount('The fee for cancelling', 60),
     reason: text('Why the deal is cancelled', 4000, 'The customer withdrew')
   }),
   changes: ['status', 'amercement'],
@@ -116,9 +116,9 @@ const changePrice = defineOperation({
   participle: 'price-changed',
   noun: 'price-changes',
   action: 'ChangeDealPrice',
-  summary: 'Agree on another price',
+  summary: 'Agree on a different price',
   params: Type.Object({
-    newPrice: amount('The price from now on', 1100),
+    newPrice: amount('The new price', 1100),
     reason: text('Why the price is changed', 4000, 'A discount was agreed on')
   }),
   changes: ['price'],
@@ -132,10 +132,10 @@ const changeCompletionDate = defineOperation({
   participle: 'completion-date-changed',
   noun: 'completion-date-changes',
   action: 'ChangeDealCompletionDate',
-  summary: 'Agree on another completion date',
+  summary: 'Agree on a different completion date',
   params: Type.Object({
-    newDate: Type.String({ format: 'date', description: 'The completion date from now on', examples: ['2030-04-30'] }),
-    amercement: amount('What the change costs', 25),
+    newDate: Type.String({ format: 'date', description: 'The new completion date', examples: ['2030-04-30'] }),
+    amercement: amount('The fee for the change', 25),
     whyChanged: text('Why the date is changed', 4000, 'The carrier is late')
   }),
   changes: ['completionDate', 'amercement'],
@@ -167,7 +167,7 @@ export const deals = defineFamily({
     fields: ['held', 'holdReason'],
     read (wanted, current) {
       if (wanted.held) {
-        if (wanted.holdReason === undefined) return { field: 'holdReason', detail: 'is required where held is true' }
+        if (wanted.holdReason === undefined) return { field: 'holdReason', detail: 'is required if held is true' }
         return { operation: 'hold', params: { reason: wanted.holdReason } }
       }
       // A client that only turns held off may leave the reason as it was.

@@ -2,7 +2,7 @@ import { toLocal } from '../core/query/time-zones.js'
 import type { FormAffordance, FormField } from '../representations/affordances.js'
 import { type Content, type Markup, markup } from './markup.js'
 import { formatBoolean, renderValue } from './values.js'
-import { nameField, nameOperation, nameSingular, nameState, speakOf, type Words } from './words.js'
+import { nameField, nameOperation, namePlural, nameSingular, nameState, withLabels, type Words } from './words.js'
 
 export function renderInputs (words: Words, { name, fields, key, revision, danger, final }: FormAffordance): Markup {
   const asksFirst = danger === true || final === true
@@ -27,10 +27,10 @@ export function renderField (words: Words, field: FormField, form: string): Mark
   const help = shape === 'lines'
     ? texts.onePerLine
     : reference !== undefined && reference.choices === undefined && form !== filterForm
-      ? texts.lookup(nameSingular(speakOf(words, reference.labels), reference.singular))
+      ? texts.lookup(nameSingular(withLabels(words, reference.labels), reference.singular))
       : undefined
   const hints = [hint, help].filter(text => text !== undefined).join(' ')
-  // What an item has already, or a part of a larger whole, says nothing about what must be entered.
+  // Not for values that an item already has, nor for members of a nested value.
   const isOptional = form !== filterForm && !field.required && was === undefined && !name.includes('.') &&
     shape !== 'rows' && shape !== 'group'
   const label = isOptional ? texts.optional(labelField(words, field)) : labelField(words, field)
@@ -87,7 +87,7 @@ export function formatError (words: Words, field: FormField): string {
 
 interface Control {
   readonly form: string
-  /** Where no label element is there. */
+  /** If there is no label element. */
   readonly label?: string
   readonly isDescribed?: boolean
 }
@@ -123,11 +123,14 @@ ${value}</textarea>`
 }
 
 /** Undefined where anything can be entered. */
-function listChoices (words: Words, field: FormField): (readonly [value: string, title: string])[] | undefined {
-  const { kind, values, reference, actions } = field
+export function listChoices (words: Words, field: FormField): (readonly [value: string, title: string])[] | undefined {
+  const { kind, values, reference, actions, families } = field
   if (reference?.choices !== undefined) return reference.choices.map(({ value, title }) => [value, title])
   if (actions !== undefined) {
-    return actions.map(action => [action.value, nameOperation(words, action)])
+    return actions.map(action => [action.value, nameOperation(withLabels(words, action.labels), action)])
+  }
+  if (families !== undefined) {
+    return families.map(({ name, labels }) => [name, namePlural(withLabels(words, labels), name)])
   }
   if (kind === 'boolean') return ['true', 'false'].map(value => [value, formatBoolean(words, value === 'true')])
   return values?.map(value => [value, nameState(words, value)])
@@ -169,7 +172,7 @@ function showMoment (zone: string | undefined, value: string): string {
   return value.endsWith('Z') ? toLocal(value, zone ?? 'UTC').replace(/(:00)?\.000$/, '') : value
 }
 
-/** As the input showed it, by which an untouched field is recognized. */
+/** The value that the input showed, to recognize an untouched field. */
 function renderWas ({ zone }: Words, { name, kind, was }: FormField): Content {
   if (was === undefined) return undefined
   const [shown, moment] = kind === 'date-time' ? [showMoment(zone, was), markMoment(zone, was)] : [was]
@@ -177,6 +180,6 @@ function renderWas ({ zone }: Words, { name, kind, was }: FormField): Content {
 <input type="hidden" name="_was.${name}" value="${shown}"${moment}>`
 }
 
-// As browsers take them (HTML, 2.3.4 and 2.3.5).
+// The forms that browsers accept (HTML, 2.3.4 and 2.3.5).
 const number = /^(-?(\d+|\d*\.\d+)(e[+-]?\d+)?)?$/i
 const day = /^(\d{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$/

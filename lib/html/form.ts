@@ -5,12 +5,12 @@ import { formatError, renderInputs, toFieldId } from './fields.js'
 import { type Content, type Markup, markup, renderTerms } from './markup.js'
 import { nameField, nameOperation, nameSingular, nameState, type Words } from './words.js'
 
-/** A button that acts at once, or that opens the form where something is to be entered. */
+/** A button that acts at once, or that opens the form if something has to be entered. */
 export function renderOperation (words: Words, form: FormAffordance): Markup {
   const { name, title, action, isRefused, danger, fields } = form
   const label = nameOperation(words, form)
-  const said = name === 'edit' && words.labels.operations?.['edit'] === undefined ? words.texts.save : label
-  const button = markup`<button type="submit"${danger === true && markup` class="danger"`}>${said}</button>`
+  const text = name === 'edit' && words.labels.operations?.['edit'] === undefined ? words.texts.save : label
+  const button = markup`<button type="submit"${danger === true && markup` class="danger"`}>${text}</button>`
   if (fields.length === 0) {
     return markup`<form method="post" action="${action}" class="operation">
 ${renderInputs(words, form)}${button}
@@ -31,7 +31,7 @@ ${button}
 `
 }
 
-/** The same as every button does, as command lines for a POSIX shell. */
+/** The requests of all buttons, as command lines for a POSIX shell. */
 export function renderRequests (words: Words, forms: readonly FormAffordance[]): Content {
   const shown = forms.filter(({ request }) => request !== undefined)
   return shown.length > 0 && markup`<details class="requests">
@@ -91,7 +91,7 @@ ${renderEntered(words, entered)}
 </div>`
 }
 
-/** What a person typed must not be lost. */
+/** So that entered values are not lost. */
 function renderEntered (words: Words, entered: readonly (readonly [name: string, value: string])[]): Content {
   const shown = entered.filter(([, value]) => value.trim() !== '')
   return shown.length > 0 && markup`<p>${words.texts.entered}</p>
@@ -153,7 +153,7 @@ function formatDetail (words: Words, { detail }: Members, wrongState: WrongState
 
 function renderReason (words: Words, problem: Members, wrongState: WrongState | undefined): Markup {
   const { texts } = words
-  // The page sent the precondition, not the person.
+  // People do not know about the precondition: the page sent it.
   if (problem.type === 'urn:dealbook:problem:precondition-failed') {
     return markup`<strong>${texts.changedMeanwhile}</strong> ${texts.changedMeanwhileDetail}`
   }

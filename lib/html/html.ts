@@ -7,8 +7,8 @@ import { isTimeZone } from '../core/query/time-zones.js'
 import { isObject } from '../core/values/json.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import { isVisible } from '../core/values/words.js'
-import type { LabelTable } from '../representations/affordances.js'
-import type { Representation } from '../representations/representation.js'
+import type { LabelTable, PageAffordances } from '../representations/affordances.js'
+import type { PageView, Representation } from '../representations/representation.js'
 import { adjustColor, findInk, isColor, papers } from './colors.js'
 import { renderProblem } from './form.js'
 import { renderConfirmation, renderItem } from './item.js'
@@ -19,7 +19,7 @@ import { script } from './script.js'
 import { style } from './style.js'
 import { english, type Texts } from './texts.js'
 import {
-  makeTranslator, nameField, nameOperation, namePlural, nameSingular, none, speakOf, type Words
+  makeTranslator, nameField, nameOperation, namePlural, nameSingular, none, withLabels, withLogLabels, type Words
 } from './words.js'
 
 /**
@@ -40,7 +40,7 @@ export function html (options: HtmlOptions = {}): Representation {
     `connect-src 'self'; ${logo === undefined ? '' : "img-src 'self' data:; "}` +
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
   const frame: Frame = { title, logo, home, documentation, style: whole }
-  const speak = makeSpeakers(options)
+  const chooseWords = makeWordChooser(options)
 
   const write = (words: Words, request: FastifyRequest, parts: Omit<PageParts, 'user'>): string | Promise<string> => {
     if (user === undefined) return renderPage(words, frame, { ...parts, user: undefined })
@@ -55,9 +55,9 @@ export function html (options: HtmlOptions = {}): Representation {
     one: async (view, request) => {
       const { home, many } = view
       const affordances = await view.affordances?.()
-      const words = speak(request, affordances)
+      const words = chooseWords(request, affordances ?? home)
       if (home !== undefined) {
-        const content = renderHome(words, home)
+        const content = await renderHome(words, home)
         return await write(words, request, { heading: words.texts.home, content, site: home.site })
       }
       if (many !== undefined) {
@@ -81,17 +81,13 @@ export function html (options: HtmlOptions = {}): Representation {
     page: async (view, request) => {
       const affordances = await view.affordances?.()
       const around = affordances ?? await view.around?.()
-      const words = speak(request, affordances)
-      // A log, or a part of it, belongs to an item.
-      const item = affordances?.timeline && affordances.trail.at(-1)
-      const name = item === undefined
-        ? namePlural(words, view.name)
-        : view.name === 'commands' ? words.texts.log : nameField(words, view.name)
-      const heading = item === undefined ? name : words.texts.partOf(name, item.name)
+      const spoken = chooseWords(request, affordances)
+      const words = affordances?.timeline === undefined ? spoken : withLogLabels(spoken)
+      const heading = nameList(words, view, affordances)
       return await write(words, request, { heading, content: await renderList(words, view, affordances), ...around })
     },
     problem: async (view, request) => {
-      const words = speak(request, view)
+      const words = chooseWords(request, view)
       const isMissing = view.document.status === 401
       const signIn = isMissing && user !== undefined ? (await findUser(user, request))?.signIn : undefined
       return await write(words, request, {
@@ -104,15 +100,26 @@ export function html (options: HtmlOptions = {}): Representation {
   }
 }
 
+/** A log, or a part of it, belongs to an item; the activity to a family, or to all. */
+function nameList (words: Words, { name }: PageView, affordances: PageAffordances | undefined): string {
+  const { texts } = words
+  if (affordances?.timeline === undefined) return namePlural(words, name)
+  const { isActivity, trail } = affordances
+  const part = isActivity === true ? texts.activity : name === 'commands' ? texts.log : nameField(words, name)
+  const whole = trail.at(-1)
+  if (whole === undefined) return part
+  return texts.partOf(part, isActivity === true ? namePlural(words, whole.name) : whole.name)
+}
+
 /** Options of the HTML pages. */
 export interface HtmlOptions {
   /** The name of the application. Default: `API`. */
   readonly title?: string
   /** The URL of its logo, on the same origin or as `data:`. */
   readonly logo?: string
-  /** The colour of the application, light and dark, as in `#0a58ca`. Links use a shade that can be read. */
+  /** The colour of the application, light and dark, such as `#0a58ca`. Links use a shade that can be read. */
   readonly colors?: { readonly accent?: string | readonly [light: string, dark: string] }
-  /** Who is signed in, and where to sign in or out. */
+  /** The user who is signed in, and the URLs to sign in or out. */
   user? (request: FastifyRequest): PageUser | undefined | Promise<PageUser | undefined>
   /** The URL that the title links to. Default: the home of the prefix, if it has one. */
   readonly home?: string
@@ -120,11 +127,11 @@ export interface HtmlOptions {
   readonly documentation?: string
   /** Added after the built-in CSS. */
   readonly css?: string
-  /** The texts of one or more languages; what is missing is English. The first is the default. */
+  /** The texts of one or more languages; missing ones are English. The first language is the default. */
   readonly texts?: Partial<Texts> | readonly Partial<Texts>[]
   /** The language of a page, one of those in `texts`. Default: by `Accept-Language`. */
   language? (request: FastifyRequest): string | undefined
-  /** The zone in which moments are shown, entered and filtered. Default: that of the reader, or UTC without scripts. */
+  /** The zone in which moments are shown, entered and filtered. Default: the reader's zone, or UTC without scripts. */
   readonly timeZone?: string
 }
 
@@ -155,7 +162,7 @@ function findFlawInOptions ({ css = '', logo = '', colors, timeZone, texts = {} 
   if (!accents.every(isColor) || (Array.isArray(colors?.accent) && accents.length !== 2)) {
     return 'the option "colors.accent" must be a colour such as "#0a58ca", or two of them: light and dark'
   }
-  if (timeZone !== undefined && !isTimeZone(timeZone)) return `the option "timeZone" names no zone: "${timeZone}"`
+  if (timeZone !== undefined && !isTimeZone(timeZone)) return `the option "timeZone" is not a time zone: "${timeZone}"`
   const tables = Array.isArray(texts) ? texts as readonly unknown[] : [texts]
   if (tables.length === 0 || !tables.every(isObject)) {
     return 'the option "texts" must be an object, or a list of objects'
@@ -174,14 +181,14 @@ function writeColors (accent: string | readonly string[] | undefined): string {
 `
 }
 
-interface Spoken {
+interface WordOptions {
   readonly labels?: LabelTable | undefined
   readonly zone?: string | undefined
   readonly now?: number
 }
 
 /** Chooses the language, and the labels in it. */
-function makeSpeakers ({ texts = {}, language, timeZone }: HtmlOptions) {
+function makeWordChooser ({ texts = {}, language, timeZone }: HtmlOptions) {
   const tables = (Array.isArray(texts) ? texts as readonly Partial<Texts>[] : [texts as Partial<Texts>]).map(table => {
     const given = Object.fromEntries(Object.entries(table).filter(([, text]) => text !== undefined))
     const whole: Texts = { ...english, ...given }
@@ -202,8 +209,8 @@ function makeSpeakers ({ texts = {}, language, timeZone }: HtmlOptions) {
     const wanted = chooseLanguage(request) ?? new Negotiator(request.raw).language(langs)
     return tables.find(({ texts: { lang } }) => lang === wanted) ?? first
   }
-  return (request: FastifyRequest, { labels, zone, now = Date.now() }: Spoken = {}): Words =>
-    speakOf({ ...choose(request), labels: none, zone: timeZone ?? zone, now }, labels)
+  return (request: FastifyRequest, { labels, zone, now = Date.now() }: WordOptions = {}): Words =>
+    withLabels({ ...choose(request), labels: none, zone: timeZone ?? zone, now }, labels)
 }
 
 async function findUser (

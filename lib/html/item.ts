@@ -1,17 +1,18 @@
 import type { Members } from '../core/values/json.js'
 import type { ChangedItem, Confirmation, ItemAffordances, RelatedList } from '../representations/affordances.js'
 import type { OneView } from '../representations/representation.js'
+import { renderLive } from './activity.js'
 import { formatReason, renderOperation, renderRefusal, renderRequests } from './form.js'
 import { type Content, type Markup, markup, renderLink, renderTerms } from './markup.js'
 import { omitRepeated, renderChanges, renderMessage, renderParams, renderTimeline } from './timeline.js'
 import { fold, renderValue } from './values.js'
-import { formatCount, nameField, nameOperation, namePlural, nameSingular, speakOf, type Words } from './words.js'
+import { formatCount, nameField, nameOperation, namePlural, nameSingular, withLabels, type Words } from './words.js'
 
 export async function renderItem (words: Words, view: OneView, affordances?: ItemAffordances): Promise<Content> {
   const { document, name: singular } = view
   const { texts } = words
   if (affordances === undefined) return renderMembers(words, document, undefined)
-  const { operations, unavailable, log, refused, technical, feedback, entry, related, title } = affordances
+  const { operations, unavailable, log, refused, technical, feedback, entry, related, title, live } = affordances
   if (entry !== undefined) return await renderEntry(words, document, affordances)
   const members = Object.entries(document).filter(([name]) => name !== title || title === 'id')
   const select = (isTechnical: boolean) =>
@@ -23,6 +24,7 @@ export async function renderItem (words: Words, view: OneView, affordances?: Ite
 ${await renderTimeline(words, refused.meanwhile)}`
   return markup`${feedback && renderMessage(words, feedback)}
 ${renderRefusal(words, refused, operations, meanwhile)}
+${live && renderLive(words, live)}
 <div class="item${log === undefined && ' alone'}">
 <div class="about">
 ${renderMembers(words, select(false), affordances)}
@@ -50,7 +52,7 @@ ${await renderTimeline(words, log.entries)}
 /** The page of a command in a log. */
 async function renderEntry (words: Words, document: Members, affordances: ItemAffordances): Promise<Content> {
   const { entry } = affordances
-  // The entry shows them better than as JSON.
+  // The entry shows them in a better form than JSON.
   const { params, problem, ...members } = document
   return entry && markup`${await renderTimeline(words, [entry])}
 <h2>${words.texts.technical}</h2>
@@ -60,7 +62,7 @@ ${renderMembers(words, members, affordances)}`
 function renderRelated (words: Words, related: readonly RelatedList[]): Markup {
   return markup`<ul class="related">
 ${related.map(list => {
-  const theirs = speakOf(words, list.labels)
+  const theirs = withLabels(words, list.labels)
   const plural = namePlural(theirs, list.name)
   const name = list.field === undefined ? plural : `${plural}, ${nameField(theirs, list.field)}`
   return markup`<li><a href="${list.href}">${words.texts.relatedList(name, formatCount(words, list))}</a></li>
@@ -113,7 +115,7 @@ ${entered.map(([name, value]) => markup`<input type="hidden" name="${name}" valu
 
 function renderOther (words: Words, { singular, labels, title, href, changes, isNew }: ChangedItem): Markup {
   const { texts } = words
-  const theirs = speakOf(words, labels)
+  const theirs = withLabels(words, labels)
   return markup`<h2>${isNew ? texts.createsToo : texts.changesToo}</h2>
 <p dir="auto">${renderLink(href, texts.item(nameSingular(theirs, singular), title))}</p>
 ${renderChanges(theirs, changes)}`

@@ -4,9 +4,9 @@ import { type Content, Markup, markup, renderLink, shorten } from './markup.js'
 import { script } from './script.js'
 import { describeResult } from './timeline.js'
 import { renderBadge } from './values.js'
-import { namePlural, speakOf, type Words } from './words.js'
+import { namePlural, withLabels, type Words } from './words.js'
 
-/** Who is signed in. */
+/** The user of a page. */
 export interface PageUser {
   readonly name?: string
   /** The URLs to sign out, or to sign in. */
@@ -14,7 +14,7 @@ export interface PageUser {
   readonly signIn?: string
 }
 
-/** What all pages of an application have. */
+/** The parts that all pages of an application share. */
 export interface Frame {
   readonly title: string | undefined
   readonly logo: string | undefined
@@ -85,7 +85,8 @@ function renderFamilies (words: Words, { families }: Site): Content {
   const { texts } = words
   return families.length > 0 && markup`<nav class="families" aria-label="${texts.families}"><ul>
 ${families.map(({ name, labels, version, href, isCurrent }) => markup`<li><a href="${href}"${
-  isCurrent && markup` aria-current="true"`}>${texts.family(namePlural(speakOf(words, labels), name), version)}</a></li>
+  isCurrent && markup` aria-current="true"`}>${
+  texts.family(namePlural(withLabels(words, labels), name), version)}</a></li>
 `)}</ul></nav>`
 }
 
@@ -94,7 +95,7 @@ function renderTrail (words: Words, trail: readonly Crumb[]): Content {
 ${trail.map(({ kind, href, name, labels }) => {
   const shown = kind === 'item'
     ? shorten(name, maxTitle)
-    : kind === 'list' ? namePlural(speakOf(words, labels), name) : words.texts[kind]
+    : kind === 'list' ? namePlural(withLabels(words, labels), name) : words.texts[kind]
   return markup`<li><a href="${href}"><bdi>${shown}</bdi></a></li>
 `
 })}</ol></nav>`

@@ -5,7 +5,8 @@ import type {
   ActiveFilter, FormAffordance, FormField, Home, PageAffordances, ShownKind
 } from '../representations/affordances.js'
 import { type PageView, writeInTurns } from '../representations/representation.js'
-import { filterForm, renderField, renderInputs } from './fields.js'
+import { renderDays, renderLive, renderRecent as renderActivity } from './activity.js'
+import { filterForm, listChoices, renderField, renderInputs } from './fields.js'
 import { renderRefusal, renderRequests } from './form.js'
 import { renderMany } from './many.js'
 import { type Content, type Markup, markup, renderLink, shorten } from './markup.js'
@@ -13,24 +14,27 @@ import { renderMessage, renderTimeline } from './timeline.js'
 import { formatBoolean, renderBadge, renderShort } from './values.js'
 import {
   findDay, formatCount, formatDate, formatNumber, nameCreate, nameField, nameOperation, namePlural, nameState,
-  speakOf, type Words
+  withLabels, type Words
 } from './words.js'
 
 export async function renderList (words: Words, view: PageView, affordances?: PageAffordances): Promise<Markup> {
   if (affordances === undefined) return await renderTable(words, view, {})
-  const { create, filters, refused, feedback, timeline, many } = affordances
+  const { create, filters, refused, feedback, timeline, many, live, isActivity } = affordances
   const forms = [{ name: filterForm, fields: filters }, ...(create === undefined ? [] : [create])]
   const isEmpty = view.items.length === 0
   const isFirst = isEmpty && affordances.page === 1 && affordances.active.length === 0
   return markup`${feedback && renderMessage(words, feedback)}
 ${renderRefusal(words, refused, forms)}
+${live && renderLive(words, live)}
 ${create && renderCreate(words, create, isFirst)}
 ${renderStates(words, affordances)}
 ${(filters.length > 0 || affordances.search !== undefined) && renderFind(words, affordances)}
 ${renderChips(words, affordances)}
 ${isEmpty
   ? renderEmpty(words, view, affordances)
-  : timeline === undefined ? await renderTable(words, view, affordances) : await renderTimeline(words, timeline)}
+  : timeline === undefined
+    ? await renderTable(words, view, affordances)
+    : await (isActivity === true ? renderDays : renderTimeline)(words, timeline)}
 ${many !== undefined && !isEmpty && renderMany(words, many)}
 ${renderPaging(words, view, affordances)}
 ${create && renderRequests(words, [create])}`
@@ -61,11 +65,11 @@ ${states.map(state => markup`<li><a href="${state.href}"${state.isCurrent && mar
 `)}</ul></nav>`
 }
 
-// So many are shown at once.
+// The number of filters that are always shown.
 const mainFilters = 4
 
 function renderFind (words: Words, affordances: PageAffordances): Markup {
-  const { filters, kept, url, search, sort, sortable, active, exported, recent, timeline } = affordances
+  const { filters, kept, url, search, sort, sortable, active, exported, recent, timeline, activity } = affordances
   const { texts } = words
   const ordered = filters.map(field => ({ field, rank: rankFilter(field, search !== undefined) }))
     .sort((a, b) => a.rank - b.rank).map(({ field }) => field)
@@ -73,7 +77,8 @@ function renderFind (words: Words, affordances: PageAffordances): Markup {
   const isWrong = filters.some(({ error }) => error !== undefined)
   const isOpen = isWrong && markup` open`
   const needsZone = words.zone !== undefined && kept.every(([name]) => name !== 'time-zone') && filters.some(isDay)
-  const rest = fields.slice(mainFilters)
+  const main = timeline === undefined ? mainFilters : fields.length
+  const rest = fields.slice(main)
   return markup`<div class="bar">
 <form method="get" action="${url({}).replace(/\?.*$/s, '')}" class="find" role="search">
 ${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
@@ -84,7 +89,7 @@ ${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="
 <summary>${texts.filter}${active.length > 0 && ` (${active.length})`}</summary>
 <div class="panel">
 <div class="inputs">
-${fields.slice(0, mainFilters)}
+${fields.slice(0, main)}
 ${timeline === undefined && renderSort(words, sortable, sort)}
 </div>
 ${rest.length > 0 && markup`<details class="more"${isOpen}><summary>${texts.moreFilters}</summary>
@@ -98,7 +103,8 @@ ${rest}
 `}</form>
 ${renderColumns(words, affordances)}
 ${recent !== undefined && renderRecent(words, recent, affordances)}
-${exported !== undefined && markup`<a class="button export" href="${exported}">${texts.export}</a>`}
+<span class="export">${activity !== undefined && markup`<a class="button" href="${activity}">${texts.activity}</a> `}${
+  exported !== undefined && markup`<a class="button" href="${exported}">${texts.export}</a>`}</span>
 </div>`
 }
 
@@ -107,8 +113,9 @@ function isDay ({ kind, bound }: FormField): boolean {
 }
 
 // Others, choices, days, numbers; parts of texts last, where one box searches them.
-function rankFilter ({ reference, actions, values, kind, bound }: FormField, isSearched: boolean): number {
-  if (reference !== undefined || actions !== undefined) return 0
+function rankFilter (field: FormField, isSearched: boolean): number {
+  const { reference, actions, families, values, kind, bound } = field
+  if (reference !== undefined || actions !== undefined || families !== undefined) return 0
   if (values !== undefined || kind === 'boolean') return 1
   if (bound === 'has') return isSearched ? 4 : 2
   return kind === 'date' ? 2 : 3
@@ -148,13 +155,13 @@ ${given.map(([name, value]) => markup`<input type="hidden" name="${name}" value=
 </details>`
 }
 
-function renderChips (words: Words, { active, clear }: PageAffordances): Content {
+function renderChips (words: Words, { active, clear, filters }: PageAffordances): Content {
   const { texts } = words
   return active.length > 0 && markup`<nav class="chips" aria-label="${texts.activeFilters}"><ul>
 ${active.map(filter => {
   const { field } = filter
   const name = field === 'search' ? texts.search : field === 'state' ? texts.state : nameField(words, field)
-  const condition = texts.condition(name, field === 'search' ? 'eq' : filter.op, formatOperand(words, filter))
+  const condition = texts.condition(name, field === 'search' ? 'eq' : filter.op, formatOperand(words, filter, filters))
   const text = filter.isAlternative ? texts.alternative(condition) : condition
   // Screen readers begin with the visible text.
   const label = texts.removeFilter(text)
@@ -165,17 +172,29 @@ ${active.map(filter => {
 }
 
 // A part of a value is shown as it was sent.
-function formatOperand (words: Words, { kind, op, value, referred }: ActiveFilter): string {
+function formatOperand (
+  words: Words,
+  { field, kind, op, value, referred }: ActiveFilter,
+  filters: readonly FormField[]
+): string {
   if (op === 'regex' || op === 'has' || op === 'null') return value
+  const named = filters.find(({ name, actions, families }) => name === field && (actions ?? families) !== undefined)
+  const choice = named && listChoices(words, named)?.find(([choice]) => choice === value)
+  if (choice !== undefined) return choice[1]
   if (referred !== undefined) return referred.title
   if (kind === 'boolean') return formatBoolean(words, value === 'true')
   if (kind === 'choice') return nameState(words, value)
   return (kind === 'date' || kind === 'date-time') && isDate(value) ? formatDate(words, value) : value
 }
 
-function renderEmpty (words: Words, { name }: PageView, { page, clear, url, create }: PageAffordances): Markup {
+function renderEmpty (words: Words, { name }: PageView, affordances: PageAffordances): Markup {
+  const { page, clear, url, create, isActivity } = affordances
   const { texts } = words
   const plural = namePlural(words, name)
+  if (isActivity === true) {
+    return markup`<p class="empty">${texts.noActivity}${clear !== undefined && markup` <a href="${clear}">${
+      texts.showAll}</a>`}</p>`
+  }
   const [text, href, onward] = page !== 1
     ? [texts.emptyPage(plural), url({ page: undefined }), texts.firstPage]
     : clear === undefined ? [texts.emptyList(plural)] : [texts.noMatches(plural), clear, texts.showAll]
@@ -184,10 +203,10 @@ function renderEmpty (words: Words, { name }: PageView, { page, clear, url, crea
 }
 
 function renderPaging (words: Words, { items }: PageView, affordances: PageAffordances): Markup {
-  const { page, prev, next, first, last, url, isCountable, pageSize, pageSizes, found, from } = affordances
+  const { page, prev, next, first, last, url, isCountable, pageSize, pageSizes, found, from, sort } = affordances
   const { texts } = words
   const shown = (from ?? 1) + items.length - 1
-  // Beyond what was counted, the bound says nothing.
+  // Beyond the counted items, the bound is useless.
   const total = found.atLeast !== undefined && shown > found.atLeast ? undefined : formatCount(words, found)
   const number = (value: number) => formatNumber(words, value)
   const range = from !== undefined && items.length > 0
@@ -195,14 +214,15 @@ function renderPaging (words: Words, { items }: PageView, affordances: PageAffor
     : total === undefined ? undefined : texts.items(total)
   const canCount = isCountable && found.total === undefined
   const count = canCount && markup` <a href="${url({ count: 'exact' })}">${texts.count}</a>`
+  const [before, after] = sort === '-position' ? [texts.newer, texts.older] : [texts.previous, texts.next]
   const sizes = pageSizes.map(size => size === pageSize
     ? markup`<strong aria-current="true">${number(size)}</strong> `
     : markup`<a href="${url({ maxpagesize: String(size), page: undefined })}">${number(size)}</a> `)
   return markup`<nav class="pages" aria-label="${texts.pages}">
 <span class="range">${range ?? (page !== undefined && texts.pageNumber(number(page)))}${count}</span>
 ${first !== undefined && markup`<a href="${first}">${texts.first}</a>`}
-${prev !== undefined && markup`<a rel="prev" href="${prev}">${texts.previous}</a>`}
-${next !== undefined && markup`<a rel="next" href="${next}">${texts.next}</a>`}
+${prev !== undefined && markup`<a rel="prev" href="${prev}">${before}</a>`}
+${next !== undefined && markup`<a rel="next" href="${next}">${after}</a>`}
 ${last !== undefined && markup`<a href="${last}">${texts.last}</a>`}
 <span class="size">${texts.perPage} ${sizes}</span>
 </nav>`
@@ -210,7 +230,7 @@ ${last !== undefined && markup`<a href="${last}">${texts.last}</a>`}
 
 type Columns = Partial<PageAffordances>
 
-// So few columns would be far apart in the full width.
+// With the full width, this few columns would be far apart.
 const fewColumns = 3
 
 async function renderTable (words: Words, view: PageView, shown: Columns): Promise<Markup> {
@@ -296,12 +316,12 @@ function isNumber (kind: ShownKind | undefined): boolean {
   return kind === 'integer' || kind === 'number' || kind === 'decimal'
 }
 
-export function renderHome (words: Words, { families }: Home): Markup {
+export async function renderHome (words: Words, { families, activity }: Home): Promise<Markup> {
   const { texts } = words
   return markup`<ul class="home">
 ${families.map(family => {
   const { name, version, href, labels, states = [] } = family
-  const its = speakOf(words, labels)
+  const its = withLabels(words, labels)
   const count = formatCount(words, family)
   return markup`<li>
 <h2><a href="${href}">${texts.family(namePlural(its, name), version)}</a></h2>
@@ -311,5 +331,6 @@ ${states.map(each => markup`<li><a href="${each.href}">${renderBadge(its, each)}
 `)}</ul>
 `}</li>
 `
-})}</ul>`
+})}</ul>
+${await renderActivity(words, activity)}`
 }

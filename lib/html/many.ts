@@ -4,7 +4,7 @@ import { formatReason, renderRefusal } from './form.js'
 import { type Content, type Markup, markup } from './markup.js'
 import { formatNumber, nameDone, nameOperation, type Words } from './words.js'
 
-/** The form of an operation for several items, or what became of each. */
+/** The form of an operation for several items, or the outcome of each. */
 export function renderManyItems (words: Words, { form, items, isDone, list, refused }: Many): Markup {
   const { texts } = words
   const shown = markup`<ul class="many">
@@ -14,7 +14,7 @@ ${isDone && markup`<span>${describe(words, form, item)}</span>`}</li>
 `)}</ul>`
   if (isDone) return markup`${shown}<p><a href="${list}">${texts.back}</a></p>`
   const hint = form.title === undefined ? undefined : words.translate(form.title)
-  // This page asks, so that no other has to.
+  // This page asks for confirmation, so that no other has to.
   return markup`${renderRefusal(words, refused, [form])}
 <p>${texts.selectedItems(formatNumber(words, items.length))}</p>
 ${shown}

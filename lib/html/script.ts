@@ -6,7 +6,7 @@ export const script = `
   const { locale, zone } = document.documentElement.dataset
   const own = new Intl.DateTimeFormat().resolvedOptions().timeZone
 
-  // Where no zone is set, moments are shown, entered and filtered in that of the reader.
+  // If no zone is set, moments are shown, entered and filtered in the reader's zone.
   if (zone === undefined && own) {
     const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
     each('time[datetime]', time => {
@@ -28,7 +28,29 @@ export const script = `
       const at = new Date(input.dataset.moment)
       const time = [at.getHours(), at.getMinutes(), at.getSeconds()].map(pad).join(':')
       const rest = '.' + String(at.getMilliseconds()).padStart(3, '0')
-      input.value = day(at) + 'T' + (time + rest).replace(/(:00)?\\.000$/, '')
+      input.value = input.defaultValue = day(at) + 'T' + (time + rest).replace(/(:00)?\\.000$/, '')
+    })
+    each('.days', days => {
+      const model = days.querySelector('section')
+      const entries = days.querySelectorAll('.timeline > li')
+      const date = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
+      const yesterday = new Date()
+      yesterday.setDate(yesterday.getDate() - 1)
+      const names = new Map([[day(yesterday), days.dataset.yesterday], [day(new Date()), days.dataset.today]])
+      let last, list
+      days.replaceChildren()
+      for (const entry of entries) {
+        const at = new Date(entry.querySelector('.hint time').dateTime)
+        if (day(at) !== last) {
+          const section = model.cloneNode(true)
+          section.firstElementChild.textContent = names.get(day(at)) ?? date.format(at)
+          list = section.querySelector('ol')
+          list.replaceChildren()
+          days.append(section)
+        }
+        last = day(at)
+        list.append(entry)
+      }
     })
   }
   each('.origin', place => { place.textContent = location.origin })
@@ -44,10 +66,15 @@ export const script = `
     if (zone === undefined && own && hasDays) formData.set('time-zone', own)
   })
 
-  // What was typed is still there after a sign-in that the host asks for.
+  // Keeps what was typed when the host asks for a sign-in.
   const keys = document.querySelectorAll('form [name="_key"]')
   const isOwn = input => input.type !== 'hidden' && input.name && input.type !== 'checkbox'
   const place = form => 'draft ' + form.getAttribute('action')
+  const keep = (form, isKept) => {
+    const typed = [...form.elements].filter(input => isOwn(input) && isKept(input))
+      .map(input => [input.name, input.value])
+    if (typed.some(([, value]) => value !== '')) sessionStorage.setItem(place(form), JSON.stringify(typed))
+  }
   for (const { form } of keys) {
     try {
       const kept = document.querySelector('.message') ? null : sessionStorage.getItem(place(form))
@@ -60,12 +87,59 @@ export const script = `
         const box = form.closest('details')
         if (box) box.open = true
       }
-      form.addEventListener('submit', () => {
-        const typed = [...form.elements].filter(isOwn).map(input => [input.name, input.value])
-        if (typed.some(([, value]) => value !== '')) sessionStorage.setItem(place(form), JSON.stringify(typed))
-      })
+      form.addEventListener('submit', () => keep(form, () => true))
     } catch {}
   }
+
+  // Says that there is something new, while the page can be seen. The page itself stays as it is.
+  each('[data-follow]', region => {
+    const { follow, actions, text, revision, someone } = region.dataset
+    const note = region.firstElementChild
+    const url = new URL(follow, location.href)
+    let source, timer
+    let count = 0
+    const close = () => {
+      clearTimeout(timer)
+      source?.close()
+      source = undefined
+    }
+    const tell = ({ data, lastEventId }) => {
+      url.searchParams.set('after', lastEventId)
+      const entry = JSON.parse(data)
+      if (revision !== undefined) {
+        if (entry.outcome !== 'done' || entry.revision <= revision) return
+        close()
+      }
+      count++
+      const named = revision === undefined ? count : entry.principal ?? someone
+      note.firstElementChild.textContent = text.replace('{}', () => named)
+      note.hidden = false
+    }
+    const open = () => {
+      close()
+      if (document.visibilityState === 'hidden' || (revision !== undefined && !note.hidden)) return
+      source = new EventSource(url)
+      for (const action of actions.split(' ')) source.addEventListener(action, tell)
+      // Such as when the server is busy; a lost connection the browser opens again itself.
+      source.onerror = () => { if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, 30_000) }
+    }
+    addEventListener('pageshow', open)
+    addEventListener('pagehide', close)
+    document.addEventListener('visibilitychange', open)
+    // What is sent now is no news on the page that it leads to.
+    document.addEventListener('submit', close)
+    // The next page has what was typed, and the values of others in the fields that were not touched.
+    const isTouched = input => {
+      const options = [...input.options ?? []]
+      const chosen = options.find(option => option.defaultSelected) ?? options[0]
+      return input.value !== (chosen ? chosen.value : input.defaultValue)
+    }
+    note.querySelector('a').addEventListener('click', () => {
+      try {
+        for (const { form } of keys) keep(form, isTouched)
+      } catch {}
+    })
+  })
 
   // Typing ahead in fields that refer to other items.
   each('[data-lookup]', input => {
@@ -82,7 +156,7 @@ export const script = `
         if (turn !== asked) return
         input.list.replaceChildren(...items.map(item => {
           const option = document.createElement('option')
-          // A title that cannot be seen is the id.
+          // If the title is invisible, the id is shown.
           const title = String(item[input.dataset.title] ?? '')
           option.value = (/[^\\s\\p{C}]/u.test(title) ? title : item.id) + ' (' + item.id + ')'
           return option

@@ -43,7 +43,8 @@ nav ul, nav ol, .counts, .related, .values { display: flex; flex-wrap: wrap; gap
 .trail li + li::before { content: "›"; color: var(--faint); margin: 0 .5rem }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: .5rem 0 1rem; letter-spacing: -.01em }
 .trail + h1 { margin-top: .25rem }
-h2 { font-size: 1rem; margin: 1.5rem 0 .5rem }
+h2, h3 { font-size: 1rem; margin: 1.5rem 0 .5rem }
+.days h2, h3 { font-size: .9375rem; color: var(--faint) }
 p { margin: 0 0 .75rem }
 .hint, .ago, .absent, dt, footer { color: var(--faint) }
 .hint { font-size: .875rem; font-weight: 400; display: block }
@@ -60,12 +61,12 @@ footer { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; padding-top: 2rem; 
 .warning { color: var(--warning); background: var(--warning-paper) }
 .bad { color: var(--bad); background: var(--bad-paper) }
 .badge.done { color: var(--done); background: var(--done-paper) }
-div.refused, .message {
+div.refused, .message, .live p:not([hidden]) {
   background: var(--bad-paper); border-left: .25rem solid var(--bad); border-radius: var(--radius);
     padding: .75rem 1rem;
   margin: 0 0 1rem
 }
-.message { background: var(--good-paper); border-color: var(--good); font-weight: 600 }
+.message, .live p { background: var(--good-paper); border-color: var(--good); font-weight: 600 }
 .message:focus, .refused:focus { outline: none }
 .message p, .refused p:last-child, .refused ul, .timeline p, .home h2 { margin: 0 }
 div.refused > p strong, .error, .theirs { color: var(--bad) }
@@ -216,7 +217,7 @@ ul.many .refused span { color: var(--bad) }
 .timeline .refused strong { color: var(--bad) }
 .timeline .refused::before { background: var(--bad) }
 .timeline .unchanged::before { background: var(--faint) }
-.timeline .what a { font-size: .8125rem; color: var(--faint); margin-left: .25rem }
+.timeline .revision { font-size: .8125rem; color: var(--faint); margin-left: .25rem }
 .timeline dl { font-size: .875rem; margin-top: .25rem; gap: 0 1rem;
   grid-template-columns: minmax(5rem, min(10rem, 35%)) 1fr }
 .timeline dl + dl { margin-top: 0 }

@@ -19,12 +19,12 @@ export const english = {
   /** The language by which `Intl` writes numbers and dates. */
   locale: 'en-GB',
 
-  /** A field, an operation or a family without a label of its own: createdAt -> Created at. */
+  /** A field, an operation or a family without a label: createdAt -> Created at. */
   label,
   /** One of the few words that a field, or the state of an item, can have. */
   choice: (value: string): string => upperFirst(isIdentifier.test(value) ? label(value) : value),
   /**
-   * Translations of problems, reasons and summaries, by their English text: `{}` stands for what differs, as in
+   * Translations of problems, reasons and summaries, by their English text. `{}` matches any text, as in
    * `'must be at least {}': 'muss mindestens {} sein'`.
    */
   messages: {
@@ -39,7 +39,7 @@ export const english = {
   absent: 'Not set',
 
   pageTitle: (heading: string, application: string): string => `${heading} - ${application}`,
-  /** The title where the option `title` is not set. */
+  /** The title if the option `title` is not set. */
   application: 'API',
   skip: 'Skip to the content',
   home: 'Home',
@@ -73,6 +73,7 @@ export const english = {
   state: 'State',
   /** Links to lists of the last days. */
   today: 'Today',
+  yesterday: 'Yesterday',
   lastDays: (days: number): string => `Last ${days} days`,
   /** The label of the active filters, of one of them, and of an alternative. */
   activeFilters: 'Active filters',
@@ -118,7 +119,7 @@ export const english = {
     operation.includes(' ') ? operation : `${operation} the ${lowerFirst(singular)}`,
   /** The button of a form that edits an item. */
   save: 'Save',
-  /** The empty choice of what must be chosen, and of what need not. */
+  /** The empty choice of a required field, and of an optional one. */
   choose: 'Choose',
   chooseNone: 'None',
   optional: (label: string): string => `${label} (optional)`,
@@ -164,6 +165,20 @@ export const english = {
   /** A log, or a part of it such as its holds, and the item it belongs to. */
   partOf: (part: string, item: string): string => `${part} of ${item}`,
   wholeLog: 'Full history',
+  /** What people did, of one family or of all. */
+  activity: 'Activity',
+  allActivity: 'All activity',
+  noActivity: 'Nothing happened here.',
+  /** The label of the moment of an entry. */
+  day: 'Day',
+  newer: 'Newer',
+  older: 'Older',
+  /** Said while the page is open; `{}` stands for a name or a number that is only known then. */
+  changedNow: (principal: string): string => `${principal} changed this a moment ago.`,
+  someone: 'Someone',
+  showChange: 'Show it',
+  newEntries: (count: string): string => `${count} new.`,
+  showNew: 'Show them',
   wasDeleted: 'It was deleted.',
   logOfDeleted: 'Its history',
   by: (principal: string): string => `by ${principal}`,
@@ -189,7 +204,7 @@ export const english = {
   /** Beside a link to sign in. */
   signInFirst: 'Sign in on another tab, then send it again.',
   more: (count: number): string => `and ${count} more`,
-  /** The subject where the whole body is wrong rather than a field. */
+  /** The subject if the whole body is wrong, not a field. */
   it: 'It',
   sentence: (subject: string, detail: string): string => `${subject} ${detail}${/[.?!]$/.test(detail) ? '' : '.'}`,
   changedMeanwhile: 'Someone has changed it since you opened this page.',
@@ -213,7 +228,7 @@ export function upperFirst (text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-// Not where the second letter is a capital, too: PO number, VAT.
+// Not if the second letter is a capital, too: PO number, VAT.
 export function lowerFirst (text: string): string {
   return /^\p{Lu}(?!\p{Lu})/u.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text
 }

@@ -1,31 +1,42 @@
 import { isDeepStrictEqual } from 'node:util'
 import { readDateTime } from '../core/values/formats.js'
-import type { Feedback, ItemAffordances, LogEntry, ShownChange, ShownMember } from '../representations/affordances.js'
+import type {
+  Feedback, ItemAffordances, LogEntry, LoggedItem, ShownChange, ShownMember
+} from '../representations/affordances.js'
 import { writeInTurns } from '../representations/representation.js'
 import { formatReason } from './form.js'
 import { type Content, type Markup, markup, renderLink, renderTerms } from './markup.js'
 import { fold, renderShort, renderValue } from './values.js'
-import { nameDone, nameField, nameOperation, nameSingular, speakOf, type Words } from './words.js'
+import { nameDone, nameField, nameOperation, nameSingular, withLabels, type Words } from './words.js'
 
 export async function renderTimeline (words: Words, entries: readonly LogEntry[]): Promise<Markup> {
   return markup`<ol class="timeline">
 ${await writeInTurns(entries, entry => renderEntry(words, entry))}</ol>`
 }
 
-function renderEntry (words: Words, entry: LogEntry): Markup {
-  const { texts } = words
-  const { outcome, href, at, principal, revision, about, reason, wrongState } = entry
+function renderEntry (page: Words, entry: LogEntry): Markup {
+  const { texts } = page
+  const { outcome, href, at, principal, revision, item: its, about, reason, wrongState } = entry
+  const words = its === undefined ? page : withLabels(page, its.labels)
+  const on = its && markup` · <bdi><a href="${its.href}">${nameItem(words, entry.singular, its)}</a></bdi>`
   const { changes, params } = omitRepeated(entry)
   const by = principal !== undefined && markup` · <bdi>${texts.by(principal)}</bdi>`
-  const theirs = about && speakOf(words, about.labels)
+  const theirs = about && withLabels(words, about.labels)
   const beside = theirs && about && texts.togetherWith(texts.item(nameSingular(theirs, about.singular), about.id))
   const item = beside !== undefined && markup` · <bdi>${renderLink(about?.href, beside)}</bdi>`
   return markup`<li class="${outcome}">
-<p class="what"><strong>${describeOutcome(words, entry)}</strong> <a href="${href}">${texts.revision(revision)}</a></p>
+<p class="what"><strong>${describeOutcome(words, entry)}</strong>${on} <a class="revision" href="${href}">${
+  texts.revision(revision)}</a></p>
 <p class="hint">${renderValue(words, at, { kind: 'date-time', isLong: true })}${by}${item}</p>
 ${reason !== undefined && markup`<p dir="auto">${formatReason(words, reason, wrongState)}</p>
 `}${renderChanges(words, changes)}${renderParams(words, params)}</li>
 `
+}
+
+// A title is enough where all are of one family.
+function nameItem (words: Words, singular: string, { id, title, isShared }: LoggedItem): string {
+  const isNamed = title !== undefined && title !== id
+  return isNamed && !isShared ? title : words.texts.item(nameSingular(words, singular), title ?? id)
 }
 
 type Described = Pick<LogEntry, 'changes' | 'params'>
@@ -73,7 +84,7 @@ function describeOutcome (words: Words, feedback: Feedback): string {
   return outcome === 'refused' ? words.texts.refused(nameOperation(words, feedback)) : nameDone(words, feedback)
 }
 
-/** For the title of a page; undefined where nothing has just happened. */
+/** For the title of a page; undefined if nothing has just happened. */
 export function describeResult (
   words: Words,
   { feedback, refused }: Pick<ItemAffordances, 'feedback' | 'refused'>

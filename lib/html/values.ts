@@ -9,7 +9,7 @@ import {
 interface Shown {
   readonly kind?: ShownKind | undefined
   readonly referred?: Referred | undefined
-  /** Whether a moment also says how long ago it was. */
+  /** Whether to add how long ago a moment was. */
   readonly isLong?: boolean
 }
 

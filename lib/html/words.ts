@@ -3,11 +3,11 @@ import type { Labels } from '../core/family/presentation.js'
 import type { Count, LabelTable } from '../representations/affordances.js'
 import type { Texts } from './texts.js'
 
-/** How one page speaks: its texts, the labels of its family, and the zone of its moments. */
+/** The language of a page: its texts, the labels of its family, and the zone of its moments. */
 export interface Words {
   readonly texts: Texts
   readonly labels: Labels
-  /** Undefined for the reader's own, which only the script knows: until then UTC. */
+  /** Undefined for the reader's zone, which only the script knows; without it, UTC. */
   readonly zone: string | undefined
   readonly now: number
   /** Translates an English text of the service or of the host. */
@@ -15,13 +15,19 @@ export interface Words {
 }
 
 /** The words with the labels of a family. */
-export function speakOf (words: Words, table: LabelTable | undefined): Words {
+export function withLabels (words: Words, table: LabelTable | undefined): Words {
   return table === undefined ? { ...words, labels: none } : { ...words, labels: findLabels(table, words.texts.lang) }
+}
+
+/** In a log, the moment of an entry is when something was done. */
+export function withLogLabels (words: Words): Words {
+  const { labels, texts } = words
+  return { ...words, labels: { ...labels, fields: { ...labels.fields, createdAt: texts.day } } }
 }
 
 export const none: Labels = {}
 
-// de-CH, else de.
+// de-CH, otherwise de.
 function findLabels (table: LabelTable, lang: string): Labels {
   return table[lang] ?? table[lang.replace(/-.*$/s, '')] ?? none
 }
@@ -51,7 +57,7 @@ interface Named {
   readonly singular: string
 }
 
-/** As the button says it. */
+/** The text of its button. */
 export function nameOperation (words: Words, { name, singular }: Named): string {
   const { labels: { operations = {} }, texts } = words
   const label = Object.hasOwn(operations, name) ? operations[name] : undefined
@@ -59,7 +65,7 @@ export function nameOperation (words: Words, { name, singular }: Named): string 
   return texts.submit(texts.label(name), nameSingular(words, singular))
 }
 
-/** As the history says it. */
+/** The text in the history. */
 export function nameDone (words: Words, operation: Named): string {
   const { labels: { operations = {} }, texts } = words
   const { name } = operation
@@ -125,18 +131,25 @@ export function formatAgo ({ texts: { locale }, now }: Words, text: string): str
   })(count)
 }
 
-/** The local day of a zone, `YYYY-MM-DD`, some days before. */
-export function findDay ({ zone = 'UTC', now }: Words, daysBefore: number): string {
-  const today = formatBy(`today ${zone}`, () => {
+/** Today in the zone of the page, `YYYY-MM-DD`, or some days before. */
+export function findDay ({ zone, now }: Words, daysBefore: number): string {
+  return new Date(Date.parse(toDay(zone, now)) - daysBefore * 86_400_000).toISOString().slice(0, 10)
+}
+
+export function findDayOf ({ zone }: Words, moment: string): string {
+  return toDay(zone, Date.parse(moment))
+}
+
+function toDay (zone = 'UTC', time: number): string {
+  return formatBy(`day ${zone}`, () => {
     const format = new Intl.DateTimeFormat('en-CA', { dateStyle: 'short', timeZone: zone })
     return time => format.format(time)
-  })(now)
-  return new Date(Date.parse(today) - daysBefore * 86_400_000).toISOString().slice(0, 10)
+  })(time)
 }
 
 type Template = readonly [from: readonly string[], to: readonly string[]]
 
-/** By templates such as `must be at least {}`; what has none stays as it is. */
+/** By templates such as `must be at least {}`; other texts stay unchanged. */
 export function makeTranslator (messages: Readonly<Record<string, string>>): (text: string) => string {
   const whole = new Map(Object.entries(messages))
   const templates = Object.entries(messages).filter(([from]) => from.includes('{}'))
@@ -153,7 +166,7 @@ export function makeTranslator (messages: Readonly<Record<string, string>>): (te
   }
 }
 
-/** What is between the parts, in linear time; undefined where they do not fit. */
+/** The texts between the parts, in linear time; undefined if they do not fit. */
 function match (parts: readonly string[], text: string): string[] | undefined {
   const [first = '', ...rest] = parts
   if (!text.startsWith(first)) return undefined

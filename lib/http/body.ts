@@ -16,7 +16,7 @@ function readJson (bytes: Buffer, limits: BodyLimits): unknown {
   const text = bytes.toString('utf8')
   // Invalid bytes become U+FFFD, which may also be in the text itself.
   if (text.includes('\ufffd') && !isUtf8(bytes)) throw new Problem('malformed-json', 'The body is not valid UTF-8')
-  // Before parsing, so that a body that is too large costs little.
+  // Before parsing, so that too large a body costs little.
   const flaw = findFlawInJson(text, limits)
   if (flaw !== undefined) throw invalidBody([flaw])
   let value: unknown
@@ -31,11 +31,11 @@ function readJson (bytes: Buffer, limits: BodyLimits): unknown {
 }
 
 export class FormBody {
-  /** With line feeds as line ends, without fields that are as the form showed them. */
+  /** With line feeds as line ends, without fields that were not changed. */
   readonly entries: Map<string, string>
-  /** That the form was shown with. */
+  /** The revision that the form showed. */
   readonly revision: string | undefined
-  /** Depends on the form and its content; undefined where the form is not ours. */
+  /** Depends on the form and its content; undefined if the form is not ours. */
   readonly key: string | undefined
   /** The part of the key that the page gave the form. */
   readonly formKey: string | undefined
@@ -56,7 +56,7 @@ export class FormBody {
     if (!isUtf8(bytes)) throw new Problem('invalid-body', 'The form is not valid UTF-8')
     // Browsers encode braces in a form, but curl -d sends JSON under this type.
     if (bytes[0] === 0x7b) {
-      const detail = 'This is JSON under the media type of a form; send it with content-type: application/json'
+      const detail = 'This is JSON with the media type of a form; send it with content-type: application/json'
       throw new Problem('unsupported-media-type', detail)
     }
     const entries = splitForm(bytes.toString('utf8'), maxMembers)
@@ -77,15 +77,15 @@ export class FormBody {
     dropUntouched(entries)
     this.entries = entries
     this.formKey = key
-    // With the content, so that a corrected form is a different request.
+    // Includes the content, so that a corrected form is a different request.
     this.key = key === undefined ? undefined : hashText(JSON.stringify([key, ...entries]))
   }
 }
 
-// Characters; more than people type by hand need not be shown again.
+// In characters: more than people type by hand is not shown again.
 const maxEntered = 50_000
 
-/** What a page shows again. */
+/** The entries that a page shows again. */
 export function takeShort (entries: Iterable<readonly [name: string, text: string]>): (readonly [string, string])[] {
   let length = 0
   return [...entries].filter(([name, text]) => (length += name.length + text.length) <= maxEntered)
@@ -170,7 +170,7 @@ export function readJsonParams (params: Params, request: FastifyRequest): Member
   return readParams(params, getJsonBody(request))
 }
 
-/** Also reads a form of a page, with its texts as the types of the schema. */
+/** Also reads a form of a page, and converts its texts to the types of the schema. */
 export function readSentParams (params: Params, request: FastifyRequest): Members {
   const { body } = request
   if (!(body instanceof FormBody)) return readJsonParams(params, request)

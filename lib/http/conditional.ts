@@ -4,7 +4,7 @@ import { hashText } from '../core/values/ids.js'
 import { shorten } from '../core/values/words.js'
 import type { Representation } from '../representations/representation.js'
 
-/** A strong tag: of the revision and the shape of the family if a revision is stored, else of the content. */
+/** A strong tag: of the revision and the shape of the family if a revision is stored, otherwise of the content. */
 export function makeEtag (
   { revision }: { readonly revision: number },
   document: object,
@@ -15,8 +15,8 @@ export function makeEtag (
   return `"${hashText(JSON.stringify(document)).slice(0, 22)}-${name}"`
 }
 
-/** In the order of RFC 9110, 13.2.2. Without `updatedAt`, dates are no conditions. */
-export function judgeRead (
+/** In the order of RFC 9110, 13.2.2. Without `updatedAt`, dates are ignored. */
+export function checkReadConditions (
   headers: IncomingHttpHeaders,
   { etag, updatedAt }: { readonly etag: string, readonly updatedAt: string | undefined }
 ): 'go' | 'not-modified' | 'failed' {
@@ -38,7 +38,7 @@ export function judgeRead (
 }
 
 /** A tag of any representation or the bare revision matches. If-None-Match counts only if the target is the item. */
-export function judgeWrite (
+export function checkWriteConditions (
   headers: IncomingHttpHeaders,
   current: { readonly revision: number, readonly updatedAt: string },
   toItem: boolean
@@ -55,7 +55,7 @@ export function judgeWrite (
   return isTagList(noneMatch) && !listMatches(noneMatch, tag => isCurrent(withoutWeakness(tag)))
 }
 
-/** Empty where the tags could match. */
+/** Empty if the tags could match. */
 export function explainTags (headers: IncomingHttpHeaders, revision: number): string {
   for (const name of ['If-Match', 'If-None-Match'] as const) {
     const header = headers[name.toLowerCase() as Lowercase<typeof name>]
@@ -65,7 +65,7 @@ export function explainTags (headers: IncomingHttpHeaders, revision: number): st
   }
   const tags = readTags(headers['if-match'] ?? '') ?? []
   if (tags.length === 0 || !tags.every(tag => tag.startsWith('W/'))) return ''
-  return `. In If-Match a weak tag (W/) never matches: leave out W/, as in "${revision}"`
+  return `. In If-Match a weak tag (W/) never matches: remove W/, such as "${revision}"`
 }
 
 function isTagList (header: string): boolean {
@@ -79,7 +79,7 @@ export function listMatches (header: string, holds: (tag: string) => boolean): b
   return tags !== undefined && tags.some(holds)
 }
 
-/** RFC 9110, 8.8.3 and 5.6.1; undefined where the list is malformed. */
+/** RFC 9110, 8.8.3 and 5.6.1; undefined if the list is malformed. */
 export function readTags (header: string): string[] | undefined {
   const tags: string[] = []
   // Sticky, one element at a time: a comma inside a tag is data, empty elements are skipped.
@@ -96,7 +96,7 @@ function withoutWeakness (tag: string): string {
   return tag.startsWith('W/') ? tag.slice(2) : tag
 }
 
-/** In the whole seconds of HTTP dates; an invalid date is no condition. */
+/** In the whole seconds of HTTP dates; an invalid date is ignored. */
 export function isLater (moment: string, date: string): boolean {
   const seconds = readHttpDate(date)
   return seconds !== undefined && Math.floor(Date.parse(moment) / 1000) > seconds
@@ -111,7 +111,7 @@ const forms = [
   new RegExp(`^${day} ${month} (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`)
 ]
 
-/** The three forms of RFC 9110, 5.6.7, as seconds since 1970; undefined where the date is invalid. */
+/** The three forms of RFC 9110, 5.6.7, as seconds since 1970; undefined if the date is invalid. */
 export function readHttpDate (text: string, now = Date.now()): number | undefined {
   for (const form of forms) {
     const parts = form.exec(text)?.groups

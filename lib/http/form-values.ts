@@ -7,12 +7,12 @@ import { type ReadResult, readValue } from '../core/query/values.js'
 import type { Field } from '../core/storage/storage.js'
 import { escapePointer, isObject, type MemberFlaw, type Members } from '../core/values/json.js'
 
-/** How a form sends a member that is no single text: a list as lines of one field, objects as `name.0.member`. */
+/** How a form sends a member that is not a single text: a list as lines of one field, objects as `name.0.member`. */
 export type Nested =
   | { readonly shape: 'lines', readonly fields: readonly [Field] }
   | { readonly shape: 'rows' | 'group', readonly fields: readonly Field[], readonly schema: TObject }
 
-/** Undefined where no form can send it. */
+/** Undefined if no form can send it. */
 export function findNested (declared: TSchema): Nested | undefined {
   const schema = withoutNull(declared)
   if (schema.type === 'object') return nestMembers('group', schema)
@@ -36,12 +36,12 @@ export function canEnter ({ kind }: Field, schema: TSchema): boolean {
 }
 
 interface Read {
-  /** Undefined where nothing was entered. */
+  /** Undefined if nothing was entered. */
   value?: unknown
   flaws: MemberFlaw[]
 }
 
-/** The members of a form, with its texts as the types of the schema. `zone` is that of local times. */
+/** The members of a form, with its texts converted to the types of the schema. `zone` is that of local times. */
 export function readEntries (params: Params, entries: ReadonlyMap<string, string>, zone: string | undefined): Members {
   const members: [name: string, value: unknown][] = []
   const flaws: MemberFlaw[] = []
@@ -57,11 +57,11 @@ export function readEntries (params: Params, entries: ReadonlyMap<string, string
   const read = params.read(Object.fromEntries(members))
   if ('params' in read && flaws.length === 0) return read.params
   const others = 'flaws' in read ? read.flaws : []
-  // A member that could not be read gets no second flaw.
+  // A member that could not be read has its flaw already.
   throw invalidBody([...flaws, ...others.filter(({ pointer }) => flaws.every(flaw => flaw.pointer !== pointer))])
 }
 
-/** Names such as `lines.0.colour` or `title.x` that stand for nothing. */
+/** Unknown names, such as `lines.0.colour` or `title.x`. */
 function findUnknown ({ schema }: Params, { name, kind }: Field, entries: ReadonlyMap<string, string>): MemberFlaw[] {
   const nested = kind === 'json' ? findNested(schema.properties[name] as TSchema) : undefined
   const known = nested === undefined || nested.shape === 'lines' ? [] : nested.fields.map(field => field.name)
@@ -79,7 +79,7 @@ function readMember (
   const { name } = field
   const declared = schema.properties[name] as TSchema
   const pointer = `/${escapePointer(name)}`
-  // Left empty, a field is null or else not sent. Emptied, it is null or else an empty text or list.
+  // Left empty, a field is null, or not sent if it cannot be. Emptied, it is null, or else an empty text or list.
   const empty: Read = { flaws: [] }
   if (isPartial ? declaresNull(declared) : field.nullable === true) empty.value = null
   const nested = field.kind === 'json' ? findNested(declared) : undefined

@@ -25,6 +25,9 @@ export interface Mount {
   readonly urls: Urls
   readonly grammar: Grammar
   readonly logGrammar: Grammar
+  readonly feedGrammar: Grammar
+  /** Functions that end the event streams of clients. */
+  readonly streams: Set<() => void>
   readonly representations: readonly Representation[]
   readonly chooser: Chooser
   readonly emptyList: 'page' | 'not-found'
@@ -41,7 +44,7 @@ export interface Mount {
   /** The schemas of all mounts in the application, as JSON, by their ids. */
   readonly schemaTexts: Map<string, string>
   readonly trustedOrigins: readonly string[]
-  /** Whether it claims the paths without a version; false where it leaves them to other mounts. */
+  /** Whether it claims the paths without a version; false if it leaves them to other mounts. */
   readonly unversioned: boolean | undefined
   readonly retirement: Retirement
   /** Whether it has `authorize`, so that pages depend on the reader. */
@@ -62,7 +65,7 @@ export interface Exchange {
 
 type Owned<T> = T & { readonly mount: Mount }
 
-/** The families that are registered in one scope at one prefix, and what they share. */
+/** The families that are registered in one scope at one prefix, and their shared routes. */
 export class Neighbours {
   readonly mounts: Mount[] = []
   readonly endpoints: Owned<{ readonly endpoint: Endpoint }>[] = []
@@ -70,6 +73,8 @@ export class Neighbours {
   hasHome = false
   /** The families under `/rest/commands`, by their singulars. */
   readonly commands = new Map<string, Owned<{ readonly put: Endpoint['handler'] }>>()
+  /** The schemas of entries in `GET /rest/commands`. */
+  readonly entrySchemas: TSchema[] = []
   readonly commandSchemas = { bodies: [] as TSchema[], answers: [] as TSchema[] }
   /** The actions under `/command`, the schemas of their bodies, and the mounts that answer. */
   readonly actions = { names: [] as string[], bodies: [] as TSchema[], mounts: [] as Mount[] }
@@ -103,7 +108,7 @@ export class Neighbours {
     mounts[index] = mount
   }
 
-  /** Empty where another version of the family has already declared the route, which then calls its current owner. */
+  /** Empty if another version of the family has already declared the route, which then calls its current owner. */
   addUnversioned (mount: Mount, endpoint: Endpoint): Endpoint[] {
     const key = `${endpoint.method} ${endpoint.path}`
     const before = this.#unversioned.get(key)
@@ -135,12 +140,12 @@ function takesOver (mount: Mount, before: Mount | undefined, path: string): bool
 }
 
 // By scope and prefix. A scope shares its hooks, so that a route of one family may answer for another.
-const places = new WeakMap<FastifyInstance, Map<string, Neighbours>>()
+const neighboursByScope = new WeakMap<FastifyInstance, Map<string, Neighbours>>()
 
 export function findNeighbours (scope: FastifyInstance, prefix: string): Neighbours {
-  const prefixes = places.get(scope) ?? new Map<string, Neighbours>()
+  const prefixes = neighboursByScope.get(scope) ?? new Map<string, Neighbours>()
   const here = prefixes.get(prefix) ?? new Neighbours()
-  places.set(scope, prefixes.set(prefix, here))
+  neighboursByScope.set(scope, prefixes.set(prefix, here))
   return here
 }
 

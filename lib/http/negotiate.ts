@@ -26,7 +26,6 @@ export function makeChooser (representations: readonly Representation[]) {
   return {
     find,
 
-    /** Throws the problem. */
     choose (kind: 'one' | 'page', requested: RequestedFormat): Choice {
       const choice = find(kind, requested)
       if (choice instanceof Problem) throw choice
@@ -42,20 +41,20 @@ export function makeChooser (representations: readonly Representation[]) {
     }
   }
 
-  /** By path suffix, then `format`, then Accept; a problem where nothing fits. */
+  /** By path suffix, then `format`, then Accept; a problem if nothing fits. */
   function find (kind: 'one' | 'page', { suffix, format, accept }: RequestedFormat): Choice | Problem {
     const { list, byAccept } = able[kind]
     if (suffix === undefined && format === undefined) {
       const choice = byAccept(accept)
       if (choice !== undefined) return choice
       const types = list.map(({ mediaTypes }) => mediaTypes.join(', ')).join(', ')
-      return new Problem('not-acceptable', `Nothing that Accept allows is available here; there are ${types}`)
+      return new Problem('not-acceptable', `None of the types in Accept is available; available types: ${types}`)
     }
     const found = list.find(({ name, extension }) => suffix === undefined ? name === format : extension === suffix)
     if (found !== undefined) return { representation: found, mediaType: found.mediaTypes[0] }
     if (suffix !== undefined) {
       const known = list.map(({ extension }) => `.${extension}`).join(', ')
-      return new Problem('not-found', `There is no representation ".${shorten(suffix)}" here; there are ${known}`)
+      return new Problem('not-found', `There is no representation ".${shorten(suffix)}"; available: ${known}`)
     }
     const detail = `format must be one of ${list.map(({ name }) => name).join(', ')}`
     return new Problem('not-acceptable', detail, { errors: [{ parameter: 'format', detail }] })
@@ -79,7 +78,7 @@ export function makeChooser (representations: readonly Representation[]) {
   }
 }
 
-// Longer than clients have reason to send; each range is compared with every type.
+// Longer than any useful header; each range is compared with every type.
 const maxAccept = 1000
 
 function cutAccept (accept: string): string {
@@ -125,6 +124,6 @@ export function explainMediaType (problem: Problem, { method, headers: sent, rou
   const given = sent['content-type']
   const what = given === undefined ? 'A body without a Content-Type' : `A body of the type "${shorten(given)}"`
   const isOurs = problem.cause === undefined
-  const detail = isOurs ? problem.message : `${what} is not read here; send ${consumes.join(' or ')}`
+  const detail = isOurs ? problem.message : `${what} is not supported here; send ${consumes.join(' or ')}`
   return new Problem(problem.code, detail, { headers: { [headers[method] ?? 'accept']: consumes.join(', ') } })
 }

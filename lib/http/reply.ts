@@ -5,7 +5,7 @@ import type { Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import { json } from '../representations/formats.js'
 import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
-import { explainTags, judgeRead, makeEtag, writeHttpDate } from './conditional.js'
+import { checkReadConditions, explainTags, makeEtag, writeHttpDate } from './conditional.js'
 import { type Choice, type Chooser, explainMediaType } from './negotiate.js'
 import { readPreference, readRequestedFormat, splitUrl } from './request.js'
 
@@ -33,7 +33,7 @@ export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering
   return setRepresentation(reply, choice).send(text)
 }
 
-/** Sends no body where the client prefers that, or where `document` is undefined. */
+/** Sends no body if the client prefers that, or if `document` is undefined. */
 export function sendPreferred (
   answering: Answering & { readonly request: FastifyRequest },
   status: 200 | 201,
@@ -53,14 +53,14 @@ export function sendPreferred (
 /** Destroys the response, so that it does not look complete. */
 export function endStalled ({ raw, log }: FastifyReply): void {
   if (raw.destroyed) return
-  log.info('The response was ended, because the client took nothing of it for too long')
-  raw.destroy(new Error('The client takes nothing'))
+  log.info('The response was aborted, because the client did not read it for too long')
+  raw.destroy(new Error('The client does not read the response'))
 }
 
-/** What a response shows that is not in the revision of the resource. */
+/** Parts of a response that are not covered by the revision of the resource. */
 interface Shown {
   readonly isPersonal?: boolean
-  /** Whether it contains other items, or depends on the reader: only its content tells whether it has changed. */
+  /** Whether it contains other items, or depends on the reader: only its content shows whether it has changed. */
   readonly isByContent?: boolean
   readonly ofShape?: string
 }
@@ -75,7 +75,7 @@ export function sendOne (
   const { mount: { isGuarded }, request: { headers }, reply, choice: { representation } } = answering
   const { isPersonal = false, isByContent = false, ofShape } = shown
   const etag = makeEtag({ revision: isByContent ? 0 : revision }, view.document, representation, ofShape)
-  const verdict = judgeRead(headers, { etag, updatedAt: isByContent ? undefined : updatedAt })
+  const verdict = checkReadConditions(headers, { etag, updatedAt: isByContent ? undefined : updatedAt })
   if (verdict === 'failed') throw preconditionFailed(view.name, revision, explainTags(headers, revision))
   // A page also depends on its reader, their language, other items and the clock.
   if (representation.interactive === true || (isPersonal && (isGuarded || isByContent))) return send(answering, view)
@@ -100,10 +100,10 @@ export function setRepresentation (reply: FastifyReply, { representation, mediaT
     .serializer(String)
 }
 
-// A longer path is left out, as a part of it would be a different address.
+// A longer path is omitted, because a part of it would be a different URL.
 const maxInstance = 1000
 
-/** Sends any error as a problem. `guide` adds what only pages show. */
+/** Sends any error as a problem. `guide` adds the parts for pages. */
 export function sendProblem (
   { chooser }: { readonly chooser: Chooser },
   error: unknown,
@@ -142,7 +142,7 @@ export function sendProblem (
   }
 }
 
-// Clients can cause timeouts and load: these are no faults, and their stacks are useless.
+// Clients can cause timeouts and load: these are not faults, and their stacks are useless.
 function logFailure ({ log }: FastifyRequest, problem: Problem): void {
   const { code, cause, message } = problem
   if (code === 'timeout' || code === 'busy') log.warn({ code }, message)
@@ -156,7 +156,7 @@ const maxLength = 4000
 
 type Rel = 'self' | 'first' | 'next' | 'prev' | 'successor-version'
 
-/** Appends to the Link header (RFC 8288). Where URLs are very long, self and first are left out. */
+/** Appends to the Link header (RFC 8288). If URLs are very long, self and first are omitted. */
 export function addLinks (reply: FastifyReply, links: Partial<Record<Rel, string>>): void {
   // For a list of plain rows, next and prev are only here.
   const isLong = 4 * (links.self?.length ?? 0) >= maxLength
@@ -211,7 +211,7 @@ export function toProblem (error: unknown): Problem {
   const status = isStatus ? given as number : 500
   const code = codesOfFastify.get(foreign.code) ?? codesOfStatus.get(status) ?? 'other'
   const shown = expose && typeof message === 'string' && message !== '' ? message : STATUS_CODES[status]
-  const detail = status >= 500 ? 'The fault is on our side; it was logged' : shown ?? String(status)
+  const detail = status >= 500 ? 'An internal error occurred; it was logged' : shown ?? String(status)
   return new Problem(code, detail, { status, headers: readHeaders(foreign, status), cause: error })
 }
 

@@ -8,7 +8,7 @@ import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../c
 import { shorten } from '../core/values/words.js'
 import type { RequestedFormat } from './negotiate.js'
 
-/** As sent, but never with a host that the client chose. */
+/** The URL of the request, without a host that the client chose. */
 export function splitUrl (request: FastifyRequest): { readonly path: string, readonly search: string } {
   let url = request.raw.url as string
   // A target may name a host (RFC 9112, 3.2.2), which the router skips. In a link, leading slashes would name one too.
@@ -17,7 +17,7 @@ export function splitUrl (request: FastifyRequest): { readonly path: string, rea
   }
   let mark = url.indexOf('?')
   const semicolon = url.indexOf(';')
-  // The host's router may be set to begin the query at a semicolon too.
+  // The host's router may also begin the query at a semicolon.
   const isFirst = semicolon !== -1 && (mark === -1 || semicolon < mark)
   if (isFirst && isRouterSet(request.server, 'useSemicolonDelimiter')) mark = semicolon
   return mark === -1 ? { path: url, search: '' } : { path: url.slice(0, mark), search: url.slice(mark + 1) }
@@ -38,11 +38,11 @@ export function refuseParameters (search: string): undefined {
   let formats = 0
   const wrong = splitQuery(search).filter(({ name }) => name !== 'format' || ++formats > 1)
   if (wrong.length === 0) return
-  const detail = 'The only parameter here is format, once'
+  const detail = 'The only parameter allowed here is format, once'
   throw invalidQuery(wrong.map(({ name, raw }) => ({ parameter: name ?? raw, detail })))
 }
 
-/** Bare or as a quoted string; undefined where the client sent none. */
+/** Bare or as a quoted string; undefined if the client sent none. */
 export function readIdempotencyKey (headers: IncomingHttpHeaders): string | undefined {
   const header = headers['idempotency-key']
   if (header === undefined) return undefined
@@ -74,7 +74,7 @@ export function refuseCrossSite (request: FastifyRequest, trusted: readonly stri
     : site !== 'same-origin' && site !== 'none'
   if (!isForeign) return
   const page = `A page of ${shorten(origin ?? 'another site')}`
-  throw new Problem('cross-site', `${page} may not send this; trusted origins are set by the option trustedOrigins`)
+  throw new Problem('cross-site', `${page} may not send this; the option trustedOrigins can allow it`)
 }
 
 const json = /^application\/(json|merge-patch\+json)\b/i

@@ -39,25 +39,37 @@ export interface RouteSettings {
 
 /** Each path with and without a trailing slash, and HEAD with every GET, regardless of the host's settings. */
 export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoint[], settings: RouteSettings): void {
-  const ends = isRouterSet(app, 'ignoreTrailingSlash') ? [''] : ['', '/']
-  for (const endpoint of shareRoutes(app, endpoints)) {
-    for (const end of ends) {
-      const { path, schema } = endpoint
-      // The path with a slash is not documented again.
-      const hidden = { hide: true, ...(schema.consumes && { consumes: schema.consumes }) }
-      declareRoute(app, settings, endpoint, path + end, end === '' ? schema : hidden)
-    }
-  }
-  for (const { method, path } of endpoints) {
+  const routes = shareRoutes(app, endpoints)
+  for (const endpoint of routes) declareRoute(app, settings, endpoint, endpoint.path, endpoint.schema)
+  const unknown = endpoints.flatMap(({ method, path }): Endpoint[] => {
     const parent = path.replace(/\/:\w+$/, '')
     const methods = endpoints.filter(each => each.path === parent).map(each => each.method)
-    if (parent === path || methods.length === 0 || methods.includes(method)) continue
+    if (parent === path || methods.length === 0 || methods.includes(method)) return []
     // To the router, the parameter of DELETE /deals/:id is just empty in DELETE /deals/.
-    declareRoute(app, settings, { method, handler: settings.unknown }, `${parent}/`, { hide: true })
+    return [{ method, path: parent, schema: {}, handler: settings.unknown }]
+  })
+  mountSlashed(app, isRouterSet(app, 'ignoreTrailingSlash') ? unknown : [...routes, ...unknown], settings)
+}
+
+/** These paths with a slash, not documented again. One route for several methods takes less time at boot. */
+function mountSlashed (app: FastifyInstance, endpoints: readonly Endpoint[], settings: RouteSettings): void {
+  const alike = new Map<string, Endpoint[]>()
+  for (const endpoint of endpoints) {
+    const { path, schema: { consumes = [] }, before } = endpoint
+    const key = [path, before === undefined, ...consumes].join(' ')
+    alike.set(key, [...alike.get(key) ?? [], endpoint])
+  }
+  for (const group of alike.values()) {
+    const [{ path, schema: { consumes }, before }] = group as [Endpoint]
+    const byMethod = new Map<string, Endpoint>(group.map(each => [each.method, each]))
+    const handler: Endpoint['handler'] = (request, reply) =>
+      (byMethod.get(request.method === 'HEAD' ? 'GET' : request.method) as Endpoint).handler(request, reply)
+    const route = { method: group.map(({ method }) => method), handler, ...(before && { before }) }
+    declareRoute(app, settings, route, `${path}/`, { hide: true, ...(consumes && { consumes }) })
   }
 }
 
-/** One route for all words takes less time at boot than one for each, and less room in documents. */
+/** One route for all words takes less time at boot than one for each, and less space in documents. */
 function shareRoutes (app: FastifyInstance, endpoints: readonly Endpoint[]): Endpoint[] {
   const shared = new Map<string, Map<string, Endpoint>>()
   for (const endpoint of endpoints) {
@@ -82,7 +94,7 @@ function shareRoutes (app: FastifyInstance, endpoints: readonly Endpoint[]): End
   })
 }
 
-/** Describes a path that stands for several routes, which are hidden; its own route matches nothing. */
+/** Describes a path for several routes, which are hidden; its own route matches nothing. */
 export function documentRoute (
   app: FastifyInstance,
   settings: RouteSettings,
@@ -110,10 +122,14 @@ export function mountRoot (
   }
 }
 
+interface Declared extends Pick<Endpoint, 'handler' | 'before'> {
+  readonly method: Endpoint['method'] | Endpoint['method'][]
+}
+
 function declareRoute (
   app: FastifyInstance,
   { bodyLimit }: RouteSettings,
-  { method, handler, before }: Pick<Endpoint, 'method' | 'handler' | 'before'>,
+  { method, handler, before }: Declared,
   url: string,
   schema: RouteSchema
 ): void {
@@ -135,10 +151,11 @@ function declareRoute (
     ...(before && { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } })
   }
   try {
+    const isRead = method.includes('GET')
     // Documents would show HEAD of a route that they show.
-    const isOne = method === 'GET' && schema.hide === true
-    app.route(isOne ? { ...route, method: ['GET', 'HEAD'] } : route)
-    if (method === 'GET' && !isOne) app.route({ ...route, method: 'HEAD', schema: { hide: true } })
+    const isOne = isRead && schema.hide === true
+    app.route(isOne ? { ...route, method: ['HEAD', ...[method].flat()] } : route)
+    if (isRead && !isOne) app.route({ ...route, method: 'HEAD', schema: { hide: true } })
   } catch (error) {
     if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
     // A prefix with a trailing slash is the same prefix.
@@ -168,15 +185,18 @@ export function isRetired ({ deprecation, sunset }: Retirement): boolean {
   return deprecation !== undefined || sunset !== undefined
 }
 
-/** RFC 9745 and RFC 8594; throws a problem where the version has ended. */
+/** RFC 9745 and RFC 8594; throws a problem if the version has ended. */
 export function retire (reply: FastifyReply, retirement: Retirement): void {
   const { deprecation, sunset, successor } = retirement
   if (deprecation !== undefined) reply.header('deprecation', `@${Math.floor(deprecation.getTime() / 1000)}`)
   if (sunset !== undefined) reply.header('sunset', writeHttpDate(sunset.toISOString()))
   if (successor !== undefined) addLinks(reply, { 'successor-version': successor })
-  if (!hasEnded(retirement)) return
+  if (hasEnded(retirement)) throw explainEnd(retirement)
+}
+
+export function explainEnd ({ sunset, successor }: Retirement): Problem {
   const next = successor === undefined ? '' : `; use ${successor}`
-  throw new Problem('gone', `This version ended on ${sunset?.toISOString()}${next}`)
+  return new Problem('gone', `This version ended on ${sunset?.toISOString()}${next}`)
 }
 
 export function hasEnded ({ sunset, clock }: Retirement): boolean {

@@ -1,9 +1,10 @@
-import type { Labels, Tone } from '../core/family/presentation.js'
 import type { FieldCondition, Kind } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
+import type {
+  Feedback, Kinds, LabelTable, LogEntry, Referred, ShownChange, ShownKind, ShownMember, ShownState, WrongState
+} from './shown.js'
 
-/** The labels of a family, by language. */
-export type LabelTable = Readonly<Record<string, Labels>>
+export type * from './shown.js'
 
 /** A link, with its text. */
 export interface Link {
@@ -37,7 +38,7 @@ export interface SiteFamily {
   readonly labels?: LabelTable | undefined
 }
 
-/** The number of items: exact or, where there are very many, a lower bound. */
+/** The number of items: exact or, if there are very many, a lower bound. */
 export interface Count {
   readonly total?: number | undefined
   readonly atLeast?: number | undefined
@@ -48,33 +49,34 @@ export interface HomeFamily extends Count, Omit<SiteFamily, 'isCurrent'> {
   readonly states?: readonly (Count & ShownState & { readonly href: string })[]
 }
 
-/** The state of an item, and how it is coloured. */
-export interface ShownState {
-  readonly state: string
-  readonly tone: Tone
-}
-
-/** An item that another refers to. */
-export interface Referred {
-  readonly title: string
-  readonly href?: string | undefined
-}
-
 /** The content of the home page. */
 export interface Home {
   readonly families: readonly HomeFamily[]
   readonly site: Site
+  /** When the page was made, in milliseconds. */
+  readonly now: number
+  /** The newest commands of all families, and the URL of all of them. */
+  readonly activity?: { readonly href?: string | undefined, readonly entries: readonly LogEntry[] } | undefined
 }
 
-/** The kind of value of each member. */
-export type Kinds = Readonly<Record<string, ShownKind>>
+/** What the script of a page waits for, to say that there is something new. */
+export interface Live {
+  /** The URL of the events after this page. */
+  readonly href: string
+  /** Their names. */
+  readonly actions: readonly string[]
+  /** The URL that shows what is new. */
+  readonly show: string
+  /** The revision of the item that the page shows; undefined for a list of commands. */
+  readonly revision?: number | undefined
+}
 
 interface Affordances {
   readonly site: Site
   /** When the page was made, in milliseconds. */
   readonly now: number
   readonly kinds: Kinds
-  /** The member by which people know an item; in a list, it links to the item. */
+  /** The member that identifies an item; in a list, it links to the item. */
   readonly title: string
   readonly labels?: LabelTable | undefined
   readonly trail: readonly Crumb[]
@@ -83,23 +85,24 @@ interface Affordances {
   readonly refused?: Refusal | undefined
   /** The outcome of the command that was just sent. */
   readonly feedback?: Feedback | undefined
+  readonly live?: Live | undefined
 }
 
-/** What people can do with an item. */
+/** The page of an item: operations, links and log. */
 export interface ItemAffordances extends Affordances {
   readonly state?: ShownState | undefined
   /** The items that members refer to, by their names. */
   readonly referred: Readonly<Record<string, Referred>>
   /** Lists of items that refer to this one. */
   readonly related: readonly RelatedList[]
-  /** Members that the service sets, which matter to few people. */
+  /** Members that the service sets, which few people need. */
   readonly technical: readonly string[]
   /** The operations that are allowed now, including the deletion. */
   readonly operations: readonly FormAffordance[]
   readonly unavailable: readonly UnavailableOperation[]
   /** The newest entries of the log, newest first. */
   readonly log?: { readonly href: string, readonly entries: readonly LogEntry[] } | undefined
-  /** Set where the item is itself an entry of a log. */
+  /** Set if the item is itself an entry of a log. */
   readonly entry?: LogEntry | undefined
   readonly confirm?: Confirmation | undefined
 }
@@ -113,17 +116,17 @@ export interface RelatedList extends Count {
   readonly href: string
 }
 
-/** What people can do with a page. */
+/** The page of a list: filters, columns, links and forms. */
 export interface PageAffordances extends Affordances {
   readonly columns: readonly string[]
-  /** The columns to choose from; empty where they cannot be chosen. */
+  /** The columns to choose from; empty if they cannot be chosen. */
   readonly members: readonly string[]
   /** The zone of the days in filters, if the address names one. */
   readonly zone?: string | undefined
   /** The states to filter by, and the URL of the list in all of them. */
   readonly states: readonly (Count & ShownState & { readonly href: string, readonly isCurrent: boolean })[]
   readonly everyState?: string | undefined
-  /** What is searched for; undefined where there is nothing to search. */
+  /** The search text; undefined if the list has no search. */
   readonly search?: string | undefined
   /** The field by which the last days are chosen, such as `createdAt`. */
   readonly recent?: string | undefined
@@ -136,7 +139,7 @@ export interface PageAffordances extends Affordances {
   readonly exported?: string | undefined
   /** Operations that can be run for several items at once. */
   readonly many?: ManyAffordance | undefined
-  /** Undefined where the page is read from a cursor. */
+  /** Undefined if the page is read from a cursor. */
   readonly page?: number | undefined
   readonly prev?: string | undefined
   readonly next?: string | undefined
@@ -154,8 +157,12 @@ export interface PageAffordances extends Affordances {
   readonly sortable: readonly string[]
   readonly sort: string | undefined
   readonly create?: FormAffordance | undefined
-  /** The entries, where the list is a log. */
+  /** The entries, if the list is a log. */
   readonly timeline?: readonly LogEntry[] | undefined
+  /** Whether the entries are those of many items. */
+  readonly isActivity?: boolean
+  /** The URL of the commands of all items of the list. */
+  readonly activity?: string | undefined
   /** The URL of the page with some parameters changed; `undefined` removes one. */
   url (changes: Readonly<Record<string, string | undefined>>): string
   /** The URL of the item in a row, and of the item that one of its members refers to. */
@@ -178,7 +185,6 @@ export interface Many {
   readonly form: FormAffordance
   readonly name: string
   readonly items: readonly ManyItem[]
-  /** Whether it was run. */
   readonly isDone: boolean
   readonly refused?: Refusal | undefined
   /** The URL of the list. */
@@ -203,7 +209,6 @@ export interface ActiveFilter {
   readonly field: string
   readonly kind: ShownKind
   readonly op: FieldCondition['op']
-  /** As it was sent. */
   readonly value: string
   readonly referred?: Referred | undefined
   /** Whether it belongs to an `or` group, of which one filter must hold. */
@@ -253,26 +258,35 @@ export interface FormField {
   readonly description?: string | undefined
   readonly values?: readonly string[] | undefined
   /** Operations to choose from, by their actions. */
-  readonly actions?: readonly { readonly value: string, readonly name: string, readonly singular: string }[] | undefined
+  readonly actions?: readonly ActionChoice[] | undefined
+  readonly families?: readonly Pick<SiteFamily, 'name' | 'labels'>[] | undefined
   readonly minimum?: number | undefined
   /** Of a decimal: the digits after the point. */
   readonly scale?: number | undefined
   readonly maxLength?: number | undefined
   /** What was entered before, or the value of the item. */
   readonly value?: string | undefined
-  /** How the value is entered where it is no single text: lines of a list, rows of a table, or members. */
+  /** How the value is entered if it is not a single text: lines of a list, rows of a table, or members. */
   readonly shape?: 'lines' | 'rows' | 'group' | undefined
   /** The fields of each row, or of the only one. */
   readonly rows?: readonly (readonly FormField[])[] | undefined
-  /** Set where the value is the id of another item. */
+  /** Set if the value is the id of another item. */
   readonly reference?: ReferenceField | undefined
   /** The value that someone else has given it since the page was opened. */
   readonly theirs?: ShownMember | undefined
   /** The value of the item, in a form that edits it; sent too, so that only edited fields count. */
   readonly was?: string | undefined
   readonly error?: string | undefined
-  /** Where only this line of a list is wrong, its number. */
+  /** If only one line of a list is wrong, its number. */
   readonly line?: number | undefined
+}
+
+/** An operation to choose, by its action. */
+export interface ActionChoice {
+  readonly value: string
+  readonly name: string
+  readonly singular: string
+  readonly labels?: LabelTable | undefined
 }
 
 /** How a person chooses an item: from a few, or by a part of its title. */
@@ -280,81 +294,19 @@ export interface ReferenceField {
   readonly singular: string
   readonly labels?: LabelTable | undefined
   readonly choices?: readonly { readonly value: string, readonly title: string }[] | undefined
-  /** The URL that finds items as JSON; what is searched for is added to it. */
+  /** The URL that finds items as JSON; the search text is added to it. */
   readonly lookup?: string | undefined
   /** The member of these items that is shown. */
   readonly title?: string | undefined
-}
-
-/** The kind of a value, for people: a choice is one of a few words. */
-export type ShownKind = Kind | 'choice'
-
-/** A member of an item, or a parameter of a command, as it is shown. */
-export interface ShownMember {
-  readonly name: string
-  readonly value: unknown
-  readonly kind?: ShownKind | undefined
-  /** Set where the value is the id of another item that the reader may see. */
-  readonly referred?: Referred | undefined
-}
-
-/** A member before and after a change; both are undefined where they were too long to keep. */
-export interface ShownChange extends Omit<ShownMember, 'value' | 'referred'> {
-  readonly from?: unknown
-  readonly to?: unknown
-  /** The items that the values refer to. */
-  readonly referred?: { readonly from?: Referred | undefined, readonly to?: Referred | undefined } | undefined
-}
-
-/** An operation that only the state of an item forbids; a refusal for a different reason has none. */
-export interface WrongState {
-  readonly operation: string
-  readonly singular: string
-  readonly state?: string | undefined
-  readonly allowed: readonly string[]
-}
-
-/** The outcome of a command. */
-export interface Feedback {
-  /** The name of the operation, `create` or `delete`; the action, if the family no longer has the operation. */
-  readonly name: string
-  readonly singular: string
-  readonly outcome: 'done' | 'unchanged' | 'refused'
-  /** The revision after the command. */
-  readonly revision: number
-  /** The current revision, if the item exists. */
-  readonly current?: number | undefined
-  /** The URL of the log, if the item was deleted. */
-  readonly log?: string | undefined
-}
-
-/** An entry of the log, as pages show it. */
-export interface LogEntry extends Feedback {
-  readonly href: string
-  readonly at: string
-  readonly principal?: string | undefined
-  /** The item that the command was for, if it changed this one too. */
-  readonly about?: {
-    readonly singular: string
-    readonly labels?: LabelTable | undefined
-    readonly id: string
-    readonly href?: string | undefined
-  } | undefined
-  readonly params: readonly ShownMember[]
-  readonly changes: readonly ShownChange[]
-  /** Why it was refused, as in the problem. */
-  readonly reason?: string | undefined
-  readonly wrongState?: WrongState | undefined
 }
 
 /** A different item that changes too. */
 export interface ChangedItem {
   readonly singular: string
   readonly labels?: LabelTable | undefined
-  /** Undefined where it is created, and only its id would identify it. */
+  /** Undefined if it is created, and only its id would identify it. */
   readonly title: string | undefined
   readonly href?: string | undefined
-  /** Whether it is created. */
   readonly isNew: boolean
   readonly changes: readonly ShownChange[]
 }

@@ -3,7 +3,7 @@ import {
   type OneView, type PageView, type ProblemView, type Representation, type View, writeInTurns
 } from './representation.js'
 
-/** The default representation: the document as it is. */
+/** The default representation: the unchanged document. */
 export const json: Representation = {
   name: 'json',
   extension: 'json',
@@ -29,7 +29,7 @@ function writeDocument (view: View): string {
   return JSON.stringify(view.document)
 }
 
-/** CSV (RFC 4180) with a header row, for collections. Without a package, as quoting takes three lines. */
+/** CSV (RFC 4180) with a header row, for collections. Without a package, since quoting takes three lines. */
 export const csv: Representation = {
   name: 'csv',
   extension: 'csv',
@@ -39,7 +39,7 @@ export const csv: Representation = {
     row: (item, members) => writeLine(members.map(member => toText(item[member])))
   },
   download: {
-    // By this mark, spreadsheets know that it is UTF-8.
+    // With this mark, spreadsheets read it as UTF-8.
     head: members => `\ufeff${writeLine(members)}`,
     row: (item, members) => writeLine(members.map(member => toText(writePlainly(item[member]))))
   }
@@ -51,8 +51,8 @@ function writeLine (cells: readonly string[]): string {
 
 function toText (value: unknown): string {
   if (value === undefined || value === null) return ''
-  if (typeof value === 'object') return disarm(JSON.stringify(value))
-  return typeof value === 'string' ? disarm(value) : String(value)
+  if (typeof value === 'object') return escapeFormula(JSON.stringify(value))
+  return typeof value === 'string' ? escapeFormula(value) : String(value)
 }
 
 /** Lists and objects as people write them; anything else stays. */
@@ -79,11 +79,11 @@ const atBeginning = new RegExp(`^(?:[${unseen};]*${formula}|[\\t\\r\\n])`, 'u')
 // For spreadsheets that separate cells by other characters and ignore quotes inside a cell.
 const inside = new RegExp(`([;\\t\\r\\n])(?=[${unseen}]*${formula})`, 'gu')
 
-// A decimal: a negative number is no formula.
+// A decimal: a negative number is not a formula.
 const number = /^-\d+(\.\d+)?$/
 
 /** Spreadsheets run text that begins like a formula; the apostrophe makes it text again. */
-function disarm (text: string): string {
+function escapeFormula (text: string): string {
   const inner = /[;\t\r\n]/.test(text) ? text.replace(inside, "$1'") : text
   return atBeginning.test(text) && !number.test(text) ? `'${inner}` : inner
 }
@@ -92,7 +92,7 @@ function quote (text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** XML: members and entries of lists become elements. Without a package, as four replacements are enough and faster. */
+/** XML: members and entries of lists become elements. Without a package: four replacements are enough and faster. */
 export const xml: Representation = {
   name: 'xml',
   extension: 'xml',

@@ -13,13 +13,13 @@ export interface OneView {
   readonly kind: 'one'
   /** The singular of the family, or `command`. */
   readonly name: string
-  /** The members to show, with links where the response has them. */
+  /** The members to show, with links if the response has them. */
   readonly document: Members
-  /** What people can do from here; only representations that show it call this. */
+  /** Loads links and forms; only representations that show them call this. */
   readonly affordances?: () => Promise<ItemAffordances>
   /** Set on the home page. */
   readonly home?: Home
-  /** Set where an operation is run for several items. */
+  /** Set if an operation is run for several items. */
   readonly many?: Many
 }
 
@@ -34,7 +34,7 @@ export interface PageView {
   readonly members: readonly string[]
   /** The whole page as JSON shows it: an object with `items` among its members, or the bare list of them. */
   readonly document: Members | readonly Members[]
-  /** What people can do from here; only representations that show it call this. */
+  /** Loads links and forms; only representations that show them call this. */
   readonly affordances?: () => Promise<PageAffordances>
   /** Navigation, for a page without affordances. */
   readonly around?: () => Promise<Pick<PageAffordances, 'site' | 'trail'>>
@@ -104,7 +104,7 @@ export function canShow (representation: Representation, kind: View['kind']): bo
   return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
 }
 
-/** Lets other requests run between items, as they can be long. */
+/** Lets other requests run between items, which can be long. */
 export async function writeInTurns<Item, Written> (
   items: readonly Item[],
   write: (item: Item, index: number) => Written

@@ -20,7 +20,7 @@ interface Rules {
 type Write = Extract<Change, { readonly item: Stored }>
 
 /**
- * Enforces `unique` and `references` for a storage that has no such rules and makes one commit after the other.
+ * Enforces `unique` and `references` for a storage that has no such rules and makes one commit at a time.
  *
  * @example
  * async prepare (shape) {
@@ -35,7 +35,7 @@ export class KeyRules {
   readonly #shapes = new Map<string, FamilyShape>()
   #rules: ReadonlyMap<string, Rules> = new Map()
 
-  /** @param present the items of the family so far, which must not break a rule that is new */
+  /** @param present the existing items of the family, which must not break a new rule */
   add (shape: FamilyShape, present: Iterable<Stored> = []): void {
     const before = this.#shapes.get(shape.name)
     const merged = mergeShapes(before, shape)
@@ -44,7 +44,7 @@ export class KeyRules {
     this.#rules = listRules([...this.#shapes.values()])
   }
 
-  /** Throws `ConstraintError` where the items would break a rule once the changes are made. */
+  /** Throws `ConstraintError` if the changes would break a rule. */
   check (changes: readonly Change[], items: KeptItems): void {
     if (!changes.some(({ family }) => this.#rules.has(family))) return
     const outcome = this.#workOut(changes, items)
@@ -112,7 +112,7 @@ function checkWrite (change: Write, { unique, references, complete }: Rules, out
   // Absent values break no rule, and unchanged ones were checked before.
   const isToCheck = (fields: readonly string[]): boolean => !fields.some(field => isAbsent(item[field])) &&
     !(before !== undefined && fields.every(field => before[field] === item[field]))
-  // In the same order on every storage: references first.
+  // References first, as on every storage.
   for (const [field, other] of references) {
     if (!isToCheck([field]) || outcome.get(other, item[field] as Id) !== undefined) continue
     throw new ConstraintError(family, item.id, 'reference', { fields: [field], other, declared: true })

@@ -3,11 +3,13 @@ import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, getFamily, getStoredShape, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { checkMappedFamilies, isStorage, noteShapes } from '../core/service/storage-access.js'
+import { findEnd } from '../core/service/tail.js'
 import { selectById } from '../core/storage/pages.js'
 import {
   type Change, type Condition, ConstraintError, type FamilyShape, type Id, type Query, type Storage, type Stored
 } from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
+import { copyPlaces } from './consumers.js'
 
 /** Options of `copyStorage`. */
 export interface CopyOptions {
@@ -58,13 +60,17 @@ export async function copyStorage (
       await to.prepare(copied)
     }
   }
-  const unnamed: Condition = { field: 'family', op: 'ne', values: parts.map(({ name }) => name) }
+  // The row that keeps the last pruned position has no family.
+  const unnamed: Condition = { field: 'family', op: 'ne', values: ['', ...parts.map(({ name }) => name)] }
+  // PostgreSQL numbers the entries by this.
+  await findEnd(from)
   const { items: [entry] } = await from.find('commands', selectById([unnamed], 1))
   if (entry !== undefined) throw refuse(`the log has commands of "${entry.family}", which is not among "families"`)
   const begun = new Map<Part, Position>()
-  for (const part of parts) begun.set(part, await findEnd(from, to, part, signal))
+  for (const part of parts) begun.set(part, await findCopied(from, to, part, signal))
   const copied: Record<string, number> = {}
   for (const [part, position] of begun) copied[part.name] = await copyPart(part, position)
+  await copyPlaces(from, to)
   return copied
 
   async function copyPart (part: Part, { after, count }: Position): Promise<number> {
@@ -78,7 +84,7 @@ export async function copyStorage (
       await to.commit(changes).catch((error: unknown) => {
         if (!(error instanceof ConstraintError)) throw error
         const which = `one of ${family} from "${items[0]?.id}" to "${items.at(-1)?.id}"`
-        throw refuse(`the target does not take ${which}: ${[error.rule, ...error.fields].join(' ')}`, error)
+        throw refuse(`the target rejects ${which}: ${[error.rule, ...error.fields].join(' ')}`, error)
       })
       copied += items.length
       onProgress?.({ family, copied, total })
@@ -101,7 +107,7 @@ interface Position {
 }
 
 function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]): Part[] {
-  if (!isStorage(from) || !isStorage(to) || from === to) throw refuse('it needs two storages, from one to another')
+  if (!isStorage(from) || !isStorage(to) || from === to) throw refuse('it needs two different storages')
   if (!Array.isArray(families) || families.length === 0) throw refuse('"families" must be a list of all families')
   const shapes = [...families.map(family => getStoredShape(getFamily(family))), commandsShape]
   return [...new Set(shapes.map(({ name }) => name))].map(name => {
@@ -111,7 +117,7 @@ function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]):
 }
 
 /** Where an interrupted copy ended. The target must hold a beginning of the source. */
-async function findEnd (from: Storage, to: Storage, part: Part, signal: AbortSignal | undefined): Promise<Position> {
+async function findCopied (from: Storage, to: Storage, part: Part, signal: AbortSignal | undefined): Promise<Position> {
   let after: Id | undefined
   let count = 0
   for await (const present of walk(to, part.name)) {
@@ -122,8 +128,8 @@ async function findEnd (from: Storage, to: Storage, part: Part, signal: AbortSig
       return original === undefined || !isDeepStrictEqual(toCopy(part, item), toCopy(part, original))
     })
     if (other !== undefined) {
-      throw refuse(`the target already has ${part.name} "${other.id}", which is no copy of an item of the source. ` +
-        'Start with an empty one')
+      throw refuse(`the target already has ${part.name} "${other.id}", which is not a copy of an item of the source. ` +
+        'Start with an empty target')
     }
     after = present.at(-1)?.id
     count += present.length

@@ -77,13 +77,13 @@ export async function loadItems (
 
 function checkOptions ({ name, shape, writable, renaming }: Family, { batchSize = 1, log }: LoadOptions): void {
   const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
-  if (renaming !== undefined) throw refuse('load items into the family itself, not into one that rename made')
+  if (renaming !== undefined) throw refuse('load items into the family itself, not into a renamed one')
   if (!Number.isSafeInteger(batchSize) || batchSize < 1) {
-    throw refuse('the option "batchSize" must be an integer from 1')
+    throw refuse('the option "batchSize" must be a positive integer')
   }
   if (log !== undefined && !writable) throw refuse('the option "log" is for families that can be written')
   if (shape.fields.some(field => field.name === log)) {
-    throw refuse(`the option "log" must be a member that is no field; "${log}" is one`)
+    throw refuse(`the option "log" must be a member that is not a field; "${log}" is one`)
   }
 }
 
@@ -111,7 +111,7 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
       // None of the items exists, so the id of a log entry is taken.
       if (left.length === missing.length) {
         if (error.family === family.name || row === undefined) throw error
-        throw refuseRow(family, row, { pointer: '', detail: `has the command "${id}" in its log, which is taken` })
+        throw refuseRow(family, row, { pointer: '', detail: `has the command id "${id}" in its log, which is taken` })
       }
       missing = left
     }
@@ -121,7 +121,7 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
 function explainConstraint (family: Family, row: Row, error: ConstraintError): Error {
   const { rule, fields, other = 'something' } = error
   if (rule !== 'reference' && rule !== 'unique') return error
-  const detail = rule === 'reference' ? `refers to nothing in ${other}` : 'is taken'
+  const detail = rule === 'reference' ? `must be an existing id of ${other}` : 'is already taken'
   return refuseRow(family, row, { pointer: fields.map(field => `/${field}`).join(', '), detail })
 }
 
@@ -143,7 +143,7 @@ async function dropPresent (storage: Storage, family: Family, rows: readonly Row
     const isSame = haveSameContent(family.ownFields, row.item, canonicalizeItem(family.ownFields, other)) &&
       row.given.every(name => row.item[name] === other[name])
     if (isSame) return false
-    throw refuseRow(family, row, { pointer: '/id', detail: 'is that of a different item that exists already' })
+    throw refuseRow(family, row, { pointer: '/id', detail: 'belongs to a different item that already exists' })
   })
 }
 
@@ -191,7 +191,7 @@ function makeRowReader (family: Family, log: string | undefined): (item: unknown
 
 function refuseRow ({ name }: Family, { number }: Pick<Row, 'number'>, { pointer, detail }: MemberFlaw): Error {
   const error = new errorCodes.FST_DEALBOOK_INVALID_LOAD(name, number, pointer === '' ? 'it' : pointer, detail)
-  // For callers that know the origin of the item, such as a line of a file.
+  // So that callers can report its origin, such as a line of a file.
   return Object.assign(error, { item: number })
 }
 
@@ -256,7 +256,7 @@ function readEntry (
 
 const typePrefix = 'urn:dealbook:problem:'
 
-/** Undefined where the body is not one of our problems. */
+/** Undefined if the body is not one of our problems. */
 function readProblem (document: Members = {}): CommandRecord['problem'] {
   const { type, title, status, detail, ...members } = document
   const code = typeof type === 'string' && type.startsWith(typePrefix) ? type.slice(typePrefix.length) : ''

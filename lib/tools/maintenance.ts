@@ -2,14 +2,18 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
+import { type FeedEntry, prunedId } from '../core/service/tail.js'
 import { selectById } from '../core/storage/pages.js'
-import { type Change, type Condition, ConflictError, type Storage } from '../core/storage/storage.js'
+import { type Change, type Condition, ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/formats.js'
+import { findHandled } from './consumers.js'
 
 /** Options of `prune`. */
 export interface PruneOptions {
   /** Commands decided before this time are deleted. */
   readonly before: Date | string
+  /** Also deletes commands that a consumer has not handled yet. Default: they are kept. */
+  readonly ignoreConsumers?: boolean
   /** How many per commit. Default 500. */
   readonly batch?: number
   /** Stops it between two commits; deleted commands stay deleted. */
@@ -18,36 +22,67 @@ export interface PruneOptions {
 
 /**
  * Deletes the commands of all families that are older than a time: their log entries and their results for retries.
- * The items stay. It commits in small batches, so that other requests are not blocked.
+ * The items stay, and so do commands that a consumer has not handled yet. It commits in small batches, so that other
+ * requests are not blocked. A follower that comes from before what was deleted gets the problem `pruned`.
  *
  * @example
  * await prune(storage, { before: new Date(Date.now() - 90 * 24 * 3600 * 1000) })
  * @returns how many were deleted
  */
 export async function prune (storage: Storage, options: PruneOptions): Promise<number> {
-  const { batch = 500, signal } = options
+  const { batch = 500, signal, ignoreConsumers = false } = options
   const old: Condition = { field: 'createdAt', op: 'lt', value: readMoment(options.before) }
   if (!Number.isSafeInteger(batch) || batch < 1) throw refuse('"batch" must be an integer from 1')
   await storage.prepare(commandsShape)
+  const handled = ignoreConsumers ? Infinity : await findHandled(storage)
+  const isHandled: readonly Condition[] = handled === Infinity
+    ? [{ field: 'position', op: 'gte', value: 1 }]
+    : [{ field: 'position', op: 'lte', value: handled }]
   let dropped = 0
   // One pass along the key.
   let passed: readonly Condition[] = []
   for (;;) {
     signal?.throwIfAborted()
-    const { items } = await storage.find('commands', selectById([old, ...passed], batch))
+    const real: Condition = { field: 'id', op: 'ne', values: [prunedId] }
+    const { items } = await storage.find('commands', selectById([old, ...isHandled, real, ...passed], batch))
     const last = items.at(-1)
     if (last === undefined) return dropped
     try {
-      await storage.commit(items.map(({ id, revision }): Change =>
-        ({ type: 'delete', family: 'commands', id, expected: revision })))
+      await storage.commit([
+        ...items.map(({ id, revision }): Change => ({ type: 'delete', family: 'commands', id, expected: revision })),
+        ...await markPruned(storage, items as readonly FeedEntry[])
+      ])
       dropped += items.length
       passed = [{ field: 'id', op: 'gt', value: last.id }]
     } catch (error) {
       // Another process prunes too; the next find returns the rest.
-      if (!(error instanceof ConflictError)) throw error
+      if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
     }
     await yieldToEventLoop()
   }
+}
+
+/** Keeps the highest position: no later entry may have one that a follower has passed. */
+async function markPruned (storage: Storage, entries: readonly FeedEntry[]): Promise<Change[]> {
+  const position = Math.max(...entries.map(({ position }) => position))
+  const before = await storage.get('commands', prunedId) as FeedEntry | undefined
+  if (before !== undefined && before.position >= position) return []
+  const revision = (before?.revision ?? 0) + 1
+  const now = new Date().toISOString()
+  const item = {
+    id: prunedId,
+    revision,
+    position,
+    family: '',
+    target: '',
+    action: 'Prune',
+    outcome: 'done' as const,
+    createdAt: before?.createdAt ?? now,
+    updatedAt: now
+  }
+  return [before === undefined
+    ? { type: 'insert', family: 'commands', item }
+    : { type: 'replace', family: 'commands', item, expected: before.revision, current: before }]
 }
 
 function readMoment (before: unknown): string {
@@ -55,7 +90,7 @@ function readMoment (before: unknown): string {
   const moment = typeof text !== 'string' ? undefined : isDate(text) ? `${text}T00:00:00.000Z` : readDateTime(text)
   if (moment === undefined) throw refuse('"before" must be a date, such as "2030-01-31"')
   // Most likely a mistake in a calculation.
-  if (moment > new Date().toISOString()) throw refuse('"before" lies in the future')
+  if (moment > new Date().toISOString()) throw refuse('"before" is in the future')
   return moment
 }
 
@@ -65,7 +100,7 @@ function refuse (flaw: string): Error {
 
 /**
  * Returns the SQL that creates the tables, columns and indexes that these families lack in the storage's database, in
- * the right order, for your migration tool. Empty where nothing is missing. Changes nothing.
+ * the right order, for your migration tool. Empty if nothing is missing. Changes nothing.
  *
  * @example
  * const sql = await writeMigration(storage, [customers, deals])

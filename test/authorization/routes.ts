@@ -87,6 +87,9 @@ export async function requestsFor (app: FastifyInstance, { method, url }: Route)
   const [, first, second, third] = url.replace(/\/$/, '').split('/') as [string, string, string, string]
   if (first === 'query') return [{ ...request, url: url.replace(':parameter', await valueFor(app, second)) }]
   if (first === 'command') return [{ ...request, payload: await bodyForAction(app, second) }]
+  if (/^commands(\.:extension)?$/.test(second) && third === undefined) {
+    return [{ ...request, url: url.replace(':extension', 'json') }]
+  }
   if (second === 'commands') {
     return [await requestForCommand(app, 'deals', request), await requestForCommand(app, 'invoices', request)]
   }

@@ -66,7 +66,7 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     withOperation({ changes: ['colour'] }),
     /"lend" changes "colour", which is not a field/
   ],
-  ['a field that every object has', field('constructor'), /"constructor" is named like a member that every object has/],
+  ['a field that every object has', field('constructor'), /"constructor" is named like a member of every object/],
   ['a field that is a method of objects', field('toString'), /"toString" is named like a member/],
   [
     'a parameter that every object has',
@@ -82,7 +82,7 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   ],
   ['a title that is none', { title: 'titel' }, /the title is "titel", .* Did you mean "title"\?/],
   ['a title that is nested', { title: 'tags' }, /the title is "tags", which is not a field that is a text/],
-  ['a title that is no text', { title: 1 as never }, /"title" must be a text/],
+  ['a title that is no text', { title: 1 as never }, /"title" must be a string/],
   ['a list of what is none', { list: ['title', 'page'] }, /the list names "page", .* Did you mean "pages"\?/],
   ['a list of the same twice', { list: ['title', 'title'] }, /the list names "title" twice/],
   ['a list of nothing', { list: [] }, /the list must name a field/],
@@ -149,13 +149,13 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     { fields: Type.Object({ ...fields.properties, id: Type.String({ default: 'a' }) }) as TObject },
     /the id cannot have a default/
   ],
-  ['search in a number', { search: ['pages'] }, /search has "pages", which is not a field for any text/],
+  ['search in a number', { search: ['pages'] }, /search has "pages", which is not a free text field/],
   ['search in what is none', { search: ['titel'] }, /search has "titel", .* Did you mean "title"\?/],
   ['search twice in one field', { search: ['title', 'title'] }, /search has "title" twice/],
   [
     'a state without conditions',
     { states: { lent: 'good' } },
-    /the state "lent" needs a filter, .*or give the function/
+    /the state "lent" needs a filter, .*or define the function/
   ],
   [
     'a state of an unknown tone',
@@ -190,16 +190,16 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     { labels: { de: { operations: { lend: 'Verleihen' } } } },
     /labels "de": operations has "lend", which is not an operation/
   ],
-  ['a query named like the family', { queries: { books: defineQuery({ field: 'title' }) } }, /"books" exists already/]
+  ['a query named like the family', { queries: { books: defineQuery({ field: 'title' }) } }, /"books" already exists/]
 ]
 
 /** Members that are unknown, missing or of another kind, as only JavaScript lets people write them. */
 const members: readonly (readonly [string, object, RegExp])[] = [
   ['an unknown member', { operatons: {} }, /"books": unknown member "operatons"\. Did you mean "operations"\?$/],
   ['one that is like no other', { colour: 1 }, /"books": unknown member "colour"\.$/],
-  ['no name', { name: undefined }, /"name" is missing; it must be a text, such as invoices/],
-  ['no singular', { singular: undefined }, /"singular" is missing; it must be a text, such as invoice/],
-  ['a name that is no text', { name: 7 }, /"name" must be a text, such as invoices/],
+  ['no name', { name: undefined }, /"name" is missing; it must be a string, such as invoices/],
+  ['no singular', { singular: undefined }, /"singular" is missing; it must be a string, such as invoice/],
+  ['a name that is no text', { name: 7 }, /"name" must be a string, such as invoices/],
   ['create that is a name', { create: 'title' }, /"create" must be a list of names/],
   ['create with schemas', { create: [Type.String()] }, /"create" must be a list of names/],
   ['operations in a list', { operations: [lend] }, /"operations" must be an object/],
@@ -222,14 +222,14 @@ const members: readonly (readonly [string, object, RegExp])[] = [
   [
     'a label that is empty',
     { labels: { de: { plural: '' } } },
-    /labels "de": "plural" must be a text that is not empty/
+    /labels "de": "plural" must be a non-empty string/
   ],
   ['labels of fields in a list', { labels: { de: { fields: ['Titel'] } } }, /labels "de": "fields" must be an object/],
   ['a label that is a number', { labels: { de: { fields: { title: 1 } } } }, /"fields" must be an object with texts/],
   [
     'an operation without a label',
     { labels: { de: { operations: { edit: { done: 'Geändert' } } } } },
-    /labels "de": the operation "edit": "label" is missing; it must be a text .*, such as "Hold"/
+    /labels "de": the operation "edit": "label" is missing; it must be a non-empty string, such as "Hold"/
   ],
   ['an id that is made already', { makeId: 'a' }, /"makeId" must be a function/],
   ['a version', { versioned: 'v1' }, /"versioned" must be true or false/],
@@ -280,17 +280,17 @@ const schemas: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   [
     'fields of typebox 1.x',
     { fields: Foreign.Object({ id: Foreign.String(), title: Foreign.Optional(Foreign.String()) }) as never },
-    /fields is made by the package "typebox" \(1\.x\); take Type from fastify-dealbook, which is that of @sinclair/
+    /fields comes from the package "typebox" \(1\.x\); import Type from fastify-dealbook, which re-exports @sinclair/
   ],
   [
     'one field of it',
     withField(Foreign.Optional(Foreign.String())),
-    /fields: "due" is made by the package "typebox" \(1\.x\)/
+    /fields: "due" comes from the package "typebox" \(1\.x\)/
   ],
   [
     'parameters of it',
     withOperation({ params: Foreign.Object({}) }),
-    /params of the operation "lend" is made by the package "typebox"/
+    /params of the operation "lend" comes from the package "typebox"/
   ],
   ['no parameters', withOperation({ params: undefined }), /params of the operation "lend" must be a Type\.Object/],
   [
@@ -321,7 +321,7 @@ const schemas: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   [
     'a transformed value',
     withField(Type.Transform(Type.String()).Decode(Number).Encode(String)),
-    /"due" is a Type\.Transform, but values are stored as they are sent/
+    /"due" is a Type\.Transform, but values are stored unchanged/
   ]
 ]
 

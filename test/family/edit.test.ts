@@ -138,7 +138,7 @@ t.test('the attribute form', async t => {
     t.strictSame((await lastOf(id)).params, { title }, 'the log has only what differs')
     t.match(await send(method, { title: 'Other', archived: true }), {
       status: 400,
-      detail: /^\/archived is changed by the operation archive, and another member here by edit; send one after/,
+      detail: /^\/archived is changed by the operation archive, and a different member by edit; send two requests/,
       errors: [{ pointer: '/archived' }, { pointer: '/title', detail: /^is changed by the operation edit, .*archive;/ }]
     })
     t.match(await send(method, { title: 'Other', owner: 'ann' }), {
@@ -239,11 +239,11 @@ t.test('an extension edits more, and may use other words', async t => {
   await book.run('complete', id)
   t.match(await edit('Silk'), { status: 409, operation: 'edit', state: 'completed' })
 
-  t.throws(() => ours.extend({ edit: ['name'] }), { message: /the field of edit "name" exists already/ })
+  t.throws(() => ours.extend({ edit: ['name'] }), { message: /the field of edit "name" already exists/ })
   t.throws(() => ours.extend({ edit: 'name' as never }), {
     message: /^extend "deals": "edit" must be a list of names, or an object/
   })
-  t.throws(() => ours.extend({ edit: ['held'] }), { message: /edit has "held", which attributes has already/ })
+  t.throws(() => ours.extend({ edit: ['held'] }), { message: /edit has "held", which is already in attributes/ })
   t.doesNotThrow(() => customers.extend({ edit: ['age'] }), 'what could only be read')
 })
 
@@ -255,8 +255,8 @@ t.test('what cannot be edited is an error at definition', async t => {
     create: ['text', 'done']
   }
   const table: readonly (readonly [edit: unknown, message: RegExp, more?: object])[] = [
-    [['id'], /edit has "id", which only the service gives/],
-    [['revision'], /edit has "revision", which only the service gives/],
+    [['id'], /edit has "id", which only the service sets/],
+    [['revision'], /edit has "revision", which only the service sets/],
     [['createdAt'], /edit has "createdAt"/],
     [['txet'], /edit has "txet", which is not a field\. Did you mean "text"\?/],
     [['constructor'], /edit has "constructor", which is not a field/],
@@ -271,8 +271,8 @@ t.test('what cannot be edited is an error at definition', async t => {
     [{ fields: ['text'], vreb: 'a' }, /edit: unknown member "vreb"\. Did you mean "verb"\?/],
     [{ fields: ['text'], name: 'amend' }, /edit: unknown member "name"/],
     [{ fields: ['text'], verb: 'A' }, /the operation "edit" has the verb "A"/],
-    [['done'], /edit has "done", which attributes has already/, { attributes: { fields: ['done'], read: () => ({}) } }],
-    [['text'], /edit makes the operation "edit"/, { operations: { edit: { ...archive, apply: () => ({}) } } }]
+    [['done'], /"done", which is already in attributes/, { attributes: { fields: ['done'], read: () => ({}) } }],
+    [['text'], /edit defines the operation "edit"/, { operations: { edit: { ...archive, apply: () => ({}) } } }]
   ]
   for (const [edit, message, more] of table) {
     const error = { code: 'FST_DEALBOOK_INVALID_DEFINITION', message }

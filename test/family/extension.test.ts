@@ -260,17 +260,17 @@ t.test('clashes are errors that say which', async t => {
     [
       'a field of deals',
       { fields: Type.Object({ price: Type.String() }) },
-      /^extend "deals": the field "price" exists already$/
+      /^extend "deals": the field "price" already exists$/
     ],
     [
       'an operation of deals',
       { operations: { hold: { ...words, name: 'hold' } } },
-      /^extend "deals": the operation "hold" exists already$/
+      /^extend "deals": the operation "hold" already exists$/
     ],
     [
       'a query of deals',
       { queries: { 'deals-by-name': { field: 'price' } } },
-      /^extend "deals": the query "deals-by-name" exists already$/
+      /^extend "deals": the query "deals-by-name" already exists$/
     ],
     [
       'a word of an operation of deals',
@@ -296,7 +296,7 @@ t.test('clashes are errors that say which', async t => {
     [
       'creation with what is sent already',
       { create: ['name'] },
-      /^extend "deals": the field of create "name" exists already$/
+      /^extend "deals": the field of create "name" already exists$/
     ],
     [
       'a query by what is no field',

@@ -137,7 +137,7 @@ for (const { name, make } of anyStorage) {
     t.equal(first.headers['x-total'], '5')
     t.strictSame(first.json(), {
       type: 'urn:dealbook:problem:other',
-      title: 'The status says what happened',
+      title: 'The request failed',
       status: 409,
       detail: 'That is too much',
       instance: '/invoices/1/commands/c-1',
@@ -206,7 +206,7 @@ t.test('what a rule says stands beside the field, and no rule breaks a page', as
   t.match(refused.body, /id="pay-amount-error">Amount must be at most 5\./)
   t.match(refused.body, '<a href="#pay-amount">')
   const [line] = lines
-  t.match(line, { msg: 'allowed failed for what is offered', action: 'BreakInvoice' })
+  t.match(line, { msg: 'allowed failed for an offered operation', action: 'BreakInvoice' })
 
   await send('/invoices/1/payments', 'amount=5')
   lines.length = 0
@@ -237,7 +237,7 @@ t.test('an initial that does not do its work is a 500 that is logged', async t =
     initial: note => note
   }), { storage: memoryStorage() })
   t.match((await post(app, '/notes', { text: 'a' })).json(), { status: 500, detail: /it was logged/ })
-  t.match(messages, [/notes, create: the item after it is not valid: \/owner is required/])
+  t.match(messages, [/notes, create: the resulting item is invalid: \/owner is required/])
   t.equal((await app.inject('/notes?count=exact')).json().total, 0)
 })
 

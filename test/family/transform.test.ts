@@ -121,10 +121,10 @@ t.test('a text from before is unchanged when it is sent back', async t => {
 t.test('a transform that is not known, or has no text, is an error', async t => {
   const define = (text: TSchema) => () =>
     defineFamily({ name: 'a', singular: 'b', fields: Type.Object({ id: Type.Integer(), text }) })
-  const known = /"text": the transform "upper" is not known. It is a list of trim, trimStart/
+  const known = /"text": the transform "upper" is unknown. It must be a list of trim, trimStart/
   t.throws(define(Type.String({ transform: ['trim', 'upper'] })), { message: known })
-  t.throws(define(Type.String({ transform: 'trim' })), { message: /the transform "trim" is not known. It is a list/ })
-  const misplaced = { message: /"text" has transform where it is no text field/ }
+  t.throws(define(Type.String({ transform: 'trim' })), { message: /"trim" is unknown. It must be a list/ })
+  const misplaced = { message: /"text" has transform, but is not a text field/ }
   t.throws(define(Type.Integer({ transform: ['trim'] })), misplaced)
   t.throws(define(Type.Array(Type.String({ transform: ['trim'] }))), misplaced)
   t.throws(define(Type.Object({ a: Type.String({ transform: ['trim'] }) })), misplaced)

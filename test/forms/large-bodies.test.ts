@@ -192,11 +192,11 @@ t.test('the bounds are where they say', async t => {
     t.match(await send(bounded, Array.from({ length: members }, () => 1)), {
       status: 400,
       type: 'urn:dealbook:problem:invalid-body',
-      detail: `The body must have at most ${members} members, those of all levels together`,
+      detail: `The body must have at most ${members} members in all levels together`,
       errors: [{ pointer: '' }]
     })
     t.equal((await send(bounded, nest(depth - 1))).status, 201)
-    t.match(await send(bounded, nest(depth)), { status: 400, detail: new RegExp(`nested more than ${depth} deep`) })
+    t.match(await send(bounded, nest(depth)), { status: 400, detail: new RegExp(`more than ${depth} levels deep`) })
   }
 })
 

@@ -234,7 +234,7 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     },
     'attributes of two operations': {
       ...body(put(deal, { name: 'b', held: true, holdReason: 'a' }), '/held', '/holdReason', '/name'),
-      says: /held is changed by the operation hold, and another member here by edit; send one after the other/
+      says: /held is changed by the operation hold, and a different member by edit; send two requests/
     },
     'an edit of nothing that can be edited': body(put(`${deal}/edit`, { price: 7 }), '/price'),
     'an edit that takes away what must be there': body(put(`${deal}/edit`, { name: null }), '/name'),
@@ -330,7 +330,7 @@ const changes = (id: string): Readonly<Record<string, Refusal>> => {
     'an action by PUT': wrongMethod('PUT', '/command/HoldDeal/'),
     'another revision in If-Match': stale({ 'if-match': '"2"' }),
     'another revision of a representation': stale({ 'if-match': '"2-json", "3-xml"' }),
-    'a weak tag': stale({ 'if-match': 'W/"1-json"' }, /revision 1\. In If-Match a weak tag .* W\/, as in "1"$/),
+    'a weak tag': stale({ 'if-match': 'W/"1-json"' }, /revision 1\. In If-Match a weak tag .* W\/, such as "1"$/),
     'a weak tag and another': stale({ 'if-match': 'W/"1", "2"' }),
     'a bare number': stale({ 'if-match': '1' }, /If-Match: 1 is not valid: an .* is in quotes, such as "1"$/),
     'a bare tag': stale({ 'if-match': '1-json' }, /If-Match: 1-json is not valid: .* such as "1"$/),

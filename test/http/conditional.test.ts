@@ -1,6 +1,6 @@
 import t from 'tap'
 import {
-  isLater, judgeRead, listMatches, makeEtag, readHttpDate, readTags, writeHttpDate
+  checkReadConditions, isLater, listMatches, makeEtag, readHttpDate, readTags, writeHttpDate
 } from '../../lib/http/conditional.js'
 import { makeChooser } from '../../lib/http/negotiate.js'
 import type { Representation } from '../../lib/index.js'
@@ -88,7 +88,7 @@ t.test('the order of conditions', async t => {
   const current = { etag: '"7-json"', updatedAt: '2026-03-31T12:00:00.500Z' }
   const same = 'Tue, 31 Mar 2026 12:00:00 GMT'
   const before = 'Tue, 31 Mar 2026 11:59:59 GMT'
-  const table: [Record<string, string>, ReturnType<typeof judgeRead>][] = [
+  const table: [Record<string, string>, ReturnType<typeof checkReadConditions>][] = [
     [{}, 'go'],
     [{ 'if-match': '"7-json"' }, 'go'],
     [{ 'if-match': '"6-json"' }, 'failed'],
@@ -109,7 +109,9 @@ t.test('the order of conditions', async t => {
     [{ 'if-match': '"6-json"', 'if-none-match': '"7-json"' }, 'failed'],
     [{ 'if-match': '*', 'if-none-match': '*' }, 'not-modified']
   ]
-  for (const [headers, verdict] of table) t.equal(judgeRead(headers, current), verdict, JSON.stringify(headers))
+  for (const [headers, verdict] of table) {
+    t.equal(checkReadConditions(headers, current), verdict, JSON.stringify(headers))
+  }
 })
 
 t.test('tags', async t => {

@@ -83,15 +83,15 @@ t.test('a prefix with a parameter that is named like one of ours is an error at 
       app.register(dealbook, { storage: memoryStorage(), prefix, version: 'v1' })
       await t.rejects(async () => await app.ready(), {
         code: 'FST_DEALBOOK_INVALID_OPTION',
-        message: `fastify-dealbook, customers: the prefix "${prefix}" has a parameter "${name}", which is ours; ` +
-          'name it otherwise than id, command, extension, parameter, word'
+        message: `fastify-dealbook, customers: the prefix "${prefix}" has a parameter "${name}", which is reserved; ` +
+          'use a name other than id, command, extension, parameter, word'
       }, prefix)
     }
     const nested = Fastify()
     nested.register(async scope => { scope.register(dealbook, { storage: memoryStorage(), version: 'v1' }) }, {
       prefix: `/:${name}`
     })
-    await t.rejects(async () => await nested.ready(), /which is ours/, `in a scope at /:${name}`)
+    await t.rejects(async () => await nested.ready(), /which is reserved/, `in a scope at /:${name}`)
   }
   for (const prefix of ['/:tenant', '/:ids', '/:Id', '/::id', '/id', '/:my_id']) {
     const app = Fastify()

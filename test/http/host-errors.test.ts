@@ -78,7 +78,7 @@ for (const place of places) {
         t.match(answer.json(), {
           type: `urn:dealbook:problem:${status === 500 ? 'internal' : 'other'}`,
           status,
-          detail: 'The fault is on our side; it was logged'
+          detail: 'An internal error occurred; it was logged'
         }, name)
         t.notMatch(answer.body + JSON.stringify(answer.headers), /tiger/, name)
         t.equal(answer.headers['retry-after'], '7', 'the headers are for clients')
@@ -111,7 +111,7 @@ t.test('errors of every make', async t => {
     readonly statusCode = 503
   }
   const table: [thrown: unknown, status: number, code: string, detail: RegExp | string][] = [
-    [new UnderPressure('Service Unavailable'), 503, 'other', /on our side/],
+    [new UnderPressure('Service Unavailable'), 503, 'other', /internal error/],
     // As http-errors makes them.
     [Object.assign(new Error('gone fishing'), { status: 410, expose: true }), 410, 'other', 'gone fishing'],
     [Object.assign(new Error(secret), { status: 409, statusCode: 409, expose: false }), 409, 'other', 'Conflict'],
@@ -119,11 +119,11 @@ t.test('errors of every make', async t => {
     [{ statusCode: 418 }, 418, 'other', "I'm a Teapot"],
     [{ statusCode: 451, message: { secret } }, 451, 'other', 'Unavailable For Legal Reasons'],
     [{ statusCode: 444 }, 444, 'other', '444'],
-    [{ statusCode: '403', message: secret }, 500, 'internal', /on our side/],
+    [{ statusCode: '403', message: secret }, 500, 'internal', /internal error/],
     [{ code: 'constructor', statusCode: 400, message: 'no' }, 400, 'bad-request', 'no'],
-    [{ code: '__proto__', message: secret }, 500, 'internal', /on our side/],
-    [secret, 500, 'internal', /on our side/],
-    [new Error(secret), 500, 'internal', /on our side/],
+    [{ code: '__proto__', message: secret }, 500, 'internal', /internal error/],
+    [secret, 500, 'internal', /internal error/],
+    [new Error(secret), 500, 'internal', /internal error/],
     // A problem says what it wants to be said.
     [new Problem('storage-unavailable', 'Back at noon'), 503, 'storage-unavailable', 'Back at noon']
   ]

@@ -139,7 +139,7 @@ t.test('a client that does not read its export is cut off, however lively its co
   await once(stream, 'response')
   const lively = setInterval(() => { session.ping(() => {}) }, 20)
   t.teardown(() => { clearInterval(lively) })
-  while (!logged.join('').includes('took nothing of it for too long')) await delay(20)
+  while (!logged.join('').includes('did not read it for too long')) await delay(20)
   stream.resume()
   await ended
   t.not(stream.rstCode, constants.NGHTTP2_NO_ERROR)

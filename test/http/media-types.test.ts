@@ -14,7 +14,9 @@ t.test('an unsupported media type is refused with the supported ones', async t =
     ['POST', `${home}/${id}/holds`, 'accept-post', form],
     ['POST', '/command/HoldDeal/', 'accept-post', 'application/json'],
     ['PATCH', `${home}/${id}`, 'accept-patch', 'application/merge-patch+json, application/json'],
+    ['PATCH', `${home}/${id}/`, 'accept-patch', 'application/merge-patch+json, application/json'],
     ['PUT', `${home}/${id}`, 'accept', 'application/json'],
+    ['PUT', `${home}/${id}/`, 'accept', 'application/json'],
     ['PUT', `${home}/${id}/hold/`, 'accept', 'application/json'],
     ['PUT', '/rest/commands/c1', 'accept', 'application/json'],
     ['DELETE', `${home}/${id}`, 'accept', 'application/json']
@@ -27,7 +29,7 @@ t.test('an unsupported media type is refused with the supported ones', async t =
     ] as const) {
       const headers = type === undefined ? { 'content-length': '1' } : { 'content-type': type }
       const answer = await app.inject({ method, url, headers, payload: Buffer.from('a') })
-      const detail = `${said} is not read here; send ${types.replace(', ', ' or ')}`
+      const detail = `${said} is not supported here; send ${types.replace(', ', ' or ')}`
       t.match(answer.json(), { type: 'urn:dealbook:problem:unsupported-media-type', detail }, what)
       t.strictSame([answer.statusCode, answer.headers[header]], [415, types], what)
     }

@@ -248,7 +248,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
         scope.register(invoices, v1)
       })
     },
-    /another route at \/rest\/commands\/:command already, .* register families of one prefix in one scope/
+    /a route at \/rest\/commands\/:command already exists: .* register families of one prefix in one scope/
   ],
   [
     'the same, where the guarded scope comes first',
@@ -259,7 +259,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
       })
       app.register(deals, { ...v1, prefix: '/crm/' })
     },
-    /another route at \/crm\/rest\/commands\/:command already, .* "unversioned: false"/
+    /a route at \/crm\/rest\/commands\/:command already exists: .* "unversioned: false"/
   ],
   [
     'two mounts that ask for the shared paths',
@@ -294,7 +294,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
         v1
       )
     },
-    /notes: \/command\/HoldDeal belongs to deals at the same prefix\. Choose another prefix, or .*"unversioned: false"/
+    /notes: \/command\/HoldDeal belongs to deals at the same prefix\. Choose .*"unversioned: false"/
   ],
   [
     'one query in two families',
@@ -344,7 +344,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
       app.register(deals, v1)
       app.register(deals, v1)
     },
-    /another route at \/rest\/v1\/deals already/
+    /a route at \/rest\/v1\/deals already exists/
   ],
   [
     'customers twice',
@@ -352,7 +352,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
       app.register(customers, { storage, prefix: '/crm' })
       app.register(customers, { storage, prefix: '/crm/' })
     },
-    /another route at \/crm\/customers already/
+    /a route at \/crm\/customers already exists/
   ],
   [
     'a route of the host',
@@ -360,7 +360,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
       app.get('/crm/customers', async () => 'mine')
       app.register(customers, { storage, prefix: '/crm' })
     },
-    /another route at \/crm\/customers already, of the host/
+    /a route at \/crm\/customers already exists: one of the host/
   ],
   [
     'a route of the host on a shared path',
@@ -368,7 +368,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
       app.post('/command/HoldDeal', async () => 'mine')
       app.register(deals, v1)
     },
-    /another route at \/command\/HoldDeal already/
+    /a route at \/command\/HoldDeal already exists/
   ],
   [
     'a parameter of another name',
@@ -376,7 +376,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
       app.register(customers, { storage, prefix: '/:tenant' })
       app.register(customers, { storage, prefix: '/:customer' })
     },
-    /another route at \/:customer\/customers already/
+    /a route at \/:customer\/customers already exists/
   ],
   [
     'a version that is a path of ours',
@@ -474,4 +474,23 @@ t.test('a mount declares only what it answers: a wrong method is answered where 
     const options = await app.inject({ method: 'OPTIONS', url })
     t.strictSame([options.statusCode, options.headers.allow], [204, allow], `OPTIONS ${url}`)
   }
+})
+
+t.test('with a slash at the end, each method does what it does without', async t => {
+  const app = newApp(t)
+  app.register(deals, v1)
+  const send = async (method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, payload?: object) =>
+    await app.inject({ method, url, ...(payload && { payload }) })
+  const { id } = (await send('POST', '/rest/v1/deals/', { name: 'a', price: 1 })).json<{ id: string }>()
+  const url = `/rest/v1/deals/${id}/`
+  t.match((await send('PATCH', url, { name: 'b' })).json(), { name: 'b', revision: 2 })
+  const { revision, createdAt, updatedAt, links, ...deal } = (await send('GET', url)).json()
+  t.match((await send('PUT', url, { ...deal, price: 2 })).json(), { status: 400, errors: [{ pointer: '/price' }] })
+  t.match((await send('PUT', url, { ...deal, name: 'c' })).json(), { name: 'c', revision: 3 })
+  t.equal((await send('HEAD', url)).statusCode, 200)
+  t.equal((await send('PUT', `${url}hold/`, { reason: 'r' })).json().revision, 4)
+  t.equal((await send('POST', `${url}unholds/`)).statusCode, 201)
+  t.equal((await send('GET', `${url}unholds/`)).json().items.length, 1)
+  t.equal((await send('DELETE', url)).statusCode, 204)
+  t.equal((await send('GET', url)).statusCode, 404)
 })

@@ -48,17 +48,16 @@ const unknown: Readonly<Record<string, readonly [request: InjectOptions, detail:
   'a command that is read': [{ url: '/crm/command/Nope' }, /There is no "Nope"/],
   'a command without a name': [
     { method: 'POST', url: '/crm/command/' },
-    /nothing at this path, but at \/command\/HoldDeal, /
+    /nothing at this path; known paths: \/command\/HoldDeal, /
   ],
   'what is below a command': [{ method: 'POST', url: '/crm/command/HoldDeal/1' }, /There is no "1" here/],
   'a query': [{ url: '/crm/query/nope/1' }, /^There is no "nope" here\. There are customers, .*deals-by-name/],
   'a query without its parameter': [
     { url: '/crm/query/deals' },
-    /^There is nothing at this path, but at \/query\/deals\/\{parameter\}$/
+    /^There is nothing at this path; known paths: \/query\/deals\/\{parameter\}$/
   ],
   'a query with two': [{ url: '/crm/query/deals/1/2' }, /There is no "2" here/],
-  'all queries': [{ url: '/crm/query' }, /nothing at this path, but at \/query\/customers\/\{parameter\},/],
-  'all commands': [{ url: '/crm/rest/commands' }, /nothing at this path, but at \/rest\/commands\/\{command\}$/],
+  'all queries': [{ url: '/crm/query' }, /nothing at this path; known paths: \/query\/customers\/\{parameter\},/],
   'a very long word': [{ url: `/crm/query/${'x'.repeat(5000)}/1` }, /There is no "x{90}/],
   'a body of any type': [
     { method: 'POST', url: '/crm/command/Nope', headers: { 'content-type': 'text/plain' }, payload: 'a' },

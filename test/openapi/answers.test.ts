@@ -306,6 +306,8 @@ async function checkMounts (t: Test, host: Host): Promise<void> {
     await check(t, host, 'precondition-required', path, request)
   }
   await check(t, host, 'empty-list', `/strict${home}`, { method: 'GET', url: `/strict${home}?name=nobody` })
+  const beyond = Buffer.from(JSON.stringify(['commands position', true, 999_999_999])).toString('base64url')
+  await check(t, host, 'pruned', `${home}/commands`, { method: 'GET', url: `${home}/commands?after=${beyond}` })
   for (const [path, request] of listRequests('/old', 'any')) await check(t, host, 'gone', path, request)
   await check(t, host, 'gone', `/old${home}`, { method: 'GET', url: `/old${home}` })
   await check(t, host, 'gone', '/old/rest/commands/:command', { method: 'GET', url: '/old/rest/commands/c-1' })

@@ -47,7 +47,11 @@ t.test('what routes have in common is a schema with a name', async t => {
     'HoldDeal', 'UnholdDeal', 'CompleteDeal', 'CancelDeal', 'ChangeDealPrice', 'ChangeDealCompletionDate', 'EditDeal'
   ]
   t.strictSame(Object.keys(schemas).sort(), [
-    'Customer', 'CustomerLinks', 'CustomerPage', 'LinkedCustomer', 'ListMembers', 'Problem',
+    'Customer', 'CustomerLinks', 'CustomerPage', 'LinkedCustomer', 'ListMembers', 'OtherProblem', 'Problem',
+    'Customer400', 'Customer404', 'CustomerPage400', 'Deal400', 'Deal404', 'Deal412', 'DealPage400',
+    'CreateDeal400', 'CreateDeal422', 'DeleteDeal409',
+    ...actions.map(action => `${action}400`),
+    ...actions.filter(action => action !== 'EditDeal').map(action => `${action}409`),
     'CommandMembers', 'Deal', 'DealAction', 'DealChanges', 'DealCommand', 'DealEntry', 'DealEntryPage', 'DealLinks',
     'DealNounParams', 'DealOperations', 'DealPage', 'DealParticipleParams', 'DeleteDealParams',
     'DeleteDealProperties', 'LinkedDeal', 'NewDeal', 'OperationOffer', 'UnchangedDeal',
@@ -86,11 +90,16 @@ t.test('mounts share schemas that do not differ', async t => {
 t.test('tags say what a route is about', async t => {
   const { paths } = await documentOf(t, registerBoth)
   const used = Object.values(paths).flatMap(path => Object.values(path).flatMap(({ tags }) => tags as string[]))
-  t.strictSame([...new Set(used)].sort(), ['commands', 'customers', 'deals', 'deals: commands', 'deals: operations'])
+  t.strictSame([...new Set(used)].sort(), [
+    'commands', 'customers', 'customers: other forms', 'deals', 'deals: log', 'deals: operations', 'deals: other forms'
+  ])
   const tagOf = (method: string, path: string) => paths[path]?.[method]?.['tags']
   t.strictSame(tagOf('post', '/rest/v1/deals'), ['deals'])
   t.strictSame(tagOf('put', '/rest/v1/deals/{id}/hold'), ['deals: operations'])
-  t.strictSame(tagOf('get', '/rest/v1/deals/{id}/commands'), ['deals: commands'])
+  t.strictSame(tagOf('get', '/rest/v1/deals/{id}/commands'), ['deals: log'])
+  t.strictSame(tagOf('put', '/rest/v1/deals/{id}'), ['deals: other forms'])
+  t.strictSame(tagOf('put', '/rest/v1/deals/{id}/commands/{command}'), ['deals: other forms'])
+  t.strictSame(tagOf('put', '/rest/commands/{command}'), ['commands'])
 })
 
 t.test('what is referred to may stand in the place of its id, where it is read', async t => {

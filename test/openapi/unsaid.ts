@@ -88,7 +88,7 @@ export class Description {
     const { default: problem, ...others } = operation.responses
     // Forms other than the recommended one are described without problems, which are the same there.
     const isForm = problem === undefined
-    const said = statusCode >= 400 ? problem ?? this.#anyProblem : others[statusCode]
+    const said = others[statusCode] ?? (statusCode >= 400 ? problem ?? this.#anyProblem : undefined)
     const what = `${statusCode} ${codeOf(answer) ?? ''}`
     // What is described briefly: only what is answered with a body, as JSON.
     const isBrief = isForm || /\/(commands|operations)\b|\/query\//.test(route.url)

@@ -188,10 +188,10 @@ for (const { name, make } of storages) {
     const many = await order('ent 5')
     t.equal(many.statusCode, 400)
     t.match(many.body, `<option value="${ids.clients[49]}">Client 50</option>`)
-    t.match(textOf(many.body), 'Client fits several; choose one.')
+    t.match(textOf(many.body), 'Client has several matches; choose one.')
     const chosen = await post(app, '/shop/orders', { ...formOf(many.body, '/shop/orders'), client: String(first) })
     t.equal(chosen.statusCode, 303)
-    t.match(textOf((await order('nobody')).body), 'Client has nothing that fits &quot;nobody&quot;.')
+    t.match(textOf((await order('nobody')).body), 'Client has no match for &quot;nobody&quot;.')
     t.match(formOf((await order('nobody')).body, '/shop/orders'), { '_find.client': 'nobody' }, 'what was typed')
 
     const list = await see(app, '/shop/orders')
@@ -203,8 +203,8 @@ for (const { name, make } of storages) {
     t.match(related, `<a href="/shop/orders?client=${first}">Orders (2)</a>`, 'a way back')
 
     hidden.push(first)
-    t.match(textOf((await order('Client 1')).body), 'fits several', 'what may not be read is not found')
-    t.match(textOf((await order(`Client 1 (${first})`)).body), 'nothing that fits')
+    t.match(textOf((await order('Client 1')).body), 'has several matches', 'what may not be read is not found')
+    t.match(textOf((await order(`Client 1 (${first})`)).body), 'has no match for')
     t.notMatch(await see(app, '/shop/orders'), '>Client 1<', 'and has no title')
   })
 
@@ -256,7 +256,7 @@ for (const { name, make } of storages) {
     for (const what of ['done', 'repeated']) {
       const results = await post(app, '/shop/orders', ready)
       t.equal(results.statusCode, 200)
-      t.match(textOf(results.body), /a Done: price the order b Done: price the order c The order is not what/, what)
+      t.match(textOf(results.body), /a Done: price the order b Done: price the order c The order does not match/, what)
     }
     const items = await Promise.all([a, b, c].map(async id => (await app.inject(`/shop/orders/${id}`)).json()))
     t.strictSame(items.map(({ total, revision }) => [total, revision]), [['5.00', 2], ['5.00', 3], ['0.00', 1]])
@@ -267,7 +267,7 @@ for (const { name, make } of storages) {
     for (const form of [{ _operation: 'send' }, { _operation: '', [`_item.${a}`]: '1' }]) {
       const nothing = await post(app, '/shop/orders', form)
       t.equal(nothing.statusCode, 400)
-      t.match(textOf(nothing.body), 'Select at least one row, and what to do with it')
+      t.match(textOf(nothing.body), 'Select at least one row and an operation')
     }
   })
 

@@ -54,10 +54,10 @@ t.test('wrong options of pages are errors', async t => {
     [{ colors: { accent: ['#fff'] } }, /two of them/],
     [{ colors: { accent: '#fff;}' } }, /"colors\.accent"/],
     [{ colors: { ink: '#fff' } }, /unknown member "ink"/],
-    [{ timeZone: 'Berlin' }, /"timeZone" names no zone: "Berlin"/],
+    [{ timeZone: 'Berlin' }, /"timeZone" is not a time zone: "Berlin"/],
     [{ texts: [] }, /"texts" must be an object, or a list of objects/],
     [{ texts: [{ lang: 'de', yess: 'ja' }] }, /unknown member "yess"\. Did you mean "yes"/],
-    [{ texts: { yes: 1 } }, /"yes" must be a text/],
+    [{ texts: { yes: 1 } }, /"yes" must be a string/],
     [{ user: 'ann' }, /"user" must be a function/],
     [{ titel: 'a' }, /unknown option "titel"/]
   ] as const) t.throws(() => html(options as never), { code: 'FST_DEALBOOK_INVALID_HTML_OPTION', message })

@@ -213,9 +213,9 @@ t.test('options are validated at registration', async t => {
     [{ storage, storag: 1 }, /unknown option "storag"\. Did you mean "storage"\?/],
     [{ storage, zzzzzzzzzz: 1 }, /unknown option "zzzzzzzzzz"\.$/],
     [{ storage, constructor: 1 }, /unknown option "constructor"/],
-    [{ storage, pageSize: 0 }, /the option "pageSize" must be an integer from 1/],
-    [{ storage, pageSize: '50' }, /the option "pageSize" must be an integer from 1/],
-    [{ storage, maxPageSize: 1.5 }, /the option "maxPageSize" must be an integer from 1/],
+    [{ storage, pageSize: 0 }, /the option "pageSize" must be a positive integer/],
+    [{ storage, pageSize: '50' }, /the option "pageSize" must be a positive integer/],
+    [{ storage, maxPageSize: 1.5 }, /the option "maxPageSize" must be a positive integer/],
     [{ storage, pageSize: 20, maxPageSize: 10 }, /the option "pageSize" must not be above "maxPageSize"/],
     [{ storage, pageSize: 2000 }, /the option "pageSize" must not be above "maxPageSize"/],
     [{ storage, version: 'v 1' }, /the option "version" must be a URL-safe word/],
@@ -276,7 +276,7 @@ t.test('definitions are checked', async t => {
     [{ fields: Type.Object({ id: Type.Integer(), revision: Type.Integer() }) }, /"revision" belongs to the service/],
     [{ fields: Type.Object({ id: Type.Integer(), links: Type.Integer() }) }, /"links" belongs to the service/],
     [{ queries: { 'by year': { field: 'year' } } }, /the query "by year" must be lower-case/],
-    [{ queries: { books: { field: 'year' } } }, /the query "books" exists already/],
+    [{ queries: { books: { field: 'year' } } }, /the query "books" already exists/],
     [{ queries: { 'by-title': { field: 'title' } } }, /by "title", which is not a field/],
     [{ queries: { 'by-tags': { field: 'tags' } } }, /by "tags", which is not a field that can be filtered/]
   ]

@@ -73,7 +73,7 @@ t.test('patterns have bounds', async t => {
   t.equal(await detailOf('age.regex=1&'.repeat(5)), undefined)
   t.match(await detailOf('age.regex=1&'.repeat(5) + 'id.regex=1'), { parameter: 'id.regex', detail: /most 5$/ })
   t.equal(await detailOf('age.regex=a{200}'), undefined)
-  t.match(await detailOf('age.regex=a{201}'), { parameter: 'age.regex', detail: /a size of at most 200$/ })
+  t.match(await detailOf('age.regex=a{201}'), { parameter: 'age.regex', detail: /its size, .*at most 200$/ })
 })
 
 t.test('bodyLimit bounds bodies, whatever the host\'s own limit is', async t => {
@@ -117,7 +117,7 @@ t.test('limits that are none are boot errors', async t => {
           await Fastify()
             .register(customers, { storage: memoryStorage(), [option]: value })
             .ready(),
-        { message: `fastify-dealbook, customers: the option "${option}" must be an integer from 1` }
+        { message: `fastify-dealbook, customers: the option "${option}" must be a positive integer` }
       )
     }
   }

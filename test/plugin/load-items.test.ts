@@ -66,8 +66,8 @@ t.test('a wrong item stops it, naming the item and the member; whole batches bef
     [{ id: 4, age: 1, children: 0, revision: 0 }, /item 4: \/revision must be at least 1/],
     [{ id: 4, age: 1, children: 0, createdAt: 'today' }, /item 4: \/createdAt must be a date and time/],
     [{ id: 4, age: 1, children: 0, links: {} }, /item 4: \/links is unknown/],
-    [{ id: 3, age: 1, children: 0 }, /item 4: \/id is that of a different item that exists already/],
-    [{ id: 1, age: 1, children: 0 }, /item 4: \/id is that of a different item that exists already/],
+    [{ id: 3, age: 1, children: 0 }, /item 4: \/id belongs to a different item that already exists/],
+    [{ id: 1, age: 1, children: 0 }, /item 4: \/id belongs to a different item that already exists/],
     ['text', /item 4: it must be an object/],
     [null, /item 4: it must be an object/]
   ]
@@ -84,10 +84,10 @@ t.test('a wrong item stops it, naming the item and the member; whole batches bef
 
 t.test('options', async t => {
   for (const [options, message] of [
-    [{ batchSize: 0 }, /^fastify-dealbook, deals: the option "batchSize" must be an integer from 1$/],
+    [{ batchSize: 0 }, /^fastify-dealbook, deals: the option "batchSize" must be a positive integer$/],
     [{ batchSize: 1.5 }, /batchSize/],
-    [{ log: 'price' }, /the option "log" must be a member that is no field; "price" is one/],
-    [{ log: 'createdAt' }, /the option "log" must be a member that is no field/]
+    [{ log: 'price' }, /the option "log" must be a member that is not a field; "price" is one/],
+    [{ log: 'createdAt' }, /the option "log" must be a member that is not a field/]
   ] as const) {
     await t.rejects(loadItems(memoryStorage(), deals, [], options), { code: 'FST_DEALBOOK_INVALID_OPTION', message })
   }
@@ -119,7 +119,7 @@ for (const { name, make } of storages) {
     t.strictSame(await storage.get('customers', 301), before, 'what is there stays as it is')
     const moment = { ...all[0], createdAt: '2020-01-01T00:00:00Z' }
     for (const other of [moment, { ...all[0], revision: 2 }]) {
-      await t.rejects(loadItems(storage, customers, [other]), { item: 1, message: /is that of a different item/ })
+      await t.rejects(loadItems(storage, customers, [other]), { item: 1, message: /belongs to a different item/ })
     }
   })
 
@@ -168,7 +168,7 @@ for (const { name, make } of storages) {
       [{ ...created, outcome: 'refused' }, /\/history\/1\/problem must have the type and the detail of a problem/],
       [{ ...created, action: undefined }, /\/history\/1\/action is required/],
       [{ ...created, actoin: 'a' }, /\/history\/1\/actoin is unknown\. Did you mean "action"\?/],
-      [{ ...created, id: 'c-2' }, /^deals, item 2: it has the command "c-2" in its log, which is taken$/]
+      [{ ...created, id: 'c-2' }, /^deals, item 2: it has the command id "c-2" in its log, which is taken$/]
     ] as const) {
       const history = [{ ...created, id: 'c-2' }, entry]
       const given = [{ id: 'first', name: 'a', price: 1 }, { id: 'new', name: 'a', price: 1, history }]

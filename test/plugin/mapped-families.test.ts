@@ -36,7 +36,7 @@ const cases: Record<string, [(app: FastifyInstance, storage: Storage) => unknown
   'a misspelt family': [
     (app, storage) => app.register(customers, { storage }),
     'custmers',
-    /tables has "custmers", but .* there are customers\. Did you mean "customers"\?/
+    /tables has "custmers", but .* known families are customers\. Did you mean "customers"\?/
   ],
   'a family that is mounted elsewhere': [
     (app, storage) => {
@@ -44,12 +44,12 @@ const cases: Record<string, [(app: FastifyInstance, storage: Storage) => unknown
       app.register(deals, { ...v1, storage: sqliteStorage({ file: ':memory:' }) })
     },
     'deals',
-    /tables has "deals", but no family of that name is kept in this storage; there are customers\.$/
+    /tables has "deals", but no family with that name is kept in this storage; known families are customers\.$/
   ],
   'the misspelt log': [
     (app, storage) => app.register(deals, { ...v1, storage }),
     'command',
-    /there are deals, commands\. Did you mean "commands"\?/
+    /known families are deals, commands\. Did you mean "commands"\?/
   ],
   'a family with a service': [
     (app, storage) => {

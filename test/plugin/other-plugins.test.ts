@@ -21,7 +21,6 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { TypeBoxValidatorCompiler } from '@fastify/type-provider-typebox'
 import underPressure from '@fastify/under-pressure'
 import websocket from '@fastify/websocket'
-import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import Fastify from 'fastify'
 import type { Test } from 'tap'
@@ -155,16 +154,6 @@ const cases: Record<string, Case> = {
     async check (t, app) {
       t.match((await app.inject('/documentation')).body, /<!DOCTYPE html>/i)
       t.match((await app.inject('/documentation/json')).body, `${home}/{id}/hold`)
-    }
-  },
-  '@scalar/fastify-api-reference': {
-    async register (app) {
-      await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'a', version: '1' } } })
-      await app.register(scalar, { routePrefix: '/reference' })
-    },
-    async check (t, app) {
-      t.match((await app.inject('/reference/')).body, /<!doctype html>/i)
-      t.match((await app.inject('/reference/openapi.json')).body, `${home}/{id}/hold`)
     }
   },
   '@fastify/http-proxy': {

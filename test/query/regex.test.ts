@@ -91,9 +91,9 @@ t.test('what is no pattern, or larger than the bound, is refused with the bound'
     [['(?=a)a'], /in RE2 syntax/],
     [['(a)\\1'], /in RE2 syntax/],
     [['a'.repeat(201)], /at most 200 characters/],
-    [['a{201}'], /of at most 200$/],
-    [['(?:a{15}){15}'], /of at most 200$/],
-    [['(?i)\\pL{199}'], /of at most 200$/],
+    [['a{201}'], /at most 200$/],
+    [['(?:a{15}){15}'], /at most 200$/],
+    [['(?i)\\pL{199}'], /at most 200$/],
     [['a', 'b', 'c', 'd', 'e', 'f'], /at most 5$/]
   ]
   for (const [patterns, detail] of flawed) {

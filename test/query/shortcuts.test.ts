@@ -97,11 +97,11 @@ t.test('what search and state refuse', async t => {
   t.equal(await detail(app, `${home}?search=${'a'.repeat(201)}`), 'search must have at most 200 characters')
   t.match(await detail(app, `${home}?search=a%00b`), /search must not contain/)
   t.equal(await detail(app, `${home}?search=${'a'.repeat(200)}+${'b'.repeat(200)}`), 200)
-  t.match(await detail(app, `${home}?q=tea`), /To search there is search, as in search=abc\./)
+  t.match(await detail(app, `${home}?q=tea`), /To search, use search=abc\./)
   t.match(await detail(app, `${home}?stat=held`), /other parameters: .*, before, state, search, time-zone;/)
   t.match(await detail(app, `${home}?or.state=held`), /Unknown parameter "or.state"/)
   const { id } = await createDeal(app)
-  t.match(await detail(app, `${home}/${id}?state=held`), /One resource is read here/)
+  t.match(await detail(app, `${home}/${id}?state=held`), /This is a single resource/)
   t.match(await detail(app, `${home}/${id}/commands?state=held`), /Unknown parameter "state"/)
 })
 
@@ -128,7 +128,7 @@ t.test('a field of the same name is meant, and what is not there is unknown', as
   t.strictSame(namesOf(await page(app, '/lamps?search=a')), [])
   t.match(await detail(app, '/bare?state=on'), /Unknown parameter "state"/)
   t.match(await detail(app, '/bare?search=on'), /Unknown parameter "search"/)
-  t.match(await detail(app, '/quiet?search=on'), /To search there is name\.has/)
+  t.match(await detail(app, '/quiet?search=on'), /To search, use name\.has/)
 })
 
 t.test('fields may be given several times', async t => {
@@ -141,7 +141,7 @@ t.test('fields may be given several times', async t => {
     t.strictSame(Object.keys(await page(app, `${home}/${id}?${query}`)), ['name', 'price'])
   }
   t.equal(await detail(app, `${home}?fields=name&fields=name`), 'fields names "name" twice')
-  t.match(await detail(app, `${home}?fields=name&fields=nam`), /fields names "nam", which is no field\. Did you mean/)
+  t.match(await detail(app, `${home}?fields=name&fields=nam`), /"nam", which is not a field\. Did you mean/)
 })
 
 t.test('days of a time zone, in lists and in logs', async t => {
@@ -180,7 +180,7 @@ t.test('days of a time zone, in lists and in logs', async t => {
   t.match((await page(app, `${home}?${zone}&maxpagesize=1`)).links.next, `${zone}&maxpagesize=1&after=`)
   for (const wrong of ['Mars/Base', '%2B05:00', '']) {
     t.equal(await detail(app, `${home}?createdAt=2026-11-17&time-zone=${wrong}`),
-      'time-zone must be the name of a time zone, as in Europe/Berlin')
+      'time-zone must be a time zone, such as Europe/Berlin')
   }
   t.equal(await detail(app, `${home}?${zone}&${zone}`), 'time-zone may be given only once')
 })

@@ -137,13 +137,13 @@ for (const { name, make } of anyStorage) {
 
     t.test('what cannot be', async t => {
       const refusals: [string, RegExp][] = [
-        ['/tickets?expand=title', /names "title", which is no field that refers to an item.*: owner, helper, parent/],
+        ['/tickets?expand=title', /"title", which is not a field that refers to an item.*: owner, helper, parent/],
         ['/tickets?expand=ownr', /Did you mean "?owner/],
         ['/tickets?expand=owner,owner', /names "owner" twice/],
         ['/tickets?expand=owner&expand=helper', /only once/],
         ['/tickets?expand=', /expand names ""/],
-        ['/tickets/1?expand=title', /no field that refers/],
-        ['/tickets/1?sort=id', /allowed are fields and format and expand/],
+        ['/tickets/1?expand=title', /not a field that refers/],
+        ['/tickets/1?sort=id', /allowed parameters: fields and format and expand/],
         ['/people?expand=name', /Unknown parameter "expand"/],
         ['/people/1?expand=name', /Unknown parameter "expand"/]
       ]

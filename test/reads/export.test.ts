@@ -251,7 +251,7 @@ t.test('a client that does not read for too long is cut off', async t => {
   const request = http.get(`${address}/notes.ndjson`)
   const [response] = await once(request, 'response') as [http.IncomingMessage]
   // Reads nothing; what has come so far can still be read when the connection has ended.
-  while (!logged.join('').includes('took nothing of it for too long')) await pause(50)
+  while (!logged.join('').includes('did not read it for too long')) await pause(50)
   const read = countRows(queries)
   t.ok(read < manyRows)
   await t.rejects(async () => { for await (const part of response) t.ok(part) }, 'and not for the end of it')
@@ -267,7 +267,7 @@ t.test('and so is one whose request came behind another on its connection', asyn
   t.teardown(() => socket.destroy())
   const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
   socket.on('error', () => {}).write(ask('/notes?maxpagesize=1') + ask('/notes.ndjson'))
-  while (!logged.join('').includes('took nothing of it for too long')) await pause(50)
+  while (!logged.join('').includes('did not read it for too long')) await pause(50)
 })
 
 t.test('one that reads slowly is not', async t => {

@@ -124,7 +124,7 @@ t.test('a name that ends like a suffix is the name first, and authorize is asked
   t.same(asked.splice(0), ['a.json', 'a'])
   t.match(await miss(`${home}/a.zzz`), {
     status: 404,
-    detail: /^There is no deal "a\.zzz"\. There is no representation "\.zzz" here/
+    detail: /^There is no deal "a\.zzz"\. There is no representation "\.zzz"; available/
   })
   t.same(asked.splice(0), ['a.zzz'], 'what has no representation is not asked for')
   t.match(await miss('/customers/1.zzz'), { status: 404, detail: /no representation "\.zzz"/ })

@@ -219,7 +219,7 @@ t.test('an operation that makes what is no deal, or changes it in place, is a fa
   }
   const hold = { action: 'HoldDeal', target: 'd-1', params: { reason: 'a' } }
   t.throws(() => decide(wrong(item => ({ ...item, price: 'much' })), open, hold, context),
-    { code: 'FST_DEALBOOK_INVALID_ITEM', message: /deals, hold: the item after it .*: \/price must be a number/ })
+    { code: 'FST_DEALBOOK_INVALID_ITEM', message: /deals, hold: the resulting item .*: \/price must be a number/ })
   t.throws(() => decide(wrong(item => ({ ...item, unknown: 1 })), open, hold, context),
     { code: 'FST_DEALBOOK_INVALID_ITEM' })
   t.throws(() => decide(wrong(item => { item.held = true; return item }), open, hold, context), /read only/)

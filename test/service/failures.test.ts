@@ -82,7 +82,7 @@ t.test('a mistake of the host is no failure of the storage', async t => {
   const { storage, fail } = makeUnreliable()
   const book = openBook(storage)
   fail('prepare', new errorCodes.FST_DEALBOOK_NO_TABLE('deals', 'orders'))
-  await t.rejects(book.find(), { code: 'FST_DEALBOOK_NO_TABLE', message: /no table "orders"/ })
+  await t.rejects(book.find(), { code: 'FST_DEALBOOK_NO_TABLE', message: /the mapped table "orders" does not exist/ })
 })
 
 t.test('a commit that was made but not acknowledged is found by the same id', async t => {

@@ -63,7 +63,7 @@ testOverStorages(async (t, { book, storage }) => {
     }] as const
     t.equal((await book.find(either)).items.map(({ price }) => price).join(), '10,40', 'alternatives')
     const open = book.find([{ op: 'any', of: [[]] }])
-    await t.rejects(open, { code: 'invalid-query', message: /an alternative that is no list/ })
+    await t.rejects(open, { code: 'invalid-query', message: /an alternative that is not a list/ })
     t.match(await book.find([ours], { limit: 2, count: true }), { total: 5, items: { length: 2 } })
     t.match(await book.find([ours], { limit: 2, count: false }), { total: undefined })
     for (let count = 0; count < 50; count++) await makeDeal(book)

@@ -89,7 +89,7 @@ for (const { name, make } of storages) {
       t.not(others.items.at(-1)?.id, 'c-1')
       await t.rejects(book.run('transfer-money', from, { to: 'nobody', amount: 1 }), {
         code: 'invalid-body',
-        message: '/to names no account that exists'
+        message: '/to does not name an existing account'
       })
       await t.rejects(book.run('transfer-money', from, { to: from, amount: 1 }), { code: 'invalid-body' })
       await t.rejects(book.run('transfer-money', from, { to, amount: 999 }), { code: 'wrong-state' })
@@ -124,7 +124,8 @@ for (const { name, make } of storages) {
       await loadItems(loaded, accounts, [{ ...item, log }], { log: 'log' })
       t.strictSame((await accounts.service({ storage: loaded }).log(account)).items, log)
       await prune(target, { before: new Date() })
-      t.equal((await target.find('commands', { where: [], order: [], offset: 0, limit: 1, count: true })).total, 0)
+      // One row keeps the position of the last that was deleted.
+      t.equal((await target.find('commands', { where: [], order: [], offset: 0, limit: 1, count: true })).total, 1)
     })
   })
 }
@@ -158,7 +159,7 @@ t.test('who may not', async t => {
   t.strictSame(asked.map(({ family, action, id, params }) => ({ family, action, id, params })), [from, to].map(id =>
     ({ family: 'accounts', action: 'TransferMoney', id, params: { to, amount: 1 } })), 'each is asked about')
   const missing = await send('nobody', 1, 'ann')
-  t.strictSame(missing, [400, '/to names no account that exists'])
+  t.strictSame(missing, [400, '/to does not name an existing account'])
   t.strictSame(await send(hidden, 1, 'ann'), missing, 'what is hidden is as if not there')
   t.strictSame(await send(to, 10, 'ann'), [403, 'This change is not permitted'], 'nor may it become such')
   t.strictSame(await readRevisions(app, from, to, hidden), [1, 1, 1])
@@ -318,5 +319,5 @@ t.test('mistakes of a host', async t => {
   await t.rejects(boot(app => {
     app.register(trips, { storage })
     app.register(rates, { storage: memoryStorage() })
-  }), { code: 'FST_DEALBOOK_OTHER_STORAGE', message: /"price" changes items of the family "rates"/ })
+  }), { code: 'FST_DEALBOOK_OTHER_STORAGE', message: /"price" also changes items of the family "rates"/ })
 })

@@ -126,7 +126,7 @@ t.test('an extension adds facts; a family that is not mounted is a mistake', asy
   const renamedRates = rates.rename({ percent: 'share' })
   const renamed = more.extend({ prepare: async (_asked, { get }) => ({ rate: await get(renamedRates, 'low') }) })
   await t.rejects(renamed.service({ storage: memoryStorage() }).create({ sum: 1, rate: 'none' }),
-    { code: 'FST_DEALBOOK_INVALID_LOOKUP', message: /not one that rename made/ })
+    { code: 'FST_DEALBOOK_INVALID_LOOKUP', message: /not a renamed one/ })
 })
 
 t.test('prepare ends with the deadline, without holding up other writers', async t => {

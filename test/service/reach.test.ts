@@ -177,7 +177,7 @@ for (const { name, make } of storages) {
       t.match(await send(app, 'PUT', `/bookings/${id}/swap`), { statusCode: 200, machine: 2 })
       t.match(await send(app, 'PUT', `/bookings/${id}/swap`, { by: 3 }), { statusCode: 200, machine: 3 })
       t.match(await send(app, 'PUT', `/bookings/${id}/swap`, { by: 99 }), {
-        statusCode: 400, errors: [{ pointer: '/by', detail: 'names no machine that exists' }]
+        statusCode: 400, errors: [{ pointer: '/by', detail: 'does not name an existing machine' }]
       })
       const service = bookings.service({ storage })
       t.match(await service.run('swap', id, { by: 1 }), { item: { machine: 1 }, changed: true })
@@ -234,12 +234,12 @@ for (const { name, make } of storages) {
       const { id } = await send(tenants, 'POST', '/bookings', { machine: 3 }, 'south')
       for (const url of [`/bookings/${id}/edit`, `/bookings/${id}`]) {
         t.match(await send(tenants, 'PUT', url, { spare: 1 }, 'south'), {
-          statusCode: 400, errors: [{ pointer: '/spare', detail: 'must be an id of machines, and none has this id' }]
+          statusCode: 400, errors: [{ pointer: '/spare', detail: 'must be an existing id of machines' }]
         })
       }
       t.match(await send(tenants, 'PUT', `/bookings/${id}/edit`, { spare: 3 }, 'south'), { statusCode: 200, spare: 3 })
       t.match(await send(tenants, 'PUT', `/bookings/${id}/swap`, { by: 1 }, 'south'), {
-        statusCode: 400, errors: [{ pointer: '/by', detail: 'names no machine that exists' }]
+        statusCode: 400, errors: [{ pointer: '/by', detail: 'does not name an existing machine' }]
       })
       const other = await send(tenants, 'POST', '/bookings', { machine: 2 }, 'all')
       const refused = await send(tenants, 'PUT', `/bookings/${other.id}/hand-out`, {}, 'south')

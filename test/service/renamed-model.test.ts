@@ -148,8 +148,9 @@ async function open (thing: AnyFamily, zone: AnyFamily, name: (name: string) => 
     const { statusCode, headers: { location, link, 'idempotent-replayed': replayed }, body } = await app.inject(request)
     // What depends on the names: cursors, entity tags, keys of forms, and hints.
     return [statusCode, location, link, replayed, body, JSON.stringify(seen)].join('\n')
-      .replace(/(after|before)=[^&"<>]*/g, '').replace(/"\d+-[a-z]+[^"]*"/g, '')
-      .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '').replace(/ ?Did you mean [^?]*\?/g, '')
+      // Ids first: some begin like a tag.
+      .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '')
+      .replace(/(after|before)=[^&"<>]*/g, '').replace(/"\d+-[a-z]+[^"]*"/g, '').replace(/ ?Did you mean [^?]*\?/g, '')
   }
   const reset = () => { [storage, count] = [memoryStorage(), 0] }
   return { app, send, reset }

@@ -144,7 +144,7 @@ t.test('clients that have left wait no longer, and nothing is done for them', as
 t.test('limits that are none are refused', async t => {
   for (const option of ['maxWaitingPerItem', 'maxWaiting'] as const satisfies readonly (keyof WaitingLimits)[]) {
     for (const value of [0, -1, 1.5, Infinity]) {
-      const message = `fastify-dealbook, deals: the option "${option}" must be an integer from 1`
+      const message = `fastify-dealbook, deals: the option "${option}" must be a positive integer`
       t.throws(() => openBook(memoryStorage(), { [option]: value }), { code: 'FST_DEALBOOK_INVALID_OPTION', message })
     }
   }

@@ -31,14 +31,11 @@ function parcels (more: TProperties = {}, create: readonly string[] = Object.key
 
 type Parcels = ReturnType<typeof parcels>
 
-/** The item with this id as clients see it, without what the service adds; by id and in a page. */
+/** The item with this id, without what the service adds; by id and in a page. */
 async function read (t: Test, storage: Storage, family: Parcels, id: number): Promise<object> {
-  const app = Fastify()
-  app.register(family, { storage })
-  const { createdAt, updatedAt, revision, links, ...item } = (await app.inject(`/parcels/${id}`)).json()
-  const page = (await app.inject(`/parcels?id=${id}`)).json()
-  t.match(page.items, [item])
-  await app.close()
+  const service = family.service({ storage })
+  const { createdAt, updatedAt, revision, ...item } = await service.get(id) as Record<string, unknown>
+  t.match((await service.find(`id=${id}`)).items, [item])
   return item
 }
 
@@ -127,7 +124,7 @@ for (const { name, make } of storages) {
       }
       await t.rejects(boot(version.withRequired), {
         code: 'FST_DEALBOOK_NEEDS_DEFAULT',
-        message: /^parcels: there are items from before the field "added", which is required\. Give it a default, or/
+        message: /^parcels: existing items lack the field "added", which is required\. Give it a default, or/
       })
       await plainAgain.service({ storage }).remove(1)
       await boot(version.withRequiredAgain)

@@ -69,13 +69,13 @@ const faults: Record<string, [noticed: string, make: () => Storage]> = {
     withCondition(condition => condition.op === 'regex'
       ? { ...condition, patterns: condition.patterns.map(pattern => `(?i)${pattern}`) }
       : condition)],
-  'only the first condition': ['filter: all conditions must hold, several on one field too',
+  'only the first condition': ['filter: all conditions must hold, also several on one field',
     asking(query => ({ ...query, where: query.where.slice(0, 1) }))],
-  'offset ignored': ['count: of what matches, whatever offset and limit are',
+  'offset ignored': ['count: all matching items, whatever the offset and limit',
     asking(query => ({ ...query, offset: 0 }))],
-  'limit ignored': ['page: limit 0 brings nothing, and the count all the same',
+  'limit ignored': ['page: limit 0 returns no items, but the count',
     asking(query => ({ ...query, limit: 1000 }))],
-  'always counted': ['count: only where it is wanted',
+  'always counted': ['count: only if requested',
     asking(query => ({ ...query, count: true }))],
   'always ascending': ['page: by key, downwards',
     withOrder(order => ({ ...order, descending: false }))],
@@ -84,7 +84,7 @@ const faults: Record<string, [noticed: string, make: () => Storage]> = {
   'absent is null': ['value: absent members are missing, never null or undefined',
     withItem(item => ({ string: null, ...item }))],
   'no defaults for items from before': [
-    'a field added with a default: items from before have it, in reads, filters and orders',
+    'a field added with a default: existing items have it, in reads, filters and orders',
     () => {
       const storage = memoryStorage()
       const forget = ({ default: value, ...field }: Field): Field => ({ ...field, optional: true })
@@ -95,26 +95,32 @@ const faults: Record<string, [noticed: string, make: () => Storage]> = {
     withMember('date', date => `${String(date)}T00:00:00.000Z`)],
   'numbers of fifteen digits': ['value: a sum of fractions',
     withMember('number', number => Number(Number(number).toPrecision(15)))],
-  'commits one change after the other': ['atomic: a conflict at the end undoes all before it',
+  'commits one change after the other': ['atomic: a conflict in the last change undoes the others',
     committing(async (storage, changes) => { for (const change of changes) await storage.commit([change]) })],
-  'a pause within a commit, of a promise': ['concurrent: a reader sees a commit whole or not at all',
+  'a pause within a commit, of a promise': ['concurrent: a reader sees all of a commit or nothing of it',
     commitHalves(async () => {})],
-  'a pause within a commit, of a turn': ['concurrent: a reader sees a commit whole or not at all',
+  'a pause within a commit, of a turn': ['concurrent: a reader sees all of a commit or nothing of it',
     commitHalves(() => new Promise(resolve => setImmediate(resolve)))],
   'refusals swallowed': ['concurrent: of 100 inserts of one id exactly one succeeds',
     committing((storage, changes) => storage.commit(changes).catch(() => {}))],
-  'values taken too late': ['what the caller changes after a commit does not change what is stored',
+  'values taken too late': ['changes that the caller makes after a commit are not stored',
     committing(async (storage, changes) => { await Promise.resolve(); await storage.commit(changes) })],
-  'nothing is unique': ['unique number: what is exactly the same is refused, and nothing else',
+  'nothing is unique': ['unique number: only identical values are refused',
     preparing(({ unique, ...shape }) => shape)],
-  'texts are unique without regard to case': ['unique text: what is exactly the same is refused, and nothing else',
+  'texts are unique without regard to case': ['unique text: only identical values are refused',
     committing((storage, changes) => storage.commit(changes.map(change => 'item' in change
       ? { ...change, item: lowerTexts(change.item) }
       : change)))],
-  'references are not looked at': ['reference: what is referred to must be there, absent and null refer to nothing',
+  'references are not looked at': ['reference: the item must exist; absent and null are allowed',
     preparing(({ references, ...shape }) => shape)],
   'of two changes of one item the last is done': ['refusal: two changes of one item in one commit',
-    committing(commitLast)]
+    committing(commitLast)],
+  'items are numbered by their times': [
+    'sequence: items are numbered in the order of their commits, whatever their ids and times',
+    withOrder(order => order.field === 'position' ? { ...order, field: 'createdAt' } : order)
+  ],
+  'items are not numbered': ['sequence: readers beside many writers see every entry once, in order',
+    preparing(({ sequence, ...shape }) => shape)]
 }
 
 t.test('a storage without fault passes', async t => {
@@ -147,7 +153,8 @@ t.test('cases about what a storage does not have are skipped, no others', async 
   }
   const noReopen = 'reopened: the storage keeps nothing to reopen'
   const noText = 'text: the storage has no findText'
-  t.same(await listSkipped({}), [noReopen, noText])
+  const noSequence = 'sequence: the storage keeps nothing to reopen'
+  t.same(await listSkipped({}), [noReopen, noText, noSequence])
   t.same(await listSkipped({ reopen: async () => memoryStorage() }), [noText])
-  t.same(await listSkipped({}, { findText: async () => ({ text: '', count: 0, more: false }) }), [noReopen])
+  t.same(await listSkipped({}, { findText: async () => ({ text: '', count: 0, more: false }) }), [noReopen, noSequence])
 })

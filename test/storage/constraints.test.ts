@@ -245,13 +245,13 @@ t.test('a storage of one\'s own refuses in the same words; the reason is for the
   const answer = await app.inject({ method: 'POST', url: '/bookings', payload: {} })
   t.strictSame(answer.json(), {
     type: 'urn:dealbook:problem:constraint',
-    title: 'A rule of the database does not allow it',
+    title: 'A rule of the database rejects it',
     status: 409,
-    detail: 'The database does not allow this: /name is taken already, together with /room. Nothing was done',
+    detail: 'The database does not allow this: /name is already taken, together with /room. Nothing was done',
     instance: '/bookings',
     errors: [
-      { pointer: '/name', detail: 'is taken already, together with /room' },
-      { pointer: '/room', detail: 'is taken already, together with /name' }
+      { pointer: '/name', detail: 'is already taken, together with /room' },
+      { pointer: '/room', detail: 'is already taken, together with /name' }
     ]
   })
   t.match(lines.filter(line => line.includes('inside_name')).map(line => JSON.parse(line)), [{ level: 30 }])

@@ -308,7 +308,7 @@ t.test('postgres: they are written, each value as it is', async t => {
   ]
   const another = { ...members, email: 'ANN@EXAMPLE.ORG', token: '3f333df6-90a4-4fda-8dd3-9485d27cee37' }
   await t.rejects(book.create(another), {
-    code: 'constraint', errors: [{ pointer: '/email', detail: 'is taken already' }]
+    code: 'constraint', errors: [{ pointer: '/email', detail: 'is already taken' }]
   })
   for (const [field, value, detail] of flaws) {
     const refused = book.create({ ...members, [field]: value } as typeof members)

@@ -164,10 +164,10 @@ for (const { name, make } of storages) {
     const rows = (change: object) => Array.from({ length: 20 }, (_, n) =>
       ({ id: `b${n}`, number: `N${n}`, customer: 1 + n, ...(n === 12 ? change : {}) }))
     await t.rejects(loadItems(storage, bills, rows({ number: 'N3' })), {
-      code: 'FST_DEALBOOK_INVALID_LOAD', message: 'bills, item 13: /number is taken', item: 13
+      code: 'FST_DEALBOOK_INVALID_LOAD', message: 'bills, item 13: /number is already taken', item: 13
     })
     await t.rejects(loadItems(storage, bills, rows({ customer: 99 })), {
-      message: 'bills, item 13: /customer refers to nothing in people', item: 13
+      message: 'bills, item 13: /customer must be an existing id of people', item: 13
     })
     t.equal(await loadItems(storage, bills, rows({})), 20)
 
@@ -183,7 +183,7 @@ t.test('a copy of what clashes says where', async t => {
   await loadItems(from, plain, [{ id: 1, number: 'a' }, { id: 2, number: 'a' }])
   await strict.service({ storage: to }).find()
   await t.rejects(copyStorage(from, to, { families: [plain] }), {
-    code: 'FST_DEALBOOK_INVALID_COPY', message: /does not take one of orders from "1" to "2": unique number/
+    code: 'FST_DEALBOOK_INVALID_COPY', message: /rejects one of orders from "1" to "2": unique number/
   })
 })
 

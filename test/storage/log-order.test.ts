@@ -72,7 +72,8 @@ async function readPages (storage: Storage): Promise<void> {
 
 // Whether there are rows at all is asked at the start.
 const isOfLog = (text: string): boolean =>
-  /^SELECT(?! 1 FROM \S+ LIMIT 1$)/.test(text) && /"commands"/.test(text) && /LIMIT/.test(text)
+  /^SELECT(?! 1 FROM \S+ (WHERE "position" IS NULL )?LIMIT 1$)/.test(text) &&
+    /"commands"/.test(text) && /LIMIT/.test(text)
 
 t.test('sqlite', async t => {
   const database = new DatabaseSync(':memory:')

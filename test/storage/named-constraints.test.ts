@@ -92,6 +92,6 @@ t.test('sqlite: so is one of SQLite, where a trigger is named by its message', a
 
 t.test('texts that are none are found when the family is defined', async t => {
   const define = (constraints: unknown) => () => defineFamily({ ...bookings.definition, constraints } as never)
-  t.throws(define({ a: 7 }), /the constraint "a": must be a text, or an object with detail and pointers/)
+  t.throws(define({ a: 7 }), /the constraint "a": must be a string, or an object with detail and pointers/)
   t.throws(define({ a: { detail: 'b' } }), /the constraint "a": "pointers" is missing/)
 })

@@ -262,7 +262,7 @@ t.test('a mapped table without a revision is read as it is, and only read', asyn
     message: /no column "id" for the field "id"; it has person_id/
   })
   await t.rejects(open({ tables: { people: { table: 'nobody', schema } } }).prepare(people), {
-    message: /there is no table "nobody"/
+    message: /the mapped table "nobody" does not exist/
   })
 })
 

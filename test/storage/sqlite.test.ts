@@ -276,7 +276,7 @@ t.test('a mapping that does not fit says what is missing', async t => {
     const storage = sqliteStorage({ file, tables: tables ?? {} })
     return storage.prepare(people).finally(() => storage.close())
   }
-  await t.rejects(prepared({ people: { table: 'nobody' } }), { message: /there is no table "nobody"/ })
+  await t.rejects(prepared({ people: { table: 'nobody' } }), { message: /the mapped table "nobody" does not exist/ })
   await t.rejects(prepared({ people: { table: 'crm_people' } }), {
     message: /no column "full_name" for the field "fullName"; it has id/
   })

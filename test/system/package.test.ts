@@ -101,7 +101,7 @@ t.test('schemas of another package are refused', async t => {
     import { defineFamily } from 'fastify-dealbook'
     const fields = Type.Object({ id: Type.Integer(), text: Type.Optional(Type.String()) })
     try { defineFamily({ name: 'notes', singular: 'note', fields }) } catch (error) { console.log(error.message) }`)
-  t.match(stdout, /fields is made by the package "typebox" \(1\.x\); take Type from fastify-dealbook/, stderr)
+  t.match(stdout, /fields comes from the package "typebox" \(1\.x\); import Type from fastify-dealbook/, stderr)
 })
 
 t.test('what takes long is read in a thread, whose file is in the package', async t => {

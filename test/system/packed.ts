@@ -19,29 +19,33 @@ export async function packPackage (folder: string): Promise<{ tarball: string, p
   return { tarball: join(folder, filename), paths: files.map(({ path }) => path) }
 }
 
-/** Runs lines of a page as they stand, but for the package itself, which is not published by then. */
-export async function runLines (lines: string, cwd: string, tarball: string): Promise<string> {
-  const text = lines
-    .replace(/^npm install .*$/gm, line => line.replace(/\bfastify-dealbook\b/, tarball))
-    .replace(/^npm install /gm, 'npm install --no-audit --no-fund --prefer-offline ')
-  return (await run(...unmeasured('sh', ['-e', '-c', text]), { cwd })).stdout
+/** Runs lines as a shell does, and answers what they print. */
+export async function runLines (lines: string, cwd: string): Promise<string> {
+  return (await run(...unmeasured('sh', ['-e', '-c', lines]), { cwd })).stdout
 }
 
 /** Makes a package of a host with our package in it, unpacked, and links to these others and to what ours needs. */
 export async function makeHost (host: string, tarball: string, others: readonly string[]): Promise<void> {
+  await unpackPackage(host, tarball)
+  for (const name of others) await linkPackage(host, name)
+  await writeFile(join(host, 'package.json'), '{ "name": "host", "private": true }')
+}
+
+/** As if our package and what it needs were installed in the host. */
+export async function unpackPackage (host: string, tarball: string): Promise<void> {
   const folder = join(host, 'node_modules/fastify-dealbook')
   await mkdir(folder, { recursive: true })
   await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', folder])
   const { dependencies } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as { dependencies: object }
-  for (const name of [...Object.keys(dependencies), ...others]) await linkPackage(host, name)
-  await writeFile(join(host, 'package.json'), '{ "name": "host", "private": true }')
+  for (const name of Object.keys(dependencies)) await linkPackage(host, name)
 }
 
 /** As if it were installed in the host. */
 export async function linkPackage (host: string, name: string): Promise<void> {
   const link = join(host, 'node_modules', name)
   await mkdir(dirname(link), { recursive: true })
-  await symlink(resolve('node_modules', name), link, 'junction')
+  // The one that compiles several times faster.
+  await symlink(resolve('node_modules', name === 'typescript' ? 'typescript-native' : name), link, 'junction')
 }
 
 /** Runs a program in a host, and answers what it says, even if it fails. */
@@ -52,9 +56,11 @@ export async function runIn (host: string, program: string, parameters: readonly
 interface Said { readonly stdout: string, readonly stderr: string }
 
 /** What the compiler says to files in a host. */
-export async function flawsOf (host: string, files: readonly string[], module: string): Promise<string> {
+export async function flawsOf (
+  host: string, files: readonly string[], module: string, typescript = 'node_modules/typescript-native'
+): Promise<string> {
   const options = `--noEmit --strict --target es2023 --module ${module} --types node`.split(' ')
-  const compiler = resolve('node_modules/typescript-native/bin/tsc')
+  const compiler = resolve(typescript, 'bin/tsc')
   const { stdout, stderr } = await runIn(host, process.execPath, [compiler, ...options, ...files])
   return stdout + stderr
 }

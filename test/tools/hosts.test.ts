@@ -1,9 +1,9 @@
 // The package in hosts that are compiled, or run, by tools of others.
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { blocksIn } from '../docs/pages.js'
+import { blocksIn, writeTutorial } from '../docs/pages.js'
 import { application, commonjs } from '../system/host-sources.js'
 import { flawsOf, packPackage, runIn, runLines } from '../system/packed.js'
 import { bin, installTools, tools } from './installed.js'
@@ -14,7 +14,8 @@ t.teardown(() => rm(work, { recursive: true, force: true }))
 const { tarball } = await packPackage(work)
 const host = join(work, 'host')
 await mkdir(host)
-await runLines('npm init -y\nnpm install fastify fastify-dealbook @types/node@20 @photostructure/sqlite', host, tarball)
+const packages = `fastify ${tarball} @types/node@20 @photostructure/sqlite pg`
+await runLines(`npm init -y\nnpm install --no-audit --no-fund --prefer-offline ${packages}`, host)
 
 t.test('it compiles with every module setting that docs/hosting.md names', async t => {
   await writeFile(join(host, 'app.mts'), application)
@@ -24,6 +25,20 @@ t.test('it compiles with every module setting that docs/hosting.md names', async
   const older = await flawsOf(host, ['app.mts', 'app.cts'], 'node16 --skipLibCheck')
   t.match(older, 'error TS1479', 'by the rules of an older Node there is no way from CommonJS')
   t.notMatch(older, 'app.mts', 'but there is from modules')
+})
+
+t.test('the tutorial compiles with older versions of TypeScript', async t => {
+  const files = writeTutorial()
+  t.ok(files.size > 5, `${files.size} files`)
+  await mkdir(join(host, 'tutorial'))
+  await writeFile(join(host, 'tutorial/package.json'), '{ "type": "module" }')
+  for (const [file, text] of files) await writeFile(join(host, 'tutorial', file), text)
+  const names = Array.from(files.keys(), file => `tutorial/${file}`)
+  for (const [version, from] of [['5.9', join(tools, 'node_modules')], ['6.0', 'node_modules']] as const) {
+    const compiler = join(from, 'typescript')
+    t.match(await readFile(join(compiler, 'package.json'), 'utf8'), `"version": "${version}.`)
+    t.equal(await flawsOf(host, names, 'nodenext --skipLibCheck', compiler), '', version)
+  }
 })
 
 t.test('it runs by tsx and in Jest, in CommonJS', async t => {

@@ -121,7 +121,7 @@ describe('what a host adds to a family', () => {
     deals.extend({
       fields,
       create: ['region'],
-      // @ts-expect-error Type 'string' is not assignable to type '"is no field of the family"'
+      // @ts-expect-error Type 'string' is not assignable to type '"is not a field of the family"'
       operations: { approve: { ...words, params, apply: (deal, { by }) => ({ ...deal, aprovedBy: by }) } }
     })
   })

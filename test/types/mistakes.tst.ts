@@ -60,9 +60,9 @@ describe('literals need no const', () => {
 
   test('an unknown field in initial is an error', () => {
     const names = { name: 'books', singular: 'book', fields }
-    // @ts-expect-error is not assignable to type '"is no field of the family"'
+    // @ts-expect-error is not assignable to type '"is not a field of the family"'
     defineFamily({ ...names, create: ['title', 'pages'], initial: book => ({ ...book, stauts: 'lent' }) })
-    // @ts-expect-error is not assignable to type '"is no field of the family"'
+    // @ts-expect-error is not assignable to type '"is not a field of the family"'
     books.extend({ initial: book => ({ ...book, stauts: 'lent' }) })
   })
 })

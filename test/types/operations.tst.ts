@@ -115,7 +115,7 @@ describe('an operation in a family', () => {
       name: 'invoices',
       singular: 'invoice',
       fields,
-      // @ts-expect-error Type 'boolean' is not assignable to type '"is no field of the family"'
+      // @ts-expect-error Type 'boolean' is not assignable to type '"is not a field of the family"'
       operations: { pay: { ...words, params: Type.Object({}), apply: item => ({ ...item, piad: true }) } }
     })
     defineFamily({
@@ -126,7 +126,7 @@ describe('an operation in a family', () => {
         pay: {
           ...words,
           params: Type.Object({}),
-          // @ts-expect-error "is no field of the family"
+          // @ts-expect-error "is not a field of the family"
           apply: item => item.paid ? item : { ...item, piad: true }
         }
       }
@@ -332,7 +332,7 @@ describe('an operation on two items', () => {
         move: {
           ...words,
           params,
-          // @ts-expect-error "is no field of the family"
+          // @ts-expect-error "is not a field of the family"
           apply: box => ({ item: { ...box, totl: 1 }, others: {} })
         }
       }

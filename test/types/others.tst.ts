@@ -247,7 +247,7 @@ describe('mistakes are errors', () => {
       // @ts-expect-error is not assignable to type 'AnyFamily'
       operations: { bill: { ...bill, params: none, creates: { invoice: 'invoices' }, apply: item => item } }
     })
-    // @ts-expect-error is not assignable to type '"is no field of the family"'
+    // @ts-expect-error is not assignable to type '"is not a field of the family"'
     defineFamily({ ...names, fields, references: { machin: machines } })
     // @ts-expect-error Type '"machin"' is not assignable to type
     defineFamily({ ...names, fields, references, create: { fields: ['total'], with: { machine: 'machin' } } })
@@ -300,7 +300,7 @@ describe('mistakes are errors', () => {
       operations: {
         'hand-out': {
           ...base,
-          // @ts-expect-error is not assignable to type '"is no name of another item"'
+          // @ts-expect-error is not assignable to type '"is not the name of another item"'
           apply: (booking, _params, { items }) => ({ item: booking, others: { machin: items.machine } })
         }
       }
@@ -312,7 +312,7 @@ describe('mistakes are errors', () => {
       operations: {
         'hand-out': {
           ...base,
-          // @ts-expect-error is not assignable to type '"is no name of another item"'
+          // @ts-expect-error is not assignable to type '"is not the name of another item"'
           apply: (item, _params, { items: { machine } }) => ({ item, others: { machine, secnd: machine } })
         }
       }
@@ -324,7 +324,7 @@ describe('mistakes are errors', () => {
       operations: {
         'hand-out': {
           ...base,
-          // @ts-expect-error is not assignable to type '"is no field of the family"'
+          // @ts-expect-error is not assignable to type '"is not a field of the family"'
           apply: (item, _params, { items: { machine } }) => ({ item, others: { machine: { ...machine, stats: 1 } } })
         }
       }
@@ -346,7 +346,7 @@ describe('mistakes are errors', () => {
       fields,
       references,
       create: { fields: ['machine', 'total', 'branch'], with: { machine: 'machine' } },
-      // @ts-expect-error is not assignable to type '"is no field of the family"'
+      // @ts-expect-error is not assignable to type '"is not a field of the family"'
       initial: (booking, { items }) => ({ item: booking, others: { machine: { ...items.machine, stats: 1 } } })
     })
     defineFamily({
@@ -354,7 +354,7 @@ describe('mistakes are errors', () => {
       fields,
       references,
       create: { fields: ['machine', 'total', 'branch'], with: { machine: 'machine' } },
-      // @ts-expect-error is not assignable to type '"is no name of another item"'
+      // @ts-expect-error is not assignable to type '"is not the name of another item"'
       initial: (booking, { items }) => ({ item: booking, others: { machine: items.machine, machin: items.machine } })
     })
   })
@@ -367,7 +367,7 @@ describe('mistakes are errors', () => {
       operations: {
         bill: {
           ...base,
-          // @ts-expect-error is not assignable to type '"is no name of another item"'
+          // @ts-expect-error is not assignable to type '"is not the name of another item"'
           apply: booking => ({ item: booking, created: { invoice: { total: 1 }, invoce: { total: 1 } } })
         }
       }
@@ -378,7 +378,7 @@ describe('mistakes are errors', () => {
       operations: {
         bill: {
           ...base,
-          // @ts-expect-error is not assignable to type '"is no field of the family"'
+          // @ts-expect-error is not assignable to type '"is not a field of the family"'
           apply: booking => ({ item: booking, created: { invoice: { total: 1, totl: 1 } } })
         }
       }

@@ -91,14 +91,14 @@ for (const { name, make } of storages) {
       const { statusCode, body } = await post({ ...base, total })
       t.equal(statusCode, 400, JSON.stringify(total))
       t.match(JSON.parse(body).errors, [{
-        pointer: '/total', detail: /^must be a decimal number with at most 2 digits after the point.* as in "19.99"$/
+        pointer: '/total', detail: /^must be a decimal number with at most 2 digits after the point.* such as "19.99"$/
       }])
     }
     const flaws: [object, string, string | RegExp][] = [
       [{ total: '-1000.01' }, '/total', 'must be at least -1000.00'],
       [{ total: null }, '/total', /^must be a decimal number/],
       [{ total: '1', discount: '0.55' }, '/discount', /^must be a decimal number with at most 1 digit after/],
-      [{ total: '1', pieces: '1.0' }, '/pieces', /with no digit after the point.* as in "20"$/],
+      [{ total: '1', pieces: '1.0' }, '/pieces', /with no digit after the point.* such as "20"$/],
       [
         { total: '1', lines: [{ price: '1.5' }] },
         '/lines/0/price',

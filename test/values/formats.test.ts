@@ -68,7 +68,7 @@ t.test('every format that can be checked', async t => {
     for (const text of invalid) t.equal(format?.test(text), false, `${name}: not ${text}`)
     t.match(format?.rule, /^must be an? .*[a-z]|^must be the name/)
     // Every rule gives an example, which is none of its exceptions.
-    const example = /, as in (\S+?)(?: or |$)/.exec(format?.rule ?? '')?.[1]
+    const example = /, such as (\S+?)(?: or |$)/.exec(format?.rule ?? '')?.[1]
     if (name !== 'regex') t.equal(format?.test(example ?? ''), true, `the example for ${name}: ${example}`)
   }
 })
@@ -114,7 +114,7 @@ t.test('what has not the format is refused, wherever it is sent', async t => {
   const storage = memoryStorage()
   app.register(people, { storage })
   const create = async (payload: object) => await app.inject({ method: 'POST', url: '/people', payload })
-  const rule = 'must be an email address, as in ann@example.org'
+  const rule = 'must be an email address, such as ann@example.org'
 
   t.equal((await create({ email: 'ann@example.org', site: 'https://a.org', addresses: ['192.0.2.1'] })).statusCode, 201)
   const refused = (await create({ email: 'not an email' })).json()
@@ -122,8 +122,8 @@ t.test('what has not the format is refused, wherever it is sent', async t => {
   t.match((await create({ email: 'a@b', site: 'a.org', addresses: ['192.0.2.1', '1'] })).json(), {
     status: 400,
     errors: [
-      { pointer: '/site', detail: 'must be a URI with its scheme, as in https://example.org/a' },
-      { pointer: '/addresses/1', detail: 'must be an IPv4 address, as in 192.0.2.1' }
+      { pointer: '/site', detail: 'must be a URI with a scheme, such as https://example.org/a' },
+      { pointer: '/addresses/1', detail: 'must be an IPv4 address, such as 192.0.2.1' }
     ]
   })
   const move = await app.inject({ method: 'PUT', url: '/people/1/move', payload: { to: 'nowhere' } })
@@ -156,10 +156,10 @@ t.test('a format that is not known is an error at definition', async t => {
   ]) {
     t.throws(() => define(schema), {
       code: 'FST_DEALBOOK_INVALID_DEFINITION',
-      message: /"emial" is not known\. Did you mean "email"\? Known are date, .*regex; for others, use pattern/
+      message: /"emial" is unknown\. Did you mean "email"\? Known formats are date, .*regex; for others, use pattern/
     })
   }
-  t.throws(() => define({ type: 'string', format: 'constructor' }), /the format "constructor" is not known/)
+  t.throws(() => define({ type: 'string', format: 'constructor' }), /the format "constructor" is unknown/)
   const named = { type: 'object', properties: { format: { type: 'string' } }, default: { format: 'emial' } }
   t.doesNotThrow(() => define(named), 'a member of this name')
 })

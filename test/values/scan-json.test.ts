@@ -2,8 +2,8 @@ import t from 'tap'
 import { findFlawInJson } from '../../lib/core/values/json.js'
 
 const limits = { maxMembers: 5, maxDepth: 3 }
-const tooMany = { pointer: '', detail: 'must have at most 5 members, those of all levels together' }
-const tooDeep = (pointer: string) => ({ pointer, detail: 'must not be nested more than 3 deep' })
+const tooMany = { pointer: '', detail: 'must have at most 5 members in all levels together' }
+const tooDeep = (pointer: string) => ({ pointer, detail: 'must not be nested more than 3 levels deep' })
 const twice = (pointer: string) => ({ pointer, detail: 'is given twice' })
 
 t.test('a JSON text is judged before it is parsed', async t => {
@@ -59,7 +59,7 @@ t.test('it looks no further than the bound', async t => {
   const many = `{${Array.from({ length: 100_000 }, (_, n) => `"n${n}":0`).join()},"n99999":0}`
   t.strictSame(findFlawInJson(many, { maxMembers: 1000, maxDepth: 20 })?.pointer, '')
   t.strictSame(findFlawInJson(many, { maxMembers: 200_000, maxDepth: 20 }), twice('/n99999'))
-  t.match(findFlawInJson('['.repeat(1_000_000), { maxMembers: 2_000_000, maxDepth: 20 })?.detail, /20 deep/)
+  t.match(findFlawInJson('['.repeat(1_000_000), { maxMembers: 2_000_000, maxDepth: 20 })?.detail, /20 levels deep/)
   const slashes = `["${'\\\\'.repeat(500_000)}"]`
   t.equal(findFlawInJson(slashes, limits), undefined, 'linear in escapes')
 })

@@ -67,8 +67,8 @@ function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFl
     const property = schema.properties[name] as TSchema
     yield !memberName.test(name) && `the field "${name}" ${memberRule}`
     yield optional && declaresNull(property) &&
-      `the field "${name}" may be absent and may be null; leave out Type.Optional or Type.Null()`
-    yield name in Object.prototype && `the field "${name}" is named like a member that every object has`
+      `the field "${name}" may be absent and may be null; remove Type.Optional or Type.Null()`
+    yield name in Object.prototype && `the field "${name}" is named like a member of every object`
     yield isReserved(name) && `the field "${name}" is named like a query parameter`
     yield (name === 'links' || name === 'action' || isServiceField(name)) &&
       `the field "${name}" belongs to the service`
@@ -104,12 +104,12 @@ function * checkEdit (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { edit, fields: { properties }, attributes, operations = {} } = definition
   if (edit === undefined) return
   yield Object.hasOwn(operations, 'edit') &&
-    'edit makes the operation "edit"; give the other one a different name'
+    'edit defines the operation "edit"; give your operation a different name'
   const { fields } = readEdit(edit)
   yield fields.length === 0 && 'edit must have a field'
   for (const name of fields) {
-    yield (name === 'id' || isServiceField(name)) && `edit has "${name}", which only the service gives`
-    yield attributes?.fields.includes(name) === true && `edit has "${name}", which attributes has already`
+    yield (name === 'id' || isServiceField(name)) && `edit has "${name}", which only the service sets`
+    yield attributes?.fields.includes(name) === true && `edit has "${name}", which is already in attributes`
   }
   yield findUnknown('edit has', fields, Object.keys(properties))
 }
@@ -129,7 +129,7 @@ function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
       yield !word.test(text) && `${what} has the ${part} "${text}", which ${wordRule}`
     }
     const inherited = Object.keys(params.properties).find(name => name in Object.prototype)
-    yield inherited && `${what} has a parameter "${inherited}", which is named like a member that every object has`
+    yield inherited && `${what} has a parameter "${inherited}", which is named like a member of every object`
     yield Object.hasOwn(params.properties, 'id') && `${what} has a parameter "id", which is the item's`
     yield !actionWord.test(action) && `${what} has the action "${action}", which ${actionRule}`
     for (const text of new Set([verb, participle, noun, action])) {
@@ -158,7 +158,7 @@ function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
       } else {
         yield isRenamed(its.family) && `${which}: ${renamedFlaw}`
         yield typeof its.family === 'string' && its.family !== name &&
-          `${which}: the family "${its.family}" is not this one; give another as defineFamily made it`
+          `${which}: the family "${its.family}" is not this one; give a family made by defineFamily`
       }
     }
     const families = Object.values(creates ?? {})
@@ -168,7 +168,7 @@ function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
       yield !memberName.test(other) && `${which}: its name ${memberRule}`
       yield isRenamed(family) && `${which}: ${renamedFlaw}`
       yield findFamily(family)?.lifecycle === undefined &&
-        `${which}: must be a family with create, as defineFamily made it`
+        `${which}: must be a family with create, made by defineFamily`
     }
   }
 }
@@ -176,12 +176,13 @@ function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
 function * checkLists (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { name: family, fields: schema, queries = {} } = definition
   const { order = [], title = 'id', list, search = [], indexes = [], unique = [] } = definition
-  const own = listFields(schema)
+  // What lists are made of, which clients read.
+  const own = listFields(schema).filter(isRead)
   const stored = [...own, ...listFields(ServiceFields)]
-  const members = listMembers(definition)
+  const members = listMembers(definition).filter(isRead)
   for (const [query, { field }] of Object.entries(queries)) {
     yield !word.test(query) && `the query "${query}" ${wordRule}`
-    yield query === family && `the query "${query}" exists already: the items by id`
+    yield query === family && `the query "${query}" already exists: it returns the items by id`
     yield findUnknown(`the query "${query}" is by`, [field], plainOf(own), 'not a field that can be filtered')
   }
   yield findUnknown('the order names', order.map(term => readOrder(term).field), plainOf(members))
@@ -189,16 +190,16 @@ function * checkLists (definition: FamilyDefinition): Generator<MaybeFlaw> {
   yield list?.length === 0 && 'the list must name a field'
   yield findUnknown('the list names', list ?? [], members.map(({ name }) => name))
   const texts = own.filter(({ kind, values }) => kind === 'string' && values === undefined).map(({ name }) => name)
-  yield findUnknown('search has', search, texts, 'not a field for any text')
+  yield findUnknown('search has', search, texts, 'not a free text field')
   for (const row of indexes.map(row => [row].flat())) {
     yield row.length === 0 && 'indexes has a row without a field'
-    yield row[0] === 'id' && 'indexes has "id", which has an index in any case'
-    yield findUnknown('indexes has', row, plainOf(stored), 'not a field to find by')
+    yield row[0] === 'id' && 'indexes has "id", which always has an index'
+    yield findUnknown('indexes has', row, plainOf(stored), 'not a field that can be indexed')
   }
   const rows = new Set<string>()
   for (const row of unique) {
     yield row.length === 0 && 'unique has a row without a field'
-    yield row.includes('id') && 'unique has "id", which is unique in any case'
+    yield row.includes('id') && 'unique has "id", which is always unique'
     const json = own.find(({ name, kind }) => kind === 'json' && row.includes(name))
     yield json && `unique has "${json.name}", which is stored as JSON and cannot be compared`
     yield findUnknown('a row of unique has', row, plainOf(own))
@@ -242,7 +243,7 @@ function * checkStates (definition: FamilyDefinition): Generator<MaybeFlaw> {
     const read = declared === undefined ? [] : readStateFilter(fields, declared)
     yield typeof read === 'string' && `${what} has a filter that cannot be used: ${read}`
     yield own === undefined && filter === undefined &&
-      `${what} needs a filter, as no single required field has it among its values; or give the function state`
+      `${what} needs a filter, because no single required field has it as a value; or define the function state`
   }
 }
 
@@ -267,7 +268,7 @@ function isLanguage (text: string): boolean {
   }
 }
 
-const renamedFlaw = 'give the family itself, not one that rename made: rules have its names'
+const renamedFlaw = 'give the family itself, not a renamed one: rules have its names'
 
 function isRenamed (value: unknown): boolean {
   return findFamily(value)?.renaming !== undefined
@@ -297,6 +298,10 @@ function listMembers (definition: FamilyDefinition): Field[] {
   const { fields, create } = definition
   const isWritable = create !== undefined || Object.keys(listOperations(definition)).length > 0
   return [...listFields(fields), ...isWritable ? listFields(ServiceFields) : []]
+}
+
+function isRead ({ writeOnly }: Field): boolean {
+  return writeOnly !== true
 }
 
 function plainOf (fields: readonly Field[]): string[] {

@@ -32,7 +32,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
   const operations = compileOperations(definition)
   const writable = create !== undefined || operations.size > 0
   const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
-  const fields = listFields(schema)
+  const fields = listFields(schema).filter(({ writeOnly }) => writeOnly !== true)
   const ownFields = listFields(definition.fields)
   const order = definition.order?.map(readOrder) ?? []
   const hasLongItems = mayBeLong(ownFields)
@@ -88,7 +88,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
   return family
 }
 
-// Those of `customers` and `deals`, whose tags had no hash from the beginning.
+// Those of `customers` and `deals`, whose tags never had a hash.
 const shapesWithoutTag = ['Cmxavg', 'ukSGZy']
 
 function tagShape (fields: readonly Field[]): string {
@@ -186,7 +186,7 @@ function chooseColumns (fields: readonly Field[], title: string): string[] {
 export function listIndexes ({ indexes = [], references = {} }: FamilyDefinition, order: readonly Order[]): string[][] {
   const named: string[][] = indexes.map(row => [row].flat())
   const ordered = toTotalOrder(order).map(({ field }) => field)
-  // The id has an index in any case, and every index ends with it.
+  // The id always has an index, and every index ends with it.
   const all = ordered.length === 1 ? named : [...named.filter(row => `${row.join()},id` !== ordered.join()), ordered]
   // Deleting an item looks for those that refer to it.
   const referring = Object.keys(references).filter(field => !all.some(([first]) => first === field))

@@ -20,7 +20,7 @@ const instead: Readonly<Record<string, string>> = {
   undefined: 'Type.Optional'
 }
 
-const origin = 'take Type from fastify-dealbook, which is that of @sinclair/typebox 0.34'
+const origin = 'import Type from fastify-dealbook, which re-exports @sinclair/typebox 0.34'
 
 /** @param what its name in a definition */
 export function findFlawInObject (what: string, schema: unknown): string | undefined {
@@ -40,7 +40,7 @@ export function findFlawInObject (what: string, schema: unknown): string | undef
 
 // typebox 1.x marks its schemas like this, and optional members in a way that 0.34 does not see.
 function findForeignOrigin (what: string, schema: Members): string | undefined {
-  return '~kind' in schema ? `${what} is made by the package "typebox" (1.x); ${origin}` : undefined
+  return '~kind' in schema ? `${what} comes from the package "typebox" (1.x); ${origin}` : undefined
 }
 
 const data: readonly string[] = ['default', 'const', 'enum', 'examples']
@@ -49,7 +49,7 @@ const named: readonly string[] = ['properties', 'patternProperties', '$defs']
 function findFlawInMember (name: string, schema: Members, isNested = false): string | undefined {
   const foreign = findForeignOrigin(`"${name}"`, schema)
   if (foreign !== undefined) return foreign
-  if (TransformKind in schema) return `"${name}" is a Type.Transform, but values are stored as they are sent`
+  if (TransformKind in schema) return `"${name}" is a Type.Transform, but values are stored unchanged`
   const { type, format, transform } = schema
   if (typeof type === 'string' && !jsonTypes.includes(type)) {
     const hint = Object.hasOwn(instead, type) ? `; write ${instead[type]}` : ''
@@ -60,15 +60,15 @@ function findFlawInMember (name: string, schema: Members, isNested = false): str
     if (!hasScale) return `"${name}" is a decimal without a scale; write decimal({ scale: 2 })`
   } else if (typeof format === 'string' && getFormat(format) === undefined) {
     const hint = didYouMean(format, formatNames)
-    return `"${name}": the format "${format}" is not known.${hint} Known are ${formatNames.join(', ')}; for others, ` +
-      'use pattern'
+    return `"${name}": the format "${format}" is unknown.${hint} ` +
+      `Known formats are ${formatNames.join(', ')}; for others, use pattern`
   }
   if (transform !== undefined) {
     const [unknown] = [transform].flat().filter(word => !transformNames.includes(word as string))
-    if (isNested || type !== 'string') return `"${name}" has transform where it is no text field`
+    if (isNested || type !== 'string') return `"${name}" has transform, but is not a text field`
     if (!Array.isArray(transform) || unknown !== undefined) {
-      return `"${name}": the transform ${JSON.stringify(unknown ?? transform)} is not known. ` +
-        `It is a list of ${transformNames.join(', ')}`
+      return `"${name}": the transform ${JSON.stringify(unknown ?? transform)} is unknown. ` +
+        `It must be a list of ${transformNames.join(', ')}`
     }
   }
   for (const [key, value] of Object.entries(schema)) {
@@ -88,7 +88,7 @@ const { any, callback, flag, object, word, words } = rules
 
 const otherItem = membersOf({
   family: Type.Union([Type.String(), callback], {
-    description: 'the name of this family, or another as defineFamily made it'
+    description: 'the name of this family, or a family made by defineFamily'
   }),
   id: suchAs(callback, 'params => params.to')
 } satisfies RulesOf<OtherItem>, ['family', 'id'])
@@ -155,7 +155,7 @@ const labels = membersOf({
   singular: rules.text,
   create: suchAs(rules.text, '"New deal"'),
   fields: texts,
-  operations: namedOf(operationLabel, 'the operation', 'a text, or an object with label and done'),
+  operations: namedOf(operationLabel, 'the operation', 'a string, or an object with label and done'),
   states: texts
 } satisfies RulesOf<Labels>)
 
@@ -177,11 +177,11 @@ const parts = {
   search: words,
   labels: namedOf(labels, 'labels'),
   indexes: Type.Array(Type.Union([word, words]), {
-    description: 'a list of fields, or of rows of them, such as ["status"]'
+    description: 'a list of fields, or of lists of fields, such as ["status"]'
   }),
-  unique: Type.Array(words, { description: 'a list of rows of fields, such as [["number"]]' }),
+  unique: Type.Array(words, { description: 'a list of lists of fields, such as [["number"]]' }),
   references: object,
-  constraints: namedOf(constraint, 'the constraint', 'a text, or an object with detail and pointers'),
+  constraints: namedOf(constraint, 'the constraint', 'a string, or an object with detail and pointers'),
   queries: namedOf(query, 'the query')
 }
 

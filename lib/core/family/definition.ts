@@ -10,40 +10,40 @@ import type {
 
 type AnyItems = Readonly<Record<string, Members | undefined>>
 
-/** What rules get besides the item and its parameters; `X` are the types of `items`, `Y` those of `newIds`. */
+/** The context of rules, besides the item and its parameters; `X` are the types of `items`, `Y` those of `newIds`. */
 export interface Context<X = AnyItems, Y = any> {
   /** The moment of the decision, `YYYY-MM-DDTHH:mm:ss.sssZ`. */
   readonly now: string
-  /** The id of the command; empty where the operation is only offered. */
+  /** The id of the command; empty if the operation is only offered. */
   readonly command: string
-  /** Who acts, from `authorize` or the call of the service. */
+  /** The name of the caller, from `authorize` or the call of the service. */
   readonly principal: string | undefined
-  /** What `authorize` returned as `claims`, else an empty object. */
+  /** The `claims` that `authorize` returned, or an empty object. */
   // Of any type, so that a host can use its own names under every compiler option.
   readonly claims: any
-  /** The other items that `with` names; undefined where there is none. Where it is only offered: those of fields. */
+  /** The other items that `with` names; undefined if there is none. If it is only offered: those of fields. */
   readonly items: X
   /** The ids of the items that `creates` names, if they are created. */
   readonly newIds: Y
-  /** The result of `prepare`, else an empty object, as where the operation is only offered. Of any type, too. */
+  /** The result of `prepare`, or an empty object, such as if the operation is only offered. Of any type, too. */
   readonly facts: any
 }
 
-/** What `prepare` gets. */
+/** The first argument of `prepare`. */
 export interface Preparation<I> {
   /** The action of the command, such as `CreateBooking`. */
   readonly action: string
-  /** As it is before the command, which may have changed by the decision. Undefined for a creation. */
+  /** The item before the command; it may change before the decision. Undefined for a creation. */
   readonly item: I | undefined
   // Of any type, since every operation has its own.
   readonly params: any
   readonly context: Context
 }
 
-/** What `prepare` returns: an object, or nothing. */
+/** The result of `prepare`: an object, or nothing. */
 export type Facts = object | undefined | void
 
-/** Reads for `prepare`, of any family by its plugin, or of its own by name. What the caller may not read is absent. */
+/** Reads for `prepare`: any family by its plugin, or this one by name. Only items that the caller may read exist. */
 export interface Lookups {
   get<F extends AnyFamily | string> (family: F, id: Id): Promise<ItemIn<F> | undefined>
   /** By a query string, or by conditions that all must hold. */
@@ -57,19 +57,19 @@ export interface Lookups {
 /** Items by their names in `with` or `creates`; undefined ones stay unchanged, or are not created. */
 export type MadeItems = Readonly<Record<string, object | undefined>>
 
-/** What `apply` and `initial` return where they change others (by names in `with`) or create some (`creates`). */
+/** The result of `apply` and `initial` if they change others (by names in `with`) or create some (`creates`). */
 export type ItemAndOthers<I, X = MadeItems, C = MadeItems> =
   | { readonly item: I, readonly others: X, readonly created?: C }
   | { readonly item: I, readonly created: C, readonly others?: X }
 
-/** What a client sends at creation, and other items that `initial` needs. */
+/** The fields that a client sends at creation, and other items that `initial` needs. */
 export interface CreateDefinition<I, F extends string = string, W = any, V = any, D = Id> {
   readonly fields: readonly F[]
   /** As in an operation; a field names the item that it refers to. `id` gets the fields that were sent. */
   readonly with?: OtherItems<Partial<I>, Partial<I>, W, V, D>
 }
 
-/** The words of an operation in the URL forms, its parameters, and how people see it. */
+/** The words of an operation in the URL forms, its parameters, and its appearance in pages. */
 export interface OperationWords<T extends TObject = TObject> {
   /** In problems, which list what is allowed. */
   readonly name: string
@@ -87,9 +87,9 @@ export interface OperationWords<T extends TObject = TObject> {
   readonly params: T
   /** Whether a page asks for confirmation, because a mistake does harm. */
   readonly danger?: boolean
-  /** Whether it cannot be undone; a page says so, and asks for confirmation. */
+  /** Whether it cannot be undone; a page warns, and asks for confirmation. */
   readonly final?: boolean
-  /** The fields that it changes: the attribute form suggests the operation where one of them differs. */
+  /** The fields that it changes: the attribute form suggests the operation if one of them differs. */
   readonly changes?: readonly string[]
 }
 
@@ -100,7 +100,7 @@ export interface OperationWords<T extends TObject = TObject> {
 export interface OperationRules<I, T extends TObject, X = AnyItems, N = any, A = X, J = I> extends OperationWords<T> {
   /**
    * Whether the state of the item allows it, or why not. Default: always. It may throw a problem.
-   * It is called without params where the operation is only offered.
+   * It is called without params if the operation is only offered.
    */
   readonly allowed?: Inferred<T, (item: I, params: Static<T> | undefined, context: Context<A, NewIds<N>>) =>
     boolean | string>
@@ -151,7 +151,7 @@ type OperationIn<I, T extends TObject, W, N, V, J = I, X = ContextItems<Static<T
 /** Like `Operation`, but `apply` may add fields that the family will have. The family of a reference is unknown. */
 export interface OpenOperation<I, T extends TObject, W = any, N = any>
   extends OperationIn<I, T, W, N, any, Opened<NoInfer<I>>, ContextItems<Static<T>, any, W, any>> {
-  // Without `I`, which would be inferred here, before the functions below say what it is.
+  // Without `I`, which would be inferred here, before the functions below define it.
   readonly with?: OtherItems<Static<T>, any, W, any, Id>
   readonly creates?: NewFamilies<N>
 }
@@ -179,22 +179,22 @@ export interface QueryDefinition<F extends string = string> {
   readonly field: F
 }
 
-/** What the attribute form makes of attributes that differ from the item's. */
+/** The meaning of attributes that differ from the item's. */
 export type AttributeReading =
   | { readonly operation: string, readonly params: Readonly<Record<string, unknown>> }
   | { readonly field: string, readonly detail: string }
 
-/** Fields that a client may also change by writing them, and the operation that this means. */
+/** Fields that a client may also change by writing them, and the operation for it. */
 export interface AttributeForm<I> {
   /** Every other field must be sent unchanged. */
   readonly fields: readonly (keyof I & string)[]
-  /** Called where one of the fields differs; returns the operation, or which field is wrong. Pure. */
+  /** Called if one of the fields differs; returns the operation, or the field that is wrong. Pure. */
   read (wanted: I, current: I): AttributeReading
 }
 
 type OrderTerm<P extends TProperties> = `${'' | '-'}${MemberName<P>}`
 
-/** Fields that a client may change directly, and the words of this operation where they differ from the defaults. */
+/** Fields that a client may change directly, and the words of this operation if they differ from the defaults. */
 export interface EditDefinition<I, F extends string = string>
   extends Partial<Pick<Operation<I>, 'verb' | 'participle' | 'noun' | 'action' | 'allowed'>> {
   readonly fields: readonly F[]
@@ -217,13 +217,13 @@ export type Renamed<P, N> = {
 /** The parameters of each operation of a family. */
 export type OperationParams = Readonly<Record<string, TObject>>
 
-/** What a client sends to create an item with these fields; those with a default may be omitted. */
+/** The members that create an item with these fields; those with a default may be omitted. */
 export type CreateOf<P extends TProperties, C extends string> =
   Static<TObject<Pick<P, Exclude<C & keyof P, Defaulted<P>>>>> & Partial<Static<TObject<Pick<P, C & Defaulted<P>>>>>
 
 type Defaulted<P> = { [K in keyof P]: P[K] extends { readonly default: unknown } ? K : never }[keyof P]
 
-/** What a client sends to edit these fields: null removes an optional one. */
+/** The members that edit these fields: null removes an optional one. */
 export type EditOf<P extends TProperties, F extends string> = {
   readonly [K in F & keyof P]?: Static<P[K]> | (P[K] extends TOptional<TSchema> ? null : never)
 }
@@ -232,7 +232,7 @@ type Initial<I, X> = (item: I, context: Context<X, {}>) =>
   I | { readonly item: I, readonly others: ChangedItems<X> }
 
 /**
- * A family: its names and fields and, where it can be written, what clients send and what they can do.
+ * A family: its names and fields and, if it can be written, the fields that clients send, and operations.
  *
  * Field types become columns, filters and documentation: integers, numbers, strings, booleans, enumerations (unions of
  * string literals), dates and date-times (`Type.String({ format: 'date' })`). Anything else is stored as JSON and
@@ -259,7 +259,7 @@ export interface FamilyDefinition<
    * created or deleted.
    */
   readonly create?: readonly C[] | CreateDefinition<Static<TObject<P>>, C, D, V, IdOf<P>>
-  /** Whether items can be deleted. Default: where they can be created. */
+  /** Whether items can be deleted. Default: if they can be created. */
   readonly remove?: boolean
   /**
    * Adds the fields that no client sends to a new item; returns it or, if others change too, `{ item, others }`. Pure.
@@ -278,7 +278,7 @@ export interface FamilyDefinition<
   readonly operations?: Operations<P, O, W, N, V>
   /** The fields that a client may change directly, by an operation called `edit`. */
   readonly edit?: readonly F[] | EditDefinition<ItemOf<P>, F>
-  /** Fields that can also be changed by writing them, and which operation that is. */
+  /** Fields that can also be changed by writing them, and the operation for it. */
   readonly attributes?: AttributeForm<ItemOf<P>>
   /**
    * The state of an item in a word, for pages and for the problem of an operation that is not allowed. Default: the
@@ -313,7 +313,7 @@ export interface FamilyDefinition<
    */
   readonly references?: References<P, V>
   /**
-   * What to say where a constraint of the database refuses a change, by its name: a text, or a text and the members
+   * Texts for constraints of the database that refuse a change, by their names: a text, or a text and the members
    * that it is about. On SQLite, a trigger is named by its message.
    *
    * @example
@@ -322,12 +322,12 @@ export interface FamilyDefinition<
   readonly constraints?: Readonly<Record<string, string | ConstraintText>>
   /** The field that identifies an item in pages. Default: `name`, `title` or `label`, or the id. */
   readonly title?: MemberName<P>
-  /** The columns of a list in pages, in this order. Default: the most telling few. */
+  /** The columns of a list in pages, in this order. Default: a few short fields. */
   readonly list?: readonly MemberName<P>[]
   /** The text fields that `search=…` looks in. Default: that of `title`, unless it is the id. */
   readonly search?: readonly (keyof P & string)[]
   /**
-   * How people call the family and its parts, by language.
+   * Labels of the family and its parts in pages, by language.
    *
    * @example
    * labels: { de: { plural: 'Aufträge', singular: 'Auftrag', create: 'Neuer Auftrag', fields: { price: 'Preis' } } }

@@ -9,7 +9,7 @@ import { extensionRule, findFlawInObject } from './definition-rules.js'
 import type { Labels } from './presentation.js'
 import type { AnyTypes, FamilyTypes, Inferred, ItemOf, References } from './types.js'
 
-/** What a host adds to a family: fields, operations, and more of each list of its definition. */
+/** Additions to a family: fields, operations, and more of each list of its definition. */
 export interface FamilyExtension<
   P extends TProperties, X extends TProperties, O extends OperationParams, F extends string = string,
   C extends string = string, V = any, W = any, N = any, M extends FamilyTypes = AnyTypes
@@ -114,5 +114,5 @@ type Names = readonly string[] | Readonly<Record<string, unknown>>
 function findRepeated (what: string, base: Names = [], added: Names = []): string | undefined {
   const [names, others] = [base, added].map(names => Array.isArray(names) ? names : Object.keys(names))
   const repeated = others?.find(name => names?.includes(name))
-  return repeated === undefined ? undefined : `the ${what} "${repeated}" exists already`
+  return repeated === undefined ? undefined : `the ${what} "${repeated}" already exists`
 }

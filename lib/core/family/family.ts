@@ -20,7 +20,7 @@ export interface CompiledOperation {
 
 export interface OtherDefinition {
   readonly name: string
-  /** Undefined where it is the family that has the operation. */
+  /** Undefined if it is the family that has the operation. */
   readonly family: Family | undefined
   /** The field that refers to it. */
   readonly field: string | undefined
@@ -34,7 +34,7 @@ export interface Deletion {
 
 export interface Lifecycle {
   readonly createAction: string
-  /** Undefined where items cannot be deleted. */
+  /** Undefined if items cannot be deleted. */
   readonly deletion: Deletion | undefined
   /** Whether the client chooses the id. */
   readonly takesId: boolean
@@ -54,7 +54,6 @@ export interface Renaming {
   readonly toOwn: Names
 }
 
-/** Names by names. */
 export type Names = ReadonlyMap<string, string>
 
 /** A definition, checked and compiled once for all its mounts. */
@@ -62,6 +61,7 @@ export interface Family {
   readonly name: string
   readonly singular: string
   readonly schema: TObject
+  /** Those that clients read. */
   readonly fields: readonly Field[]
   /** Without those that the service adds. */
   readonly ownFields: readonly Field[]
@@ -73,9 +73,9 @@ export interface Family {
   readonly shape: FamilyShape
   /** The end of entity tags: it changes with the fields. */
   readonly tag: string
-  /** How people see it. */
+  /** Its appearance in pages. */
   readonly presentation: Presentation
-  /** The default order; by id where it is empty. */
+  /** The default order; by id if it is empty. */
   readonly order: readonly Order[]
   readonly references: ReadonlyMap<string, Family>
   readonly prepare: FamilyDefinition['prepare']
@@ -92,7 +92,7 @@ export interface Family {
   readonly idSchema: TSchema
   readonly makeId: (() => Id) | undefined
   readonly validate: Validator
-  /** Undefined where no item can have the id. */
+  /** Undefined if no item can have the id. */
   readId (text: string): Id | undefined
   readonly state: ((item: Members) => string | undefined) | undefined
   readonly constraints: NonNullable<FamilyDefinition['constraints']>
@@ -115,7 +115,7 @@ export function getFamily (plugin: AnyFamily): Family {
   return family
 }
 
-/** Undefined where the value is not the plugin of a family. */
+/** Undefined if the value is not the plugin of a family. */
 export function findFamily (value: unknown): Family | undefined {
   return value instanceof Object ? families.get(value) : undefined
 }

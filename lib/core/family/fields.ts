@@ -26,6 +26,7 @@ export function listFields (schema: TObject): Field[] {
       ...(kind === 'string' && typeof plain.maxLength === 'number' ? { maxLength: plain.maxLength } : {}),
       ...(kind === 'decimal' ? { scale: plain.scale as number } : {}),
       ...(plain.transform === undefined ? {} : { transform: plain.transform }),
+      ...(plain.writeOnly === true ? { writeOnly: true } : {}),
       ...(optional || value === undefined ? {} : { default: value })
     }
   })
@@ -43,7 +44,7 @@ export function listDefaults (properties: TProperties): Members {
 
 /** A value as it is stored: times in UTC and no negative zero. */
 export function toStored (kind: Kind, value: unknown): unknown {
-  // A value from before the field had this type stays as it is.
+  // A value from before the field had this type stays unchanged.
   if (kind === 'date-time' && typeof value === 'string') return readDateTime(value) ?? value
   return value === 0 ? 0 : value
 }
@@ -88,26 +89,26 @@ function enumerate (schema: TSchema): readonly string[] | undefined {
   return values?.every(value => typeof value === 'string') === true ? values : undefined
 }
 
-/** What clients see of a command of any family, without the member that names the item. */
+/** The members of a command of any family that clients see, without the member that names the item. */
 export const CommandMembers = Type.Object({
   id: Type.String({ description: 'The id of the command' }),
   action: Type.String({ description: 'The operation' }),
   params: Type.Optional(Type.Object({}, {
     additionalProperties: true,
-    description: 'The parameters of the operation, where it changed something'
+    description: 'The parameters of the operation, if it changed something'
   })),
   outcome: Type.Union([Type.Literal('done'), Type.Literal('unchanged'), Type.Literal('refused')], {
-    description: 'What became of it'
+    description: 'Its outcome'
   }),
   revision: Type.Integer({ description: 'The revision of the item after it' }),
   createdAt: Type.String({ format: 'date-time', description: 'When it was decided' }),
-  principal: Type.Optional(Type.String({ description: 'Who asked for it' })),
-  chosenId: Type.Optional(Type.String({ description: 'The id that its principal knows it by, where that is another' })),
+  principal: Type.Optional(Type.String({ description: 'The principal that sent it' })),
+  chosenId: Type.Optional(Type.String({ description: 'The id that its principal chose, if it differs from id' })),
   problem: Type.Optional(Type.Object({}, { additionalProperties: true, description: 'Why it was refused' })),
   about: Type.Optional(Type.Object({
     family: Type.String({ maxLength: 100 }),
     id: Type.Union([Type.String({ maxLength: 100 }), Type.Integer()])
-  }, { description: 'The item that the command was for, where it changed this one too' }))
+  }, { description: 'The item of the command, if it is a different item than this one' }))
 })
 
 export const logFields = listFields(CommandMembers)
@@ -122,8 +123,13 @@ export const commandsShape: FamilyShape = {
     result: Type.Optional(Type.Object({})),
     digest: Type.Optional(Type.String()),
     changes: Type.Optional(Type.Object({})),
+    position: Type.Optional(Type.Integer()),
     updatedAt: Type.String({ format: 'date-time' })
   })),
-  // The second is for a host that looks for all commands of a principal.
-  indexes: [['family', 'target', 'revision', 'outcome', 'createdAt', 'id'], ['principal']]
+  // By the second, PostgreSQL finds the entries without a position. The last is for all commands of a principal.
+  indexes: [
+    ['family', 'target', 'revision', 'outcome', 'createdAt', 'id'], ['position', 'createdAt', 'id'],
+    ['family', 'position'], ['principal']
+  ],
+  sequence: 'position'
 }

@@ -1,5 +1,5 @@
 // TypeScript accepts an object with members that are not declared, unless it is a literal in place. These types refuse
-// them in what rules return, and in operations; the text of the error says what is wrong.
+// them in the results of rules, and in operations; the text of the error describes the flaw.
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type { Operation } from './definition.js'
 import type { ContextItems, ItemOf, NewItems } from './types.js'
@@ -28,15 +28,15 @@ export type KnownResult<R, I, X, C = {}> = R extends (...args: never) => infer A
   ? [Flaws<A, I, X, C>] extends [never] ? unknown : (...args: never) => Flaws<A, I, X, C>
   : unknown
 
-/** Never where the result `A` has no unknown fields or names. */
+/** Never, if the result `A` has no unknown fields or names. */
 type Flaws<A, I, X, C> = A extends { readonly item: infer J }
   ? Within<'item', FlawsOfItem<J, I>> | FlawsOfMade<'others', A, X> | FlawsOfMade<'created', A, C>
   : FlawsOfItem<A, I>
 
-type FlawsOfItem<A, I> = Flaw<UnknownKeys<A, I>, 'is no field of the family'>
+type FlawsOfItem<A, I> = Flaw<UnknownKeys<A, I>, 'is not a field of the family'>
 
 type FlawsOfMade<M extends string, A, X> = A extends { readonly [K in M]: infer G }
-  ? Within<M, Flaw<UnknownKeys<G, X>, 'is no name of another item'> | FlawsOfEach<G, X>>
+  ? Within<M, Flaw<UnknownKeys<G, X>, 'is not the name of another item'> | FlawsOfEach<G, X>>
   : never
 
 type FlawsOfEach<G, X, K extends keyof G & keyof X = keyof G & keyof X> =

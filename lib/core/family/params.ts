@@ -42,7 +42,7 @@ function transformMembers (fields: readonly Field[], members: Members): Members 
   return changed
 }
 
-/** A copy in which decimals have their canonical form; what is none stays, and is refused later. */
+/** A copy in which decimals have their canonical form; invalid ones stay, and are refused later. */
 export function readDecimals (fields: readonly Field[], members: Members): Record<string, unknown> {
   const changed: Record<string, unknown> = { ...members }
   for (const { name, scale } of fields) {
@@ -81,19 +81,32 @@ export function readParams (params: Params, sent: unknown, pointer = ''): Member
   throw invalidBody(read.flaws.map(flaw => ({ ...flaw, pointer: pointer + flaw.pointer })))
 }
 
+/** Without the members that clients never read. */
+export function hideSecrets<T extends Members> (fields: readonly Field[], members: T): T {
+  const secrets = fields.filter(({ name, writeOnly }) => writeOnly === true && members[name] !== undefined)
+  if (secrets.length === 0) return members
+  return Object.fromEntries(Object.entries(members).filter(([name]) => !secrets.some(each => each.name === name))) as T
+}
+
+/** The members that clients never read and that a command has set: its answer shows them. */
+export function listSecrets (fields: readonly Field[], before: Members, after: Members): Members | undefined {
+  const secrets = fields.filter(({ name, writeOnly }) => writeOnly === true && after[name] !== before[name])
+  return secrets.length === 0 ? undefined : Object.fromEntries(secrets.map(({ name }) => [name, after[name]]))
+}
+
 export type Changes = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
 
 // Longer values are in the item, and would be in its log twice more.
 const maxKept = 200
 
-/** Of long values, the log has only the names. */
+/** Of long values, and of those that clients never read, the log has only the names. */
 export function listChanges (fields: readonly Field[], before: Members, after: Members): Changes {
   const changes: Record<string, { from?: unknown, to?: unknown }> = {}
-  for (const { name, kind } of fields) {
+  for (const { name, kind, writeOnly } of fields) {
     const [from, to] = [before[name], after[name]]
     if (from === to || (kind === 'json' && isDeepStrictEqual(from, to))) continue
     const change: { from?: unknown, to?: unknown } = changes[name] = {}
-    if (!isShort(from) || !isShort(to)) continue
+    if (writeOnly === true || !isShort(from) || !isShort(to)) continue
     if (from !== undefined) change.from = from
     if (to !== undefined) change.to = to
   }

@@ -1,4 +1,4 @@
-// How people see a family: what a definition says of it, and what is made of that.
+// The appearance of a family in pages: as it is defined, and as it is compiled.
 import type { FieldCondition } from '../storage/storage.js'
 
 /** How good or bad a state is; a page shows it as a colour. */
@@ -11,13 +11,13 @@ export interface StateDefinition {
   /** Default: neutral. */
   readonly tone?: Tone
   /**
-   * Which items are in it, as in the query of a list: `status=open&held=true`. Default: those of which the one required
-   * field with a choice of values that has this state among them has it.
+   * The items in this state, by the query of a list: `status=open&held=true`. Default: those with this value, if
+   * exactly one required field has it among its values.
    */
   readonly filter?: string
 }
 
-/** How an operation is called in one language. */
+/** The labels of an operation in one language. */
 export interface OperationLabel {
   /** On its button: "Hold". */
   readonly label: string
@@ -25,7 +25,7 @@ export interface OperationLabel {
   readonly done?: string
 }
 
-/** How people call a family and its parts in one language. */
+/** The labels of a family and its parts in one language. */
 export interface Labels {
   readonly plural?: string
   readonly singular?: string
@@ -41,7 +41,7 @@ export interface Labels {
 
 export interface ShownState {
   readonly tone: Tone
-  /** As in the query of a list; undefined where the state cannot be filtered. */
+  /** As in the query of a list; undefined if the state cannot be filtered. */
   readonly filter: string | undefined
   readonly where: readonly FieldCondition[] | undefined
 }

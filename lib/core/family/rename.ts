@@ -6,16 +6,17 @@ import { didYouMean } from '../values/words.js'
 import { type FamilyDefinition, type Operation, readCreate, readEdit } from './definition.js'
 import type { Family, Names, Renaming } from './family.js'
 
-/** @param earlier where the family is renamed already */
+/** @param earlier set if the family is already renamed */
 export function makeRenaming (family: Family, names: unknown, earlier = family.renaming): Renaming {
   const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_RENAMING(family.name, flaw)
   if (!isObject(names)) throw refuse('give the new names by the old ones, such as { total: "amount" }')
   const fields = family.ownFields.map(({ name }) => name)
-  const renamed = family.members.map(name => [names[name] ?? name, name] as [string, string])
+  const members = [...new Set([...family.members, ...fields])]
+  const renamed = members.map(name => [names[name] ?? name, name] as [string, string])
   for (const [name, to] of Object.entries(names)) {
     if (name === 'id') throw refuse('the id cannot be renamed')
     if (!fields.includes(name)) throw refuse(`"${name}" is not a field.${didYouMean(name, fields)}`)
-    if (typeof to !== 'string') throw refuse(`the new name of "${name}" must be a text`)
+    if (typeof to !== 'string') throw refuse(`the new name of "${name}" must be a string`)
     if (renamed.filter(([own]) => own === to).length > 1) throw refuse(`two fields would be called "${to}"`)
   }
   const toBase = new Map(renamed.map(([own, before]) => [own, earlier?.toBase.get(before) ?? before]))
@@ -69,7 +70,7 @@ export function renameParams (family: Family, names: Names, action: string, para
   return takesFields(family, action) ? renameKnown(names, params) : params
 }
 
-/** The names here of what pointers name: parameters that are not fields keep theirs. */
+/** The new names for pointers: parameters that are not fields keep theirs. */
 export function listPointed (family: Family, { toOwn }: Renaming, action: string): Names {
   if (takesFields(family, action)) return toOwn
   const params = family.operations.get(action)?.params.schema.properties ?? {}

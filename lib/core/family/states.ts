@@ -38,7 +38,7 @@ const limits: QueryLimits = {
   maxValues: 100, maxPatterns: 0, maxPatternLength: 0, maxPatternSize: 0, pageSize: 0, maxPageSize: 0, maxSkipped: 0
 }
 
-/** The conditions, or what is wrong with the filter. */
+/** The conditions, or the flaw of the filter. */
 export function readStateFilter (fields: readonly Field[], filter: string): readonly FieldCondition[] | string {
   const filters = listFilters(fields)
   const given: GivenFilters = { byKey: new Map(), patterns: 0 }

@@ -5,7 +5,7 @@ import {
 
 type WithDefault<T, O> = O extends { readonly default: infer D } ? T & { readonly default: D } : T
 
-/** `Type` of @sinclair/typebox; the types that it makes also say whether there is a default. */
+/** `Type` of @sinclair/typebox; its types also have the default. */
 export interface TypeBuilder
   extends Omit<typeof TypeBox, 'Array' | 'Boolean' | 'Integer' | 'Number' | 'String' | 'Union'> {
   Array<T extends TSchema, O extends ArrayOptions = {}> (items: T, options?: O): WithDefault<TArray<T>, O>

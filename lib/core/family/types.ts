@@ -1,4 +1,4 @@
-// How TypeScript follows a definition: from the references, `with` and `creates` to what rules get and return.
+// Types that TypeScript infers from a definition: from references, `with` and `creates` to the rules.
 import type { Static, TObject, TProperties, TSchema } from '@sinclair/typebox'
 import type { Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
@@ -8,11 +8,11 @@ export interface AnyFamily {
   readonly definition: { readonly name: string }
 }
 
-/** What TypeScript knows of a family besides its fields and operations. */
+/** The types of a family besides its fields and operations. */
 export interface FamilyTypes {
-  /** What a client sends at creation. */
+  /** The members of a creation. */
   readonly create: unknown
-  /** What a client sends to edit. */
+  /** The members of an edit. */
   readonly edit: unknown
   /** The families of reference fields. */
   readonly references: unknown
@@ -29,7 +29,7 @@ export interface AnyTypes extends FamilyTypes {
 }
 
 /** The members that the service adds to every item of a family that can be written. */
-// A type, not an interface: an interface does not fit where any fields may be.
+// Not an interface, which would not be assignable to a type with any fields.
 export type ServiceMembers = {
   /** 1 at creation, one more with every change. */
   readonly revision: number
@@ -42,7 +42,7 @@ export type ItemOf<P extends TProperties> = Static<TObject<P>> & ServiceMembers
 
 export type MemberName<P extends TProperties> = (keyof P & string) | keyof ServiceMembers
 
-/** What a condition on a field `F` may name: one of `K`, or any text where it is only known when the program runs. */
+/** The field `F` of a condition must be one of `K`, unless it is only known at run time. */
 export type KnownField<F extends string, K extends string> = string extends F ? F : K
 
 /** The id of an item with these fields. */
@@ -58,7 +58,7 @@ export type ItemIn<F> = string extends keyof FieldsOf<F> ? Members : ItemOf<Fiel
 /** The names of the members of items of a family, or of any of several. */
 export type MemberIn<F> = F extends unknown ? MemberName<FieldsOf<F>> : never
 
-/** What a new item of a family needs: what its `create` takes, and any other fields. */
+/** The members of a new item of a family: those of its `create`, and any other fields. */
 type NewItemIn<F> = F extends { service (...args: never): { create (fields: infer C, ...args: never): unknown } }
   ? C & Partial<Omit<Static<TObject<FieldsOf<F>>>, 'id'>>
   : Members
@@ -83,7 +83,7 @@ type IsAny<T> = 0 extends T & 1 ? true : false
 export interface OtherItem<Q = unknown, I = unknown, F = string | AnyFamily, D = Id> {
   /** The name of the family that has the operation, or another family, as `defineFamily` made it. */
   readonly family: OneFamily<F>
-  /** Its id, from the parameters and the item; undefined where none is needed this time. Pure. */
+  /** Its id, from the parameters and the item; undefined if none is needed this time. Pure. */
   id (params: Q, item: I): OtherId<F, D> | undefined
 }
 
@@ -99,10 +99,10 @@ export type NewFamilies<N> = { readonly [K in keyof N]: OtherFamily<N[K]> }
 
 /** `references` of fields `P`. */
 export type References<P, V> = { readonly [K in Exclude<keyof P, 'id'>]?: string | AnyFamily } & {
-  readonly [K in keyof V]: K extends Exclude<keyof P, 'id'> ? OneFamily<V[K]> : 'is no field of the family'
+  readonly [K in keyof V]: K extends Exclude<keyof P, 'id'> ? OneFamily<V[K]> : 'is not a field of the family'
 }
 
-/** `context.items`: undefined where the field, or the parameter with the name of the item, may be absent. */
+/** `context.items`: undefined if the field, or the parameter with the name of the item, may be absent. */
 export type ContextItems<Q, I, W, V> = {
   readonly [N in keyof W]: W[N] extends keyof V
     ? ItemAt<I, V[W[N]]> | IfAbsent<I, W[N]>
@@ -125,8 +125,8 @@ type IfAbsent<T, K> = K extends keyof T ? T[K] extends {} ? never : undefined : 
 /** `context.newIds`. */
 export type NewIds<N> = { readonly [K in keyof N]: IdOf<FieldsOf<N[K]>> }
 
-/** `created` in what `apply` returns. */
+/** `created` in the result of `apply`. */
 export type NewItems<N> = { readonly [K in keyof N]?: NewItemIn<N[K]> | undefined }
 
-/** `others` in what `apply` and `initial` return. */
+/** `others` in the results of `apply` and `initial`. */
 export type ChangedItems<X> = { readonly [N in keyof X]?: X[N] | undefined }

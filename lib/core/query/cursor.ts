@@ -12,9 +12,9 @@ export function writeOrder (order: readonly Order[]): string {
   return order.map(({ field, descending }) => descending ? `-${field}` : field).join()
 }
 
-/** Ends with the id, which breaks ties; fields after it would decide nothing. */
-export function toTotalOrder (order: readonly Order[], fields: readonly Field[] = []): Order[] {
-  const end = order.findIndex(({ field }) => field === 'id')
+/** Ends with the id, or another key, which breaks ties; fields after it would decide nothing. */
+export function toTotalOrder (order: readonly Order[], fields: readonly Field[] = [], key = 'id'): Order[] {
+  const end = order.findIndex(({ field }) => field === 'id' || field === key)
   const total = end === -1 ? [...order, { field: 'id', descending: false }] : order.slice(0, end + 1)
   const isDecimal = (term: Order): boolean => fields.some(({ name, kind }) => name === term.field && kind === 'decimal')
   return total.map(term => isDecimal(term) ? { ...term, numeric: true } : term)
@@ -27,50 +27,50 @@ export interface OrderedList {
   readonly order: readonly Order[]
 }
 
-export interface Place {
+export interface Position {
   readonly isAfter: boolean
-  /** Where the values are too long for a URL, the id alone. */
+  /** If the values are too long for a URL, only the id. */
   readonly item: ItemKey
 }
 
 export interface Start {
-  readonly place: Place
+  readonly position: Position
   readonly backwards: boolean
 }
 
-/** Undefined where there is no such page. */
-export interface PlacesAround {
-  readonly next: Place | undefined
-  readonly prev: Place | undefined
+/** Undefined if there is no such page. */
+export interface PositionsAround {
+  readonly next: Position | undefined
+  readonly prev: Position | undefined
 }
 
-/** Where a page was read from a position, the page before it ends there. `more` is in the direction of reading. */
-export function placeAround (
+/** If a page was read from a position, the page before it ends there. `more` is in the direction of reading. */
+export function findPositionsAround (
   { start, page }: { readonly start: Start | undefined, readonly page: number },
   { more, first, last }: { more: boolean, first?: ItemKey | undefined, last?: ItemKey | undefined }
-): PlacesAround {
+): PositionsAround {
   const before = first && { isAfter: false, item: first }
-  if (start?.backwards === true) return { next: start.place, prev: more ? before : undefined }
+  if (start?.backwards === true) return { next: start.position, prev: more ? before : undefined }
   const after = last && { isAfter: true, item: last }
-  return { next: more ? after : undefined, prev: start?.place ?? (page > 1 ? before : undefined) }
+  return { next: more ? after : undefined, prev: start?.position ?? (page > 1 ? before : undefined) }
 }
 
 // A page has two cursors, and a URL must be able to hold one.
 const maxLength = 3000
 
 /** It reveals nothing: it has only values of an item that its reader saw. */
-export function writeCursor (list: OrderedList, { isAfter, item }: Place): string {
+export function writeCursor (list: OrderedList, { isAfter, item }: Position): string {
   const text = encode(list, isAfter, list.order.map(({ field }) => item[field] ?? null))
   return text.length <= maxLength ? text : encode(list, isAfter, [item.id])
 }
 
-/** Undefined where the text is not a cursor of this list in this order. */
-export function readCursor (list: OrderedList, text: string): Place | undefined {
+/** Undefined if the text is not a cursor of this list in this order. */
+export function readCursor (list: OrderedList, text: string): Position | undefined {
   if (text.length > maxLength) return undefined
   const [, isAfter, ...values] = parseList(Buffer.from(text, 'base64url').toString())
   // Encoding it again must give the same text: truncated or handmade cursors are refused.
   if (typeof isAfter !== 'boolean' || encode(list, isAfter, values) !== text) return undefined
-  const names = values.length === 1 ? ['id'] : list.order.map(({ field }) => field)
+  const names = values.length === 1 && list.order.length > 1 ? ['id'] : list.order.map(({ field }) => field)
   const isFit = names.length === values.length &&
     names.every((name, index) => fits(list.fields.find(field => field.name === name), values[index]))
   if (!isFit) return undefined
@@ -95,8 +95,8 @@ function fits (field: Field | undefined, value: unknown): boolean {
   return value === null ? field.optional || field.nullable === true : tests[field.kind](value)
 }
 
-// What a storage can compare with. Enumerations are not checked: they may have had other values before. Mapped tables
-// show values that the kind does not have as text.
+// Values that a storage can compare. Enumerations are not checked: they may have had different values before. Mapped
+// tables show values that the kind does not have as text.
 const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
   integer: value => Number.isSafeInteger(value) || (typeof value === 'string' && isBigInteger(value)),
   number: value => Number.isFinite(value) || value === 'NaN' || value === 'Infinity' || value === '-Infinity',
@@ -111,7 +111,7 @@ const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
 
 /** "After" is a choice for each field of the order. Each is a separate query, whose start an index finds at once. */
 export function listParts (fields: readonly Field[], forwards: readonly Order[], start: Start) {
-  const { place: { item, isAfter }, backwards } = start
+  const { position: { item, isAfter }, backwards } = start
   const order = backwards ? forwards.map(term => ({ ...term, descending: !term.descending })) : forwards
   const isWithItem = isAfter === backwards
   const parts: FieldCondition[][] = []
@@ -121,7 +121,7 @@ export function listParts (fields: readonly Field[], forwards: readonly Order[],
       ? { field: term.field, op: 'null', is: true }
       : { field: term.field, op: 'eq', values: [getOperand(fields, term, item) as Scalar] })
     const last = order[depth] as Order
-    const isIncluded = last.field === 'id' && isWithItem
+    const isIncluded = depth === order.length - 1 && isWithItem
     const beyond = listBeyond(getField(fields, last), last.descending, getOperand(fields, last, item), isIncluded)
     parts.push(...beyond.map(condition => [...equal, condition]))
   }

@@ -176,7 +176,7 @@ function splitOperands (operands: readonly Operand[]): { values: Scalar[], days:
   const days: Day[] = []
   for (const operand of operands) {
     if (typeof operand !== 'object') values.push(operand)
-    // A day that a time zone left out has no length, and begins with the next.
+    // A day that a time zone skipped has no length, and begins with the next.
     else if (!days.some(({ from, before }) => from === operand.from && before === operand.before)) days.push(operand)
   }
   return { values, days }
@@ -211,10 +211,10 @@ export function findFlawInConditions (
   // Array.from turns holes into undefined; other loops would skip them.
   for (const condition of Array.from(conditions)) {
     const alternatives: unknown = condition?.op === 'any' ? condition.of : [[condition]]
-    if (!Array.isArray(alternatives)) return 'alternatives whose "of" is no list'
+    if (!Array.isArray(alternatives)) return 'alternatives whose "of" is not a list'
     for (const all of Array.from<unknown>(alternatives)) {
       // An empty alternative would hold for every item.
-      if (!Array.isArray(all) || all.length === 0) return 'an alternative that is no list of conditions'
+      if (!Array.isArray(all) || all.length === 0) return 'an alternative that is not a list of conditions'
       for (const each of Array.from<Partial<FieldCondition> | undefined>(all)) {
         const flaw = findFlaw(fields, each ?? {}, limits)
         if (flaw !== undefined) return flaw
@@ -224,7 +224,7 @@ export function findFlawInConditions (
   return undefined
 }
 
-/** The member of a condition with its operands, where it is not `value`. */
+/** The member of a condition with its operands, if it is not `value`. */
 const members: Readonly<Record<string, string>> =
   { eq: 'values', ne: 'values', regex: 'patterns', has: 'texts', null: 'is' }
 
@@ -237,7 +237,7 @@ function findFlaw (
   const field = fields.find(field => field.name === name && listOperators(field).length > 0)
   if (field === undefined) {
     const hint = didYouMean(name, fields.map(({ name }) => name))
-    return `conditions on "${name}", which is no field that can be filtered.${hint}`
+    return `conditions on "${name}", which is not a field that can be filtered.${hint}`
   }
   const operators = listOperators(field)
   const op = condition.op as Operator
@@ -245,7 +245,7 @@ function findFlaw (
   const member = members[op] ?? 'value'
   const given: unknown = (condition as Readonly<Record<string, unknown>>)[member]
   const values = member === 'is' || member === 'value' ? [given] : given
-  if (!Array.isArray(values)) return `a condition on "${name}" whose "${member}" is no list`
+  if (!Array.isArray(values)) return `a condition on "${name}" whose "${member}" is not a list`
   for (const value of Array.from<unknown>(values)) {
     if (isSearch(op)) {
       const read = typeof value === 'string' ? readSearch(op, value, limits) : { expected: 'must be a string' }
@@ -267,7 +267,7 @@ function fits (field: Field, value: unknown): boolean {
   return 'value' in read && read.value === value
 }
 
-/** The conditions of a host, in which a decimal may be a text, as those of a query. */
+/** Converts the conditions of a host, in which a decimal may be a text, to those of a query. */
 export function numberDecimals<C extends Condition> (fields: readonly Field[], conditions: readonly C[]): readonly C[] {
   return conditions.map(condition => {
     if (condition.op === 'any') return { ...condition, of: condition.of.map(all => numberDecimals(fields, all)) }

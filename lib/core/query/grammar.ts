@@ -2,7 +2,7 @@ import type { QueryFlaw } from '../problems.js'
 import type { Field, FieldCondition, Order, Query } from '../storage/storage.js'
 import { didYouMean, maxHints, shorten } from '../values/words.js'
 import {
-  type OrderedList, type PlacesAround, readCursor, readOrder, type Start, toTotalOrder, writeCursor
+  type OrderedList, type PositionsAround, readCursor, readOrder, type Start, toTotalOrder, writeCursor
 } from './cursor.js'
 import {
   addFilter, type Filter, findFilter, type GivenFilters, listFilters, oneOf, reservedNames, splitGroup, toConditions
@@ -21,9 +21,8 @@ export interface ParsedQuery {
   readonly expand: readonly string[] | undefined
   readonly list: OrderedList
   readonly start: Start | undefined
-  /** As they were sent, for the links to other pages. */
+  /** Unchanged, for the links to other pages. */
   readonly parameters: readonly Parameter[]
-  /** Those that were asked for. */
   readonly states: readonly string[]
   readonly search: string | undefined
   readonly timeZone: string | undefined
@@ -34,22 +33,28 @@ export interface Grammar {
   readonly order: readonly Order[]
   readonly references: readonly string[]
   readonly filters: ReadonlyMap<string, Filter>
-  /** Those that `state` can name; empty where there is no such parameter. */
+  /** Those that `state` can name; empty if there is no such parameter. */
   readonly states: readonly string[]
-  /** The fields that `search` looks in; empty where there is no such parameter. */
+  /** The fields that `search` looks in; empty if there is no such parameter. */
   readonly search: readonly string[]
   parse (search: string): ParsedQuery | { readonly flaws: readonly QueryFlaw[] }
 }
 
 type ListShape = Omit<OrderedList, 'order'> & Partial<Pick<OrderedList, 'order'>> & {
   readonly references?: readonly string[]
+  /** The field that no two items share; default `id`. It can be sorted by, and is not shown or filtered. */
+  readonly key?: string
+  /** Default: all fields but those of JSON. */
+  readonly sortable?: readonly string[]
+  /** Parameters that it does not have. */
+  readonly without?: readonly string[]
   readonly presentation?: {
     readonly states: ReadonlyMap<string, { readonly where: readonly FieldCondition[] | undefined }>
     readonly search: readonly string[]
   }
 }
 
-/** Which page of a list a program asks for. */
+/** Options that select a page of a list. */
 export interface PageOptions {
   /** Default 50. */
   readonly limit?: number
@@ -77,23 +82,25 @@ export interface ItemPage<T> {
 }
 
 export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar {
-  const { name, fields, order: ownOrder = [], references = [] } = shape
+  const { name, fields: all, order: ownOrder = [], references = [], key = 'id', without = [] } = shape
+  const fields = key === 'id' ? all : all.filter(field => field.name !== key)
   const filters = listFilters(fields)
-  const ownList: OrderedList = { name, fields, order: toTotalOrder(ownOrder, fields) }
+  const ownList: OrderedList = { name, fields: all, order: toTotalOrder(ownOrder, all, key) }
   const { states, searched } = listShortcuts(shape)
-  const settingReaders = makeSettingReaders({ fields, references, states, searched }, limits)
+  const sortable = shape.sortable ?? fields.filter(({ kind }) => kind !== 'json').map(field => field.name)
+  const settingReaders = makeSettingReaders({ fields, sortable, references, states, searched, without }, limits)
 
   return { limits, order: ownList.order, references, filters, states: [...states.keys()], search: searched, parse }
 
   function parse (search: string): ParsedQuery | { flaws: QueryFlaw[] } {
     const parts = splitQuery(search)
     if (parts.length > maxParameters) {
-      const detail = `A query has at most ${maxParameters} parameters, this one has ${countParameters(search)}`
+      const detail = `A query may have at most ${maxParameters} parameters; this one has ${countParameters(search)}`
       return { flaws: [{ parameter: '?', detail }] }
     }
 
     const settings: Settings = {}
-    // It is for all days, whatever their order.
+    // It applies to all days, whatever the order of the parameters.
     const timeZone = parts.find(({ name }) => name === 'time-zone') as Parameter | undefined
     const given: GivenFilters = { byKey: new Map(), patterns: 0, timeZone: timeZone?.value }
     const parameters: Parameter[] = []
@@ -115,10 +122,10 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     const limit = Math.min(settings.maxpagesize ?? limits.pageSize, limits.maxPageSize)
     const offset = (page - 1) * limit
     if (offset > limits.maxSkipped) {
-      const detail = `page may pass over at most ${limits.maxSkipped} items; go on by links.next, or by gt and lt`
+      const detail = `page may skip at most ${limits.maxSkipped} items; follow links.next, or use gt and lt`
       flaws.push({ parameter: 'page', detail })
     }
-    const list = settings.sort === undefined ? ownList : { name, fields, order: toTotalOrder(settings.sort, fields) }
+    const list = settings.sort === undefined ? ownList : { ...ownList, order: toTotalOrder(settings.sort, all, key) }
     const start = readStart(list, settings)
     if (start !== undefined && 'detail' in start) flaws.push(start)
     if (flaws.length > 0) return { flaws }
@@ -165,7 +172,8 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     if (before > 0) return text
     const names = fields.filter(({ kind }) => kind !== 'json').map(field => field.name).join(', ')
     const optional = optionalSettings.filter(name => settingReaders.has(name))
-    const others = `other parameters: ${[...reservedNames, ...optional].join(', ')}`
+    const usual = reservedNames.filter(name => !without.includes(name))
+    const others = `other parameters: ${[...usual, ...optional].join(', ')}`
     return `${text} Fields that can be filtered: ${names}; ${others}; or. before alternatives`
   }
 
@@ -219,16 +227,18 @@ function listShortcuts ({ fields, presentation }: ListShape) {
 
 interface Known {
   readonly fields: readonly Field[]
+  readonly sortable: readonly string[]
   readonly references: readonly string[]
   readonly states: ReadonlyMap<string, unknown>
   readonly searched: readonly string[]
+  readonly without: readonly string[]
 }
 
-function makeSettingReaders ({ fields, references, states, searched }: Known, limits: QueryLimits) {
+function makeSettingReaders (known: Known, limits: QueryLimits) {
+  const { fields, sortable, references, states, searched, without } = known
   const { maxValues } = limits
-  const sortable = fields.filter(({ kind }) => kind !== 'json').map(({ name }) => name)
   const keep = (value: string) => ({ value })
-  // Of a setting that may be repeated, `before` is what was given before.
+  // For a setting that may be repeated, `before` has the earlier values.
   type Read<S extends keyof Settings> = (text: string, before?: string[]) => ReadResult<NonNullable<Settings[S]>>
   const readers: { readonly [S in keyof Settings]-?: Read<S> } = {
     page: readPositive,
@@ -236,12 +246,12 @@ function makeSettingReaders ({ fields, references, states, searched }: Known, li
     sort (text) {
       const sort = text.split(',').map(readOrder)
       const explain = () => explainForeignOrder(text, sortable)
-      const read = readNames(sort.map(({ field }) => field), sortable, 'no field', explain)
+      const read = readNames(sort.map(({ field }) => field), sortable, 'not a field', explain)
       return 'expected' in read ? read : { value: sort }
     },
     fields: (text, before = []) =>
-      readNames([...before, ...text.split(',')], fields.map(({ name }) => name), 'no field'),
-    expand: text => readNames(text.split(','), references, 'no field that refers to an item'),
+      readNames([...before, ...text.split(',')], fields.map(({ name }) => name), 'not a field'),
+    expand: text => readNames(text.split(','), references, 'not a field that refers to an item'),
     count: text => text === 'exact' ? { value: true } : { expected: 'must be "exact"' },
     format: keep,
     after: keep,
@@ -257,10 +267,11 @@ function makeSettingReaders ({ fields, references, states, searched }: Known, li
     },
     'time-zone': text => isTimeZone(text)
       ? { value: text }
-      : { expected: 'must be the name of a time zone, as in Europe/Berlin' }
+      : { expected: 'must be a time zone, such as Europe/Berlin' }
   }
   const entries = Object.entries(readers) as [keyof Settings, typeof readers[keyof Settings]][]
   const absent = new Set([
+    ...without,
     ...references.length > 0 ? [] : ['expand'],
     ...states.size > 0 ? [] : ['state'],
     ...searched.length > 0 ? [] : ['search']
@@ -287,7 +298,7 @@ function makeSettingReaders ({ fields, references, states, searched }: Known, li
 
 function readPositive (text: string): ReadResult<number> {
   const read = readInteger(text)
-  return 'expected' in read || read.value < 1 ? { expected: 'must be an integer from 1' } : read
+  return 'expected' in read || read.value < 1 ? { expected: 'must be a positive integer' } : read
 }
 
 function readStart (list: OrderedList, { after, before, page }: Settings): Start | QueryFlaw | undefined {
@@ -295,10 +306,10 @@ function readStart (list: OrderedList, { after, before, page }: Settings): Start
   const text = before ?? after
   if (text === undefined) return undefined
   const other = page !== undefined ? 'page' : before !== undefined && after !== undefined ? 'after' : undefined
-  if (other !== undefined) return { parameter, detail: `${parameter} has no place beside ${other}` }
-  const place = readCursor(list, text)
-  if (place !== undefined) return { place, backwards: before !== undefined }
-  return { parameter, detail: `${parameter} must be as in the link to the page, with the same sort` }
+  if (other !== undefined) return { parameter, detail: `${parameter} cannot be combined with ${other}` }
+  const position = readCursor(list, text)
+  if (position !== undefined) return { position, backwards: before !== undefined }
+  return { parameter, detail: `${parameter} must be copied from a link of the page, with the same sort` }
 }
 
 export function makePageUrl (
@@ -322,16 +333,18 @@ export interface PageLinks {
   readonly first: string
   next?: string
   prev?: string
+  /** Of a feed: to go on from here later. */
+  follow?: string
 }
 
-const places = ['page', 'after', 'before']
+export const startParameters: readonly string[] = ['page', 'after', 'before']
 
-export function makePageMembers (path: string, parsed: ParsedQuery, { next, prev }: PlacesAround, total?: number) {
+export function makePageMembers (path: string, parsed: ParsedQuery, { next, prev }: PositionsAround, total?: number) {
   const { page, query: { limit: pageSize }, list } = parsed
-  const links: PageLinks = { self: makePageUrl(path, parsed), first: makePageUrl(path, parsed, places) }
-  if (next !== undefined) links.next = makePageUrl(path, parsed, places, `after=${writeCursor(list, next)}`)
-  if (prev !== undefined) links.prev = makePageUrl(path, parsed, places, `before=${writeCursor(list, prev)}`)
+  const links: PageLinks = { self: makePageUrl(path, parsed), first: makePageUrl(path, parsed, startParameters) }
+  if (next !== undefined) links.next = makePageUrl(path, parsed, startParameters, `after=${writeCursor(list, next)}`)
+  if (prev !== undefined) links.prev = makePageUrl(path, parsed, startParameters, `before=${writeCursor(list, prev)}`)
   // Beyond the last page, there is no item to read backwards from.
-  else if (page > 1) links.prev = makePageUrl(path, parsed, places, `page=${page - 1}`)
+  else if (page > 1) links.prev = makePageUrl(path, parsed, startParameters, `page=${page - 1}`)
   return total === undefined ? { page, pageSize, links } : { page, pageSize, total, links }
 }

@@ -29,7 +29,7 @@ export function countParameters (search: string): number {
   return search.split('&').filter(raw => raw !== '').length
 }
 
-/** Undefined where the text is not valid percent-encoding. */
+/** Undefined if the text is not valid percent-encoding. */
 export function decodeText (text: string): string | undefined {
   if (!text.includes('%') && !text.includes('+')) return text
   try {

@@ -35,14 +35,14 @@ export function toDayIn (timeZone: string | undefined, date: string): Day {
   }
 }
 
-/** The day that a calendar there shows. */
+/** The day in the time zone. */
 export function toDateIn (timeZone: string | undefined, moment: Date): string {
   const formatter = timeZone === undefined ? undefined : getFormatter(timeZone)
   const offset = formatter === undefined ? 0 : getOffset(formatter, moment.getTime())
   return new Date(moment.getTime() + offset).toISOString().slice(0, 10)
 }
 
-/** The moment from which local time is at or after midnight: later, where the clock skips midnight. */
+/** The moment from which local time is at or after midnight: later, if the clock skips midnight. */
 function findStart (formatter: Intl.DateTimeFormat, midnight: number): number {
   const offsets = [getOffset(formatter, midnight - day), getOffset(formatter, midnight + day)]
   // It is midnight by one of the two, or the clock changes in between.
@@ -76,7 +76,7 @@ function write (moment: number, { from, before }: Day): string {
 const local = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/
 
 /**
- * Converts a local time of a zone, such as `2026-11-17T12:00`; undefined where the text is not one. If the clock shows
+ * Converts a local time of a zone, such as `2026-11-17T12:00`; undefined if the text is not one. If the clock shows
  * it twice, the first is used; if the clock skips it, the offset before the change.
  */
 export function toInstant (text: string, timeZone: string): string | undefined {

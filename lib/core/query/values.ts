@@ -18,7 +18,7 @@ export function readValue ({ kind, values, scale = 0 }: Field, text: string): Re
 
 export type Operand = Scalar | Day
 
-/** A bare date means the whole day where the field is a date-time. @param timeZone of days; default: UTC */
+/** A bare date means the whole day if the field is a date-time. @param timeZone of days; default: UTC */
 export function readOperand (field: Field, given: string, timeZone?: string): ReadResult<Operand> {
   const text = field.transform === undefined ? given : transformText(field.transform, given)
   const isDay = field.kind === 'date-time' && isDate(text)
@@ -94,7 +94,7 @@ export function readSearch (op: 'regex' | 'has', text: string, limits: PatternSi
   } catch (error) {
     return {
       expected: error instanceof PatternSizeError
-        ? 'must be a smaller pattern: with its repetitions written out it may have a size of at most ' + error.maxSize
+        ? 'must be a smaller pattern: its size, with repetitions written out, may be at most ' + error.maxSize
         : `must be a pattern in RE2 syntax: ${(error as Error).message}`
     }
   }

@@ -9,9 +9,9 @@ import { listFieldConditions } from '../storage/conditions.js'
 import type { Condition } from '../storage/storage.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
 import { findJsonFlaw, findTextFlaw, type Members } from '../values/json.js'
-import { findFlaw, membersOf, rules } from '../values/rules.js'
+import { findFlaw, membersOf, oneOf, rules } from '../values/rules.js'
 import type { Command } from './command.js'
-import type { CallOptions, CreateOptions, FindOptions, RunOptions, ServiceOptions } from './service.js'
+import type { CallOptions, CreateOptions, FindOptions, FollowOptions, RunOptions, ServiceOptions } from './service.js'
 import { isStorage } from './storage-access.js'
 
 // The arguments of a service are checked as strictly as what a client sends.
@@ -30,7 +30,7 @@ const service = membersOf({
   makeCommandId: callback
 } satisfies RulesOf<ServiceOptions>, ['storage'])
 
-// The other options are checked where they are used, and refused as they would be from a client.
+// The other options are checked on use, and refused like those of a client.
 const call = {
   principal: any,
   signal: Type.Unsafe({ holds: (value: unknown) => value instanceof AbortSignal, description: 'an AbortSignal' })
@@ -45,8 +45,15 @@ const find = {
   ...call, limit: any, page: any, sort: any, count: any, after: any, before: any
 } satisfies RulesOf<FindOptions>
 
+const follow = { ...call, after: any, from: oneOf('beginning', 'now') } satisfies RulesOf<FollowOptions>
+
 export const optionRules = {
-  service, get: membersOf(call), create: membersOf(create), run: membersOf(run), find: membersOf(find)
+  follow: membersOf(follow),
+  service,
+  get: membersOf(call),
+  create: membersOf(create),
+  run: membersOf(run),
+  find: membersOf(find)
 }
 
 /** Strict: a misspelt `key` or `command` would make retries unsafe. */
@@ -100,11 +107,11 @@ export function parseQuery (grammar: Grammar, search: string, options: PageOptio
   throw invalidQuery(misplaced.map(name => ({ parameter: name, detail: `${name} cannot be used here` })))
 }
 
-/** Otherwise a wrong condition would look like a failure of the storage. */
+/** Otherwise an invalid condition would look like a failure of the storage. */
 export function checkConditions (
   family: Family, { limits }: Grammar, conditions: readonly Condition[]
 ): readonly Condition[] {
-  if (!Array.isArray(conditions)) throw new Problem('invalid-query', 'A query is a text or a list of conditions')
+  if (!Array.isArray(conditions)) throw new Problem('invalid-query', 'A query must be a string or a list of conditions')
   const flaw = findFlawInConditions(family.shape.fields, conditions, limits)
   if (flaw !== undefined) throw new Problem('invalid-query', `The query has ${flaw}`)
   for (const condition of listFieldConditions(conditions)) {

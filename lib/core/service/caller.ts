@@ -10,12 +10,12 @@ import { findJsonFlaw, findTextFlaw, isObject, type Members } from '../values/js
 import { type GuardedStorage, guardOpening, isStorage, makeStorageAccess } from './storage-access.js'
 import { readWaitingLimits, type WaitingLimits } from './write-queue.js'
 
-/** What is about to be done, for `authorize`. */
+/** The action to be authorized. */
 export interface Intent {
   readonly family: string
   /** `list`, `read` (an item or its log), or the action of a command. */
   readonly action: string
-  /** Undefined for a list, a creation, and a command that is read by its id until its item is known. */
+  /** Undefined for a list, a feed, a creation, and a command that is read by its id until its item is known. */
   readonly id: Id | undefined
   /** The parameters of a command; of a list under `/query/`, its parameter; of a command read by its id, `command`. */
   readonly params: Readonly<Record<string, unknown>>
@@ -23,9 +23,9 @@ export interface Intent {
   readonly tentative?: true
 }
 
-/** What `authorize` may return. */
+/** The value that `authorize` may return. */
 export interface Grant<F extends string = string> {
-  /** Who asks. Replays of commands are bound to this name. */
+  /** The name of the caller. Replays of commands are bound to it. */
   readonly principal?: string
   /** Conditions for every read and write of this request: for it, items that do not meet them do not exist. */
   readonly where?: readonly Condition<F>[]
@@ -51,16 +51,16 @@ export interface Committed<I = Stored> {
   readonly revision: number
   /** When it was decided, `YYYY-MM-DDTHH:mm:ss.sssZ`. */
   readonly at: string
-  /** Undefined where it was created. */
+  /** Undefined for a creation. */
   readonly before: I | undefined
-  /** Undefined where it was deleted. */
+  /** Undefined for a deletion. */
   readonly after: I | undefined
 }
 
 /** A request, or a call of the service, for which items are read and written. */
 export interface Caller {
   authorize (intent: Intent): Grant | Promise<Grant>
-  /** The same caller for another family; undefined where that family is not mounted. */
+  /** The same caller for another family; undefined if that family is not mounted. */
   other (family: Family): { readonly family: Family, readonly caller: Caller } | undefined
   storage (): GuardedStorage | Promise<GuardedStorage>
   /** Aborts reads, and waiting to write: a deadline has passed, or the client has disconnected. */
@@ -81,7 +81,7 @@ export function intendToList ({ name }: Family, params: Members = {}): Intent {
 
 const members = ['principal', 'where', 'claims', 'offers']
 
-/** A mistake in a grant must not show too much, so it is an error. */
+/** A mistake in a grant could reveal too much, so it is an error. */
 export function checkGrant (family: Family, granted: unknown): Grant {
   if (granted === undefined || granted === null) return {}
   const flaw = findFlawInGrant(family, granted)
@@ -106,7 +106,7 @@ function findFlawInGrant (family: Family, granted: {}): string | undefined {
     return 'returned claims that are not JSON: "claims" must be an object'
   }
   if (principal !== undefined && typeof principal !== 'string') {
-    return 'returned a principal that is not a text: "principal" must be a string'
+    return 'returned an invalid principal: "principal" must be a string'
   }
   const flawOfName = principal === undefined ? undefined : findTextFlaw(principal)
   if (flawOfName !== undefined) return `returned a principal that ${flawOfName}`
@@ -164,13 +164,13 @@ function makeDeadlines (timeout: number): DeadlineSettings {
   }
 }
 
-/** What is used here of a request of the host. */
+/** The part of the host's request that is used. */
 interface HostRequest {
   readonly raw: ConstructorParameters<typeof RequestDeadline>[1]
   readonly log: { error (details: object, message: string): void }
   /** Set by @fastify/otel; declared here, so that its packages are optional. */
   opentelemetry? (): {
-    /** Missing where the host does not trace this route. */
+    /** Missing if the host does not trace this route. */
     readonly context?: object | null
     readonly tracer: { startActiveSpan<T> (name: string, options: object, context: object, work: (span: Span) => T): T }
   }

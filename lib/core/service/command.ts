@@ -6,9 +6,9 @@ import type { Id, Stored } from '../storage/storage.js'
 import { hashText } from '../values/ids.js'
 import { isObject, type Members } from '../values/json.js'
 
-/** What a caller wants done, independent of the URL form. */
+/** A request for a change, independent of the URL form. */
 export interface Command {
-  /** Of an operation, a creation or a deletion; undefined where nothing is to be changed. */
+  /** Of an operation, a creation or a deletion; undefined if it changes nothing. */
   readonly action: string | undefined
   /** Undefined for a creation. */
   readonly target: Id | undefined
@@ -16,9 +16,9 @@ export interface Command {
   readonly id?: string | undefined
   /** The Idempotency-Key, from which the id is derived. */
   readonly key?: string | undefined
-  /** Where the meaning depends on the item: returns the action and its parameters, or throws a problem. Pure. */
+  /** If the meaning depends on the item: returns the action and its parameters, or throws a problem. Pure. */
   readonly interpret?: ((current: Stored) => Pick<Command, 'action' | 'params'>) | undefined
-  /** Throws a problem where the item is not what the client decided on. Pure. */
+  /** Throws a problem if the client does not know this revision of the item. Pure. */
   readonly precondition?: ((current: Stored) => void) | undefined
 }
 
@@ -39,7 +39,7 @@ export interface CommandRecord extends Stored {
   readonly about?: { readonly family: string, readonly id: Id }
   readonly action: string
   readonly params?: Members
-  /** Of any other command: identifies its parameters, whatever their size. */
+  /** Identifies its parameters, whatever their size, where they are not in the log or not all of them. */
   readonly digest?: string
   readonly outcome: 'done' | 'unchanged' | 'refused'
   /** What it changed of an existing item; undefined in old entries. */
@@ -62,7 +62,7 @@ export function isSameCommand (
     (record.digest ?? digestParams(record.params ?? {})) === digestParams(command.params)
 }
 
-/** The same for equal content: members are sorted, and -0 is 0, as JSON writes it. */
+/** The same for equal content: members are sorted, and -0 is written as 0. */
 export function digestParams (params: Members): string {
   return hashText(JSON.stringify(params, (_name, value: unknown) =>
     isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)) : value))
@@ -73,7 +73,7 @@ export interface CommandId {
   readonly row: string
 }
 
-/** Undefined where the caller gave neither id nor key. */
+/** Undefined if the caller gave neither id nor key. */
 export function identifyCommand ({ id, key }: Command, principal: string | undefined): CommandId | undefined {
   if (key !== undefined) {
     // No other principal can have it, so it is the row as well.

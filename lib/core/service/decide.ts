@@ -46,7 +46,7 @@ export function decideCreation (
   const { now } = context
   const given = freeze({ id, ...defaults, ...params })
   const opened = openOthers(others)
-  const result = initial === undefined ? given : initial(given, inform(context, opened))
+  const result = initial === undefined ? given : initial(given, addItems(context, opened))
   const isWhole = (family.lifecycle as Lifecycle).others.length === 0
   const made = isWhole ? { item: result, others: {} } : readMade(family, 'create', result, [...opened.keys()])
   const item = readFields(family, 'create', made.item, given)
@@ -60,10 +60,10 @@ export function openOthers (others: readonly NeededItem[]): ReadonlyMap<string, 
   return new Map(others.map(other => [other.name, openItem(other.family, other.current)]))
 }
 
-export function inform (context: Context, opened: ReadonlyMap<string, OpenItem>): Context {
+export function addItems (context: Context, opened: ReadonlyMap<string, OpenItem>): Context {
   if (opened.size === 0) return context
   const items = Object.fromEntries([...opened].map(([name, { known }]) => [name, known]))
-  // Facts are the host's, and stay as they are.
+  // Facts belong to the host, so they are not frozen.
   return Object.freeze({ ...context, items: Object.freeze(items) })
 }
 
@@ -104,8 +104,8 @@ export function decide (
   const own = openItem(family, current)
   const opened = openOthers(others)
   try {
-    const informed = inform(context, opened)
-    const result = operation.apply(own.known, params, informed)
+    const withItems = addItems(context, opened)
+    const result = operation.apply(own.known, params, withItems)
     const made = operation.with === undefined && operation.creates === undefined
       ? { item: result, others: {}, created: {} as Members }
       : readMade(family, name, result, [...opened.keys()], newIds.map(({ name }) => name))
@@ -113,7 +113,7 @@ export function decide (
     const changed = compareOthers(opened, name, made.others)
     const created = newIds.filter(({ name }) => made.created[name] !== undefined)
     if (!after.isChanged && changed.size === 0 && created.length === 0) return { outcome: 'unchanged' }
-    const reason = explainForbidden(operation, own.known, params, informed)
+    const reason = explainForbidden(operation, own.known, params, withItems)
     if (reason !== undefined) {
       return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason, context, reach) }
     }

@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Family } from '../family/family.js'
-import { toOwnItem } from '../family/rename.js'
+import { hideSecrets, listSecrets } from '../family/params.js'
+import { renameKnown, toOwnItem } from '../family/rename.js'
 import { Problem } from '../problems.js'
 import { matcher } from '../storage/conditions.js'
 import { ConflictError, ConstraintError, DuplicateError, type Id, type Stored } from '../storage/storage.js'
-import { freeze } from '../values/json.js'
+import { freeze, type Members } from '../values/json.js'
 import type { Caller, Grant } from './caller.js'
 import { type Command, type CommandId, type CommandRecord, identifyCommand } from './command.js'
 import { decide, decideCreation, type Decision } from './decide.js'
@@ -24,10 +25,12 @@ import { explainConstraint, refuseByConstraint } from './storage-access.js'
 
 export interface Outcome {
   readonly record: CommandRecord
-  /** Undefined where it is not in the log. */
+  /** Undefined if it is not in the log. */
   readonly id: string | undefined
-  /** Undefined where it is deleted. Of a replay: only the item that it created. */
+  /** Undefined if it is deleted. Of a replay: only the item that it created. */
   readonly item: Stored | undefined
+  /** Members that are only in the answer to the command that sets them. */
+  readonly secrets?: Members | undefined
   /** Of a replay: the current item, if the caller may see it. */
   readonly loadItem?: () => Promise<Stored | undefined>
   readonly replayed: boolean
@@ -35,7 +38,7 @@ export interface Outcome {
 }
 
 interface Execution extends Asked {
-  /** Undefined where the client gave neither id nor key: a retry is then done again. */
+  /** Undefined if the client gave neither id nor key: a retry then runs again. */
   readonly identity: CommandId | undefined
   /** The result of `prepare`, and the action that it was called for. */
   facts: unknown
@@ -53,11 +56,12 @@ async function runAsBase (family: Family, caller: Caller, command: Command): Pro
   try {
     const base = callBase({ family, caller })
     const outcome = await run(base.family, base.caller, toBaseCommand(family, command))
-    const { record, item, loadItem, problem } = outcome
+    const { record, item, secrets, loadItem, problem } = outcome
     return {
       ...outcome,
       record: toOwnRecord(family, record),
       item: toOwnItem(family, item),
+      secrets: secrets && renameKnown(family.renaming?.toOwn ?? new Map(), secrets),
       ...(loadItem && { loadItem: async () => toOwnItem(family, await loadItem()) }),
       problem: toOwnProblem(family, record.action, problem)
     }
@@ -113,7 +117,7 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
   }
 }
 
-/** Before it waits: a caller must not hold up the writers of items that it may not see or change. */
+/** Before it waits: a caller must not block writers of items that it may not see or change. */
 async function findOrRefuse (execution: Execution): Promise<Outcome | typeof noReach> {
   const { command: { target }, identity } = execution
   const findEarlier = async (): Promise<Outcome | undefined> => {
@@ -167,7 +171,7 @@ async function attemptUntilDone (execution: Execution): Promise<Outcome> {
       if (failures > 2) await pause(Math.random() * Math.min(2 * failures, 20))
     }
   }
-  const detail = 'Others kept changing it at the same time; nothing was done'
+  const detail = 'Other clients kept changing it at the same time; nothing was done'
   throw new Problem('busy', detail, { headers: { 'retry-after': '1' } })
 }
 
@@ -183,7 +187,7 @@ async function attempt (execution: Execution): Promise<Outcome> {
   }
   const loaded = target === undefined ? await loadForCreation(execution) : await load(execution, target)
   const { command, grant, current, others, creating } = loaded
-  // What a client wrote may mean another action since the item changed.
+  // The same attributes may mean a different action since the item changed.
   if (family.prepare !== undefined && execution.prepared !== command.action) await prepareFor(execution, loaded)
   const newId = current === undefined
     ? chosenId ?? await makeNewId(family, caller.makers, storage, caller.signal)
@@ -196,7 +200,7 @@ async function attempt (execution: Execution): Promise<Outcome> {
     : decide(family, current, command, context, others, reach, created)
   let reach: Reach | undefined
   let decision = caller.trace === undefined ? settle() : await caller.trace('decide', async () => settle())
-  // A refusal says what is allowed, which may depend on the items that this one refers to.
+  // A refusal lists the allowed operations, which may depend on the items that this one refers to.
   if (decision.outcome === 'refused' && current !== undefined && hasReach(family)) {
     reach = await loadReach(execution, current)
     decision = settle()
@@ -241,7 +245,8 @@ async function attempt (execution: Execution): Promise<Outcome> {
     const families = [family, ...others.map(other => other.family), ...created.map(each => each.family)]
     return replay(execution, await findConcurrentReplay(explainConstraint(families, error), execution, identity))
   }
-  return { record, id: context.command, item, replayed: false, problem }
+  const secrets = item && decision.outcome === 'done' ? listSecrets(family.ownFields, current ?? {}, item) : undefined
+  return { record, id: context.command, item, secrets, replayed: false, problem }
 }
 
 function notifyCommitted (
@@ -255,7 +260,9 @@ function notifyCommitted (
   const { action, params = {}, principal, revision, createdAt: at } = record
   const id = readTarget(family, record)
   const command = nameRecord(record, principal)
-  caller.committed({ family: family.name, action, id, command, params, principal, revision, at, before, after })
+  const show = (item: Stored | undefined) => item && hideSecrets(family.ownFields, item)
+  const items = { before: show(before), after: show(after) }
+  caller.committed({ family: family.name, action, id, command, params, principal, revision, at, ...items })
 }
 
 function replay ({ family, caller, storage, grant }: Execution, record: CommandRecord): Outcome {

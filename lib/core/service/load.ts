@@ -7,7 +7,7 @@ import type { Id, Stored } from '../storage/storage.js'
 import { freeze } from '../values/json.js'
 import type { Caller, Grant, Intent, Makers } from './caller.js'
 import type { Command, CommandId } from './command.js'
-import { inform, type NewId, openOthers } from './decide.js'
+import { addItems, type NewId, openOthers } from './decide.js'
 import { prepareFacts } from './lookups.js'
 import {
   authorizeNew, authorizeOthers, type LoadedOther, loadOthers, needsOthers, type NewItem, type Own
@@ -16,14 +16,14 @@ import type { Reader } from './reader.js'
 import { makeNewId } from './record.js'
 import type { GuardedStorage } from './storage-access.js'
 
-/** A command, and what it may do. */
+/** A command and its grants. */
 export interface Asked {
   readonly family: Family
   readonly caller: Caller
   readonly command: Command
   readonly grant: Grant
   readonly storage: GuardedStorage
-  /** What was authorized since, so that it is not authorized again when the items are read again. */
+  /** Later grants, so that nothing is authorized twice when the items are read again. */
   readonly grants: { readonly intent: Intent, readonly grant: Grant }[]
 }
 
@@ -90,7 +90,7 @@ export function makeOwn ({ family, caller, grants }: Pick<Asked, 'family' | 'cal
   }
 }
 
-/** @param command empty where an operation is only offered */
+/** @param command empty if an operation is only offered */
 export function makeContext (
   { clock }: Makers,
   { principal, claims }: Pick<Reader, 'principal' | 'claims'> | Grant,
@@ -114,7 +114,7 @@ export async function prepare (
   const { command: { action, params }, current: item, grant, others } = loaded
   if (family.prepare === undefined || action === undefined) return undefined
   if (action === family.lifecycle?.deletion?.operation.action) return undefined
-  const context = inform(makeContext(caller.makers, grant, identity?.id ?? ''), openOthers(others))
+  const context = addItems(makeContext(caller.makers, grant, identity?.id ?? ''), openOthers(others))
   return await prepareFacts({ family, caller, action, params, item, context })
 }
 

@@ -27,7 +27,8 @@ export const limits = {
 const compiled = new WeakMap<Family, { readonly grammar: Grammar, readonly pick: (item: Members) => Members }>()
 
 function compile (family: Family) {
-  const { name, order, presentation, shape: { fields } } = family
+  const { name, order, presentation, shape } = family
+  const fields = shape.fields.filter(({ writeOnly }) => writeOnly !== true)
   const ready = compiled.get(family) ?? {
     grammar: compileGrammar({ name, fields, order, presentation }, limits),
     pick: makePicker(fields.map(({ name }) => name))
@@ -90,14 +91,14 @@ export async function prepareFacts ({ family, caller, action, params, item, cont
   throw new errorCodes.FST_DEALBOOK_INVALID_FACTS(family.name, Array.isArray(facts) ? 'list' : typeof facts)
 }
 
-/** What the caller may not read does not exist. */
+/** Items that the caller may not read do not exist. */
 function makeLookups (own: { readonly family: Family, readonly caller: Caller }): Lookups {
   const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_LOOKUP(own.family.name, flaw)
   const find = (family: AnyFamily | string) => {
     if (family === own.family.name) return own
     const its = getFamily(family as AnyFamily)
     if (its.renaming === undefined) return findOther(own, its)
-    throw refuse('give the family itself, not one that rename made')
+    throw refuse('give the family itself, not a renamed one')
   }
   const read = async (
     { family, caller }: typeof own,
@@ -122,7 +123,7 @@ function makeLookups (own: { readonly family: Family, readonly caller: Caller })
       try {
         return await findItems(other.family, reader, query, options)
       } catch (error) {
-        // It was written by the host, not by the client.
+        // The query is the host's, not the client's.
         if (!(error instanceof Problem) || error.code !== 'invalid-query') throw error
         throw refuse(error.message)
       }

@@ -9,6 +9,7 @@ import { checkOptions, checkParams, checkPrincipal, optionRules, parseQuery, rea
 import { type Caller, checkGrant, type Grant, intendToList, intendToRead, readMakers } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 import { execute } from './execute.js'
+import { Feed, showFollowed } from './feed.js'
 import { findItems, limits, readPage, showItem } from './lookups.js'
 import { authorizeReader } from './reader.js'
 import { logList, nameRecord, showCommand } from './record.js'
@@ -67,6 +68,18 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       await reader.checkLog(target)
       const show = (entry: CommandRecord) => showCommand(family, entry, nameRecord(entry, reader.principal))
       return await readPage(query => reader.findLog(target, query), parsed, entry => show(entry as CommandRecord))
+    },
+
+    async * follow (options = {}) {
+      if (!family.writable) refuseOperation('follow')
+      const { after, from = 'beginning', signal } = options
+      const { signal: _ending, ...caller } = makeCaller(options, optionRules.follow)
+      const reader = await authorizeReader(family, caller, intendToRead(family, undefined))
+      const feed = new Feed(await caller.storage(), [{ family, reader }], undefined)
+      const start = after === undefined && from === 'beginning' ? 0 : await feed.findStart(after)
+      for await (const { entries } of feed.follow(start, { signal })) {
+        for (const entry of entries) yield showFollowed(family, entry, nameRecord(entry, reader.principal))
+      }
     }
   }
 
@@ -84,7 +97,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     if (problem !== undefined) throw problem
     const item = outcome.item ?? await outcome.loadItem?.()
     return {
-      item: (item && showItem(family, item)) as never,
+      item: (item && { ...showItem(family, item), ...outcome.secrets }) as never,
       command: showCommand(family, record, outcome.id) as Done<never>['command'],
       changed: record.outcome === 'done',
       replayed

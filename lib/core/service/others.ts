@@ -83,7 +83,7 @@ export async function authorizeOthers (
     if (family.readId(String(id)) !== id) throw refuseMissing(family, pointer)
     const key = `${family.name}/${id}`
     if (taken.has(key)) {
-      throw invalidBody([{ pointer, detail: `must be another ${family.singular}: each item has one part in it` }])
+      throw invalidBody([{ pointer, detail: `must be a different ${family.singular}: an item can be used only once` }])
     }
     taken.add(key)
     const grant = await own.authorize(caller, { family: family.name, action, id, params })
@@ -115,7 +115,7 @@ export async function loadReach (
   })))
 }
 
-/** Undefined where `authorize` refuses it. */
+/** Undefined if `authorize` refuses it. */
 export async function authorizeRead (caller: Caller, intent: Intent): Promise<Grant | undefined> {
   try {
     return await caller.authorize(intent)
@@ -125,7 +125,7 @@ export async function authorizeRead (caller: Caller, intent: Intent): Promise<Gr
   }
 }
 
-/** What a client sent must not refer to an item that it may not read. */
+/** A client must not refer to items that it may not read. */
 export async function refuseUnreadable (
   { family, caller, storage }: { readonly family: Family, readonly caller: Caller, readonly storage: Storage },
   params: Members,
@@ -138,7 +138,7 @@ export async function refuseUnreadable (
     const other = its === family ? { family, caller } : caller.other(its)
     if (other === undefined) continue
     const grant = await authorizeRead(callBase(other).caller, intendToRead(its, id))
-    // Where nothing is hidden, the storage itself refuses what does not exist.
+    // If nothing is hidden, the storage itself refuses a missing item.
     if (grant !== undefined && grant.where === undefined) continue
     const item = grant && await storage.get(its.name, id, caller.signal)
     if (item !== undefined && matcher(grant?.where ?? [])(item)) continue
@@ -152,7 +152,7 @@ function includesValue (value: unknown, wanted: Id): boolean {
   return Object.values(value).some(each => includesValue(each, wanted))
 }
 
-/** An item that does not exist for the caller is a flaw of the parameters. */
+/** An item that does not exist for the caller makes the parameters invalid. */
 export async function loadOthers (targets: readonly OtherTarget[], storage: Storage): Promise<LoadedOther[]> {
   if (targets.length === 0) return []
   return await Promise.all(targets.map(async target => {
@@ -166,5 +166,5 @@ export async function loadOthers (targets: readonly OtherTarget[], storage: Stor
 }
 
 function refuseMissing ({ singular }: Family, pointer: string): Error {
-  return invalidBody([{ pointer, detail: `names no ${singular} that exists` }])
+  return invalidBody([{ pointer, detail: `does not name an existing ${singular}` }])
 }

@@ -2,7 +2,7 @@ import type { NounOperation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { toBaseQuery, toOwnItem } from '../family/rename.js'
 import { invalidQuery, notFound } from '../problems.js'
-import { listParts, type OrderedList, type Place, placeAround, type Start } from '../query/cursor.js'
+import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
@@ -15,7 +15,7 @@ import { toOwnRecord } from './renamed.js'
 
 type Source = Pick<Storage, 'get' | 'find' | 'findText'>
 
-/** What a caller may see of a family: items that meet the grant's conditions, and their logs. */
+/** The part of a family that a caller may see: items that meet the grant's conditions, and their logs. */
 export class Reader {
   readonly #family: Family
   readonly #storage: Source
@@ -23,7 +23,7 @@ export class Reader {
   readonly #signal: AbortSignal | undefined
   readonly principal: string | undefined
   readonly claims: Grant['claims']
-  /** Undefined where `authorize` is called for each action. */
+  /** Undefined if `authorize` is called for each action. */
   readonly offers: readonly string[] | undefined
 
   constructor (
@@ -58,7 +58,7 @@ export class Reader {
       findText.call(this.#storage, name, this.#narrow(query), members, this.#signal))
   }
 
-  /** Undefined where the item does not exist for this caller. */
+  /** Undefined if the item does not exist for this caller. */
   get (id: Id): Promise<Stored | undefined> {
     const { name, renaming } = this.#family
     const getting = this.#storage.get(name, id, this.#signal)
@@ -146,7 +146,7 @@ export class Reader {
   }
 }
 
-/** Not a promise where nothing has to be waited for: a request alone takes as few turns as possible. */
+/** Not a promise unless it has to wait, so that a single request takes as few turns as possible. */
 export function authorizeReader (family: Family, caller: Caller, intent: Intent): Reader | Promise<Reader> {
   const grant = caller.authorize(intent)
   if (grant instanceof Promise) return grant.then(grant => openReader(family, caller, grant))
@@ -164,8 +164,8 @@ export type Find = (query: Query) => Promise<Found>
 export interface FoundPage {
   readonly items: readonly Stored[]
   readonly total: number | undefined
-  readonly next: Place | undefined
-  readonly prev: Place | undefined
+  readonly next: Position | undefined
+  readonly prev: Position | undefined
 }
 
 export async function findPage (find: Find, { query, list, start, page }: ParsedQuery): Promise<FoundPage> {
@@ -174,12 +174,13 @@ export async function findPage (find: Find, { query, list, start, page }: Parsed
   const more = found.items.length > query.limit
   const shown = more ? found.items.slice(0, query.limit) : found.items
   const items = start?.backwards === true ? shown.toReversed() : shown
-  const { next, prev } = placeAround({ start, page }, { more, first: items[0], last: items.at(-1) })
+  const { next, prev } = findPositionsAround({ start, page }, { more, first: items[0], last: items.at(-1) })
   return { items, total: found.total, next, prev }
 }
 
 export async function findFrom (find: Find, list: OrderedList, query: Query, start: Start): Promise<Found> {
-  const { parts, order } = listParts(list.fields, query.order, { ...start, place: await complete(find, list, start) })
+  const position = await complete(find, list, start)
+  const { parts, order } = listParts(list.fields, query.order, { ...start, position })
   const items: Stored[] = []
   for (const part of parts) {
     const wanted = query.limit - items.length
@@ -193,14 +194,14 @@ export async function findFrom (find: Find, list: OrderedList, query: Query, sta
 }
 
 /** If the values were too long for a URL, they are read from the item. */
-async function complete (find: Find, { order }: OrderedList, { place, backwards }: Start): Promise<Place> {
-  const { id } = place.item
-  if (order.length === 1 || Object.keys(place.item).length > 1) return place
+async function complete (find: Find, { order }: OrderedList, { position, backwards }: Start): Promise<Position> {
+  const { id } = position.item
+  if (order.length === 1 || Object.keys(position.item).length > 1) return position
   const where: Condition[] = [{ field: 'id', op: 'eq', values: [id] }]
   const byId = [{ field: 'id', descending: false }]
   const { items: [item] } = await find({ where, order: byId, offset: 0, limit: 1, count: false })
-  if (item !== undefined) return { ...place, item }
+  if (item !== undefined) return { ...position, item }
   const parameter = backwards ? 'before' : 'after'
-  const detail = `${parameter} leads on from an item that is gone; begin at the first page`
+  const detail = `${parameter} refers to a deleted item; start at the first page`
   throw invalidQuery([{ parameter, detail }])
 }

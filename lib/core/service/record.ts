@@ -1,8 +1,9 @@
 import type { Context, NounOperation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { logFields } from '../family/fields.js'
-import { listChanges } from '../family/params.js'
+import { hideSecrets, listChanges } from '../family/params.js'
 import { Problem, problemCodes } from '../problems.js'
+import type { OrderedList } from '../query/cursor.js'
 import { type Change, type Condition, DuplicateError, type Id, type Storage, type Stored } from '../storage/storage.js'
 import { uuidv7 } from '../values/ids.js'
 import type { Members } from '../values/json.js'
@@ -19,18 +20,21 @@ export interface Decided<O extends NeededItem = NeededItem> {
   readonly decision: Decision
 }
 
-/** Commands that change nothing may come in any number and size, so only what a replay needs is stored of them. */
+/** Commands that change nothing are unlimited in number and size, so only what a replay needs is stored. */
 export function makeRecord (family: Family, decided: Decided, row?: string): CommandRecord {
   const { command, context, current, decision } = decided
   const after = decision.outcome === 'done' ? decision.after : current
   const item = after ?? current as Stored
+  const { fields } = (family.operations.get(command.action ?? '') ?? family.lifecycle)?.params ?? { fields: [] }
+  const params = hideSecrets(fields, command.params)
   return {
     id: row ?? context.command,
     ...(row === undefined || row === context.command ? {} : { chosenId: context.command }),
     family: family.name,
     target: String(item.id),
     action: command.action ?? '',
-    ...(decision.outcome === 'done' ? { params: command.params } : { digest: digestParams(command.params) }),
+    ...(decision.outcome === 'done' ? { params } : {}),
+    ...(decision.outcome === 'done' && params === command.params ? {} : { digest: digestParams(command.params) }),
     outcome: decision.outcome,
     ...(decision.outcome === 'done' && current !== undefined && decision.after !== undefined
       ? { changes: listChanges(family.ownFields, current, decision.after) }
@@ -41,11 +45,11 @@ export function makeRecord (family: Family, decided: Decided, row?: string): Com
     updatedAt: context.now,
     ...(context.principal === undefined ? {} : { principal: context.principal }),
     ...(decision.outcome === 'refused' ? { problem: keepProblem(decision.problem) } : {}),
-    ...(current === undefined && command.key !== undefined ? { result: item } : {})
+    ...(current === undefined && command.key !== undefined ? { result: hideSecrets(family.ownFields, item) } : {})
   }
 }
 
-/** `current` is undefined where it is created. */
+/** `current` is undefined for a created item. */
 type Other = Omit<NeededItem, 'current'> & { readonly current?: Stored | undefined }
 
 export interface ChangedOther<O extends Other = Other> {
@@ -138,7 +142,7 @@ export function nameRecord ({ id, chosenId = id, principal }: CommandRecord, rea
   return principal === reader ? chosenId : id
 }
 
-/** @param id undefined where it is not in the log */
+/** @param id undefined if it is not in the log */
 export function showCommand (family: Family, record: CommandRecord, id: string | undefined): Members {
   const { action, params, outcome, revision, createdAt, principal, chosenId = id, problem, about } = record
   // Spreading optional members into one literal takes ten times as long.
@@ -196,6 +200,16 @@ export async function isUsed (
 
 /** Of one revision, the change comes first, so that it is found quickly among commands that changed nothing. */
 const logOrder = ['revision', 'outcome', 'createdAt'].map(field => ({ field, descending: false }))
+
+/** The commands of many items, in the order in which they became visible. */
+export const feedList: OrderedList = {
+  name: 'commands',
+  fields: [
+    { name: 'position', kind: 'integer', optional: false }, { name: 'family', kind: 'string', optional: false },
+    ...logFields
+  ],
+  order: [{ field: 'position', descending: false }]
+}
 
 export const logList = { name: 'commands', fields: logFields, order: logOrder }
 

@@ -5,7 +5,7 @@ import { Problem } from '../problems.js'
 import { isAbsent } from '../storage/conditions.js'
 import { freeze, type Members, replaceUnsupported } from '../values/json.js'
 
-/** An empty text if no reason is known; undefined where it is allowed. Without params, it is only offered. */
+/** An empty text if no reason is known; undefined if it is allowed. Without params, it is only offered. */
 export function explainForbidden (
   operation: Pick<Operation<Members>, 'name' | 'allowed'>,
   item: Members,
@@ -16,13 +16,13 @@ export function explainForbidden (
   const verdict: unknown = operation.allowed(item, params, context)
   if (typeof verdict === 'boolean') return verdict ? undefined : ''
   if (typeof verdict === 'string') return verdict
-  // Its rejection is no second error.
+  // So that a rejection is not a second, unhandled error.
   if (verdict instanceof Promise) verdict.catch(() => {})
   const what = verdict instanceof Promise ? 'a promise' : verdict === null ? 'null' : typeof verdict
   throw new errorCodes.FST_DEALBOOK_INVALID_VERDICT(operation.name, what)
 }
 
-/** Items that fields name, by their fields; undefined where there is none, or the caller may not read it. */
+/** Items that fields name, by their fields; undefined if there is none, or the caller may not read it. */
 export type Reach = ReadonlyMap<string, Members | undefined>
 
 /** If `allowed` throws, it is not allowed. @param report called with an error that is not a problem but a bug */
@@ -39,10 +39,10 @@ export function explainNow (
   const find = (field: string | undefined): Members | undefined => reach.get(field ?? '')
   try {
     const items = Object.fromEntries(others.map(({ name, field }) => [name, find(field)]))
-    const informed = others.length === 0 ? context : Object.freeze({ ...context, items: freeze(items) })
+    const withItems = others.length === 0 ? context : Object.freeze({ ...context, items: freeze(items) })
     // An item that the caller may not read must not be guessed from a reason.
     const isHidden = others.some(({ field = '' }) => !isAbsent(item[field]) && find(field) === undefined)
-    if (!isHidden) reason = explainForbidden(operation, freeze({ ...item }), undefined, informed)
+    if (!isHidden) reason = explainForbidden(operation, freeze({ ...item }), undefined, withItems)
   } catch (error) {
     if (error instanceof Problem) reason = error.message
     else report?.(error)

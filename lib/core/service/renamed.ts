@@ -6,7 +6,7 @@ import type { Members } from '../values/json.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
 
-// A renamed family is decided on as its base. Commands are translated before, and what became of them afterwards.
+// A renamed family is decided on as its base. Commands are translated before, and their results afterwards.
 
 export interface Called {
   readonly family: Family
@@ -93,7 +93,7 @@ export function toOwnProblem<T> (family: Family, action: string | undefined, err
   const { renaming } = family
   if (renaming === undefined || !(error instanceof Problem) || error.errors === undefined) return error
   if (inOwnNames.has(error)) return error
-  // Of another item.
+  // The problem is about a different item.
   if (error.cause instanceof ConstraintError && error.cause.family !== family.name) return error
   const { code, statusCode: status, members, headers, log, cause } = error
   const { detail, errors } = renameFlaws(listPointed(family, renaming, action ?? ''), error.message, error.errors)
@@ -120,7 +120,7 @@ function renameFlaws (names: Names, detail: string, errors: readonly Flaw[] | un
   }
 }
 
-// Problems of the functions that get the own names.
+// Problems thrown by functions that use the names of the renamed family.
 const inOwnNames = new WeakSet<object>()
 
 function keepProblem (error: unknown): never {

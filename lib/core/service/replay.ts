@@ -1,5 +1,5 @@
 import type { Family } from '../family/family.js'
-import { notFound, Problem } from '../problems.js'
+import { idReused, notFound, Problem } from '../problems.js'
 import { matcher } from '../storage/conditions.js'
 import { ConstraintError, type Storage } from '../storage/storage.js'
 import type { Caller, Grant } from './caller.js'
@@ -25,9 +25,7 @@ export async function findReplay (asked: Asked, identity: CommandId): Promise<Co
   // To the caller, an invisible item does not exist; a guessed key reveals nothing.
   if (!isVisible && target !== undefined && record.target === String(target)) throw notFound(family.singular, target)
   if (!isVisible || !isSameCommand(record, family, command, grant.principal)) {
-    throw new Problem('id-reused', key === undefined
-      ? `The command id "${identity.id}" was used for another command`
-      : 'This Idempotency-Key was used for another request')
+    throw idReused(key === undefined ? identity.id : undefined)
   }
   return record
 }

@@ -25,7 +25,7 @@ export interface ServiceOptions<F extends string = string> {
 
 /** The options of every call. */
 export interface CallOptions {
-  /** Who calls: for the log, for operations (`context.principal`), and for replays, which are bound to this name. */
+  /** The name of the caller: for the log, operations (`context.principal`) and replays, which are bound to it. */
   readonly principal?: string
   /** Aborts a read, or waiting to write, with nothing changed. A commit that has begun is not aborted. */
   readonly signal?: AbortSignal
@@ -48,6 +48,14 @@ export interface RunOptions extends CreateOptions {
 /** Options of `find` and `log`. */
 export interface FindOptions extends CallOptions, PageOptions {}
 
+/** Options of `follow`. */
+export interface FollowOptions extends CallOptions {
+  /** Starts after this place: the `cursor` of an entry, or that of `links.follow`. */
+  readonly after?: string
+  /** Without `after`: from the first entry (default), or with what happens from now on. */
+  readonly from?: 'beginning' | 'now'
+}
+
 /** A command in the log; the member named like the family's singular has the id of the item. */
 export type LoggedCommand = CommandEntry & { readonly [member: string]: unknown }
 
@@ -65,7 +73,7 @@ export interface Done<I> {
   readonly replayed: boolean
 }
 
-/** May be omitted where all parameters are optional. */
+/** May be omitted if all parameters are optional. */
 type ParamsAndOptions<T extends TObject> = {} extends Static<T>
   ? [params?: Static<T>, options?: RunOptions]
   : [params: Static<T>, options?: RunOptions]
@@ -92,7 +100,7 @@ export interface Service<
   ): Promise<Done<ItemOf<P> | undefined>>
   /** Deletes an item; its log stays. */
   remove (id: IdOf<P>, options?: RunOptions): Promise<Omit<Done<never>, 'item'>>
-  /** Throws the problem `not-found` where there is none. */
+  /** Throws the problem `not-found` if it does not exist. */
   get (id: IdOf<P>, options?: CallOptions): Promise<ItemOf<P>>
   /** Finds items by a query string, or by conditions that all must hold. */
   find<F extends string> (
@@ -101,4 +109,17 @@ export interface Service<
   ): Promise<ItemPage<ItemOf<P>>>
   /** The commands of an item, in the order of the changes. A log outlives its item. */
   log (id: IdOf<P>, options?: FindOptions): Promise<ItemPage<LoggedCommand>>
+  /**
+   * The commands of all items, in the order in which they became visible, and then those that happen, until the signal
+   * is aborted. Nothing is missed, whichever process wrote it.
+   */
+  follow (options?: FollowOptions): AsyncIterable<FollowedCommand>
+}
+
+/** An entry that a follower or a consumer gets. */
+export type FollowedCommand = LoggedCommand & {
+  readonly params?: Readonly<Record<string, unknown>>
+  readonly family: string
+  /** The place after it, for `after`. */
+  readonly cursor: string
 }

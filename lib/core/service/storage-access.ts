@@ -1,6 +1,6 @@
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
-import { Problem } from '../problems.js'
+import { Problem, storageUnavailable } from '../problems.js'
 import { isDeadlineAware, raceSignal, RequestDeadline } from '../storage/deadline.js'
 import {
   BusyError, type Change, ConflictError, ConstraintError, type ConstraintRule, DuplicateError, type FamilyShape,
@@ -57,7 +57,7 @@ export function guardStorage (storage: Storage): GuardedStorage {
 }
 
 function makeGuarded (storage: Storage): GuardedStorage {
-  const { findText, nextId } = storage
+  const { findText, nextId, watch } = storage
   const endsItself = isDeadlineAware(storage)
   return {
     writers: new WriteQueue(),
@@ -72,6 +72,7 @@ function makeGuarded (storage: Storage): GuardedStorage {
     ...(nextId !== undefined && {
       nextId: (family, signal) => read(signal, signal => nextId.call(storage, family, signal))
     }),
+    ...(watch !== undefined && { watch: wake => watch.call(storage, wake) }),
     commit (changes, signal, ended) {
       const committing = commit(changes, signal, ended)
       return signal instanceof RequestDeadline ? signal.waitForCommit(committing) : committing
@@ -112,7 +113,7 @@ function toRefusalOf (signal: AbortSignal | undefined, error: unknown): unknown 
   return signal?.aborted === true && error === signal.reason ? error : toRefusal(error)
 }
 
-/** At opening, a table that does not fit is the host's mistake; anything else may succeed the next time. */
+/** At opening, a table that does not fit is the host's mistake; after other errors, a retry may succeed. */
 export function guardOpening<T> (open: () => T | Promise<T>): T | Promise<T> {
   const opened = open()
   if (!(opened instanceof Promise)) return opened
@@ -127,9 +128,7 @@ function toRefusal (error: unknown, isKnown = isRefusal): unknown {
   if (error instanceof ConstraintError) return refuseByConstraint(error)
   if (error instanceof ReadOnlyError) return new Problem('read-only', error.message)
   if (error instanceof BusyError) return new Problem('busy', error.message, { headers: { 'retry-after': '1' } })
-  const detail = 'The storage does not answer now. If this was a change, send it again with the same id ' +
-    'to find out whether it was made'
-  return new Problem('storage-unavailable', detail, { headers: { 'retry-after': '1' }, cause: error })
+  return storageUnavailable(error)
 }
 
 function isRefusal (error: unknown): boolean {
@@ -142,9 +141,9 @@ export function isStorage (value: unknown): value is Storage {
     methods.every(name => typeof (value as Storage)[name] === 'function')
 }
 
-// For a field, and for the item where no field is known. The database's names and texts are never shown.
+// For a field, or for the item if no field is known. The database's names and texts are never shown.
 const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: string }> = {
-  unique: { field: 'is taken already', whole: 'it already exists' },
+  unique: { field: 'is already taken', whole: 'it already exists' },
   required: { field: 'must be given', whole: 'a required value is missing' },
   reference: { field: 'refers to something that does not exist', whole: 'it refers to something that does not exist' },
   'in-use': { field: 'is referred to by something else', whole: 'something else refers to it' },
@@ -160,7 +159,7 @@ export function refuseByConstraint (error: ConstraintError): Problem {
     return new Problem('in-use', detail, { members: { family: other }, cause: error })
   }
   const isDangling = rule === 'reference'
-  const errors = listErrors(error, isDangling ? `must be an id of ${other}, and none has this id` : undefined)
+  const errors = listErrors(error, isDangling ? `must be an existing id of ${other}` : undefined)
   const detail = `${errors[0]?.pointer} ${errors[0]?.detail}`
   return isDangling
     ? new Problem('invalid-body', detail, { errors, cause: error })
@@ -176,7 +175,7 @@ function refuseByDatabase (error: ConstraintError): Problem {
   return new Problem('constraint', detail, { cause: error, ...(first === undefined ? {} : { errors }) })
 }
 
-/** In the words of the family that names the constraint. */
+/** With the text that the family has for the constraint. */
 export function explainConstraint (families: readonly Family[], error: unknown): unknown {
   if (!(error instanceof Problem && error.cause instanceof ConstraintError)) return error
   const { cause } = error

@@ -18,7 +18,7 @@ export class WriteQueue {
   readonly #queues = new Map<string, (() => void)[] | undefined>()
   waiting = 0
 
-  /** Undefined where it can begin at once. @param keys sorted, so that no two writers wait for each other */
+  /** Undefined if it can begin at once. @param keys sorted, so that no two writers wait for each other */
   enter (keys: readonly string[], limits: WaitingLimits, signal: AbortSignal | undefined): Promise<void> | undefined {
     if (keys.length > 1) return this.#enterAll(keys, limits, signal)
     return keys[0] === undefined ? undefined : this.#enterOne(keys[0], limits, signal)

@@ -2,8 +2,8 @@ import { compilePattern, ContainedText } from './patterns.js'
 import type { Condition, FieldCondition, Kind, Order, Scalar, Stored } from './storage.js'
 
 /**
- * Text is compared by code point, as in databases with a binary collation. A text and a number are a decimal and what
- * it is compared with.
+ * Text is compared by code point, as in databases with a binary collation. A text that is compared with a number is a
+ * decimal.
  */
 export function compareScalars (a: Scalar, b: Scalar): number {
   if (typeof a === 'string' && typeof b === 'string') return compareText(a, b)

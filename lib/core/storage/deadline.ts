@@ -146,14 +146,14 @@ export async function raceSignal<T> (signal: AbortSignal | undefined, work: Prom
   })
 }
 
-const heeding = new WeakSet<object>()
+const deadlineAware = new WeakSet<object>()
 
 /** Marks a storage that stops its reads when the signal is aborted, and accepts a `RequestDeadline` as one. */
 export function markDeadlineAware<T extends object> (storage: T): T {
-  heeding.add(storage)
+  deadlineAware.add(storage)
   return storage
 }
 
 export function isDeadlineAware (storage: object): boolean {
-  return heeding.has(storage)
+  return deadlineAware.has(storage)
 }

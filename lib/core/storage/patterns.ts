@@ -72,7 +72,7 @@ function measureReading (characters: string, ignoresCase: boolean): number {
 
 // Size of a pattern times length of a text: one test takes some 50 milliseconds at most.
 const maxWork = 500_000
-// Searched of a text whatever the size: patterns of clients are bounded, and hosts know theirs.
+// Always searched of a text, whatever the pattern: those of clients are bounded, and hosts know theirs.
 const minSearched = 2500
 // For the engine's cache of states. With much more, it takes longer to make states that are used once.
 const maxStateBytes = 512 * 1024
@@ -83,7 +83,7 @@ export class Pattern {
   readonly #set: RE2Set
   readonly #maxSearched: number
 
-  /** Throws where the syntax is wrong, or the pattern is larger than `maxSize`. */
+  /** Throws if the syntax is wrong, or the pattern is larger than `maxSize`. */
   constructor (text: string, maxSize: number) {
     this.size = measurePattern(text, maxSize)
     this.#maxSearched = Math.max(minSearched, Math.floor(maxWork / this.size))

@@ -1,7 +1,7 @@
 import { errorCodes } from '../errors.js'
 import type { FamilyShape, Field, Stored } from './storage.js'
 
-// In characters: a thousand texts of this length are the most that a page should have.
+// In characters: a page should have at most a thousand texts of this length.
 const longText = 10_000
 
 export function mayBeLong (fields: readonly Field[]): boolean {
@@ -9,7 +9,7 @@ export function mayBeLong (fields: readonly Field[]): boolean {
     kind === 'json' || (kind === 'string' && name !== 'id' && values === undefined && maxLength > longText))
 }
 
-/** Mounts of different versions share what is stored, so a storage keeps the fields and rules of both. */
+/** Mounts of different versions share their items, so a storage keeps the fields and rules of both. */
 export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape): FamilyShape {
   if (before === undefined) return now
   const names = new Set(now.fields.map(field => field.name))
@@ -25,7 +25,8 @@ export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape):
     indexes: [...indexes.values()],
     creates: before.creates === true || now.creates === true,
     unique: [...unique.values()],
-    references: { ...before.references, ...now.references }
+    references: { ...before.references, ...now.references },
+    ...(now.sequence === undefined ? {} : { sequence: now.sequence })
   }
 }
 

@@ -45,7 +45,7 @@ export type Id = string | number
  */
 export type Kind = 'integer' | 'number' | 'decimal' | 'string' | 'boolean' | 'date' | 'date-time' | 'json'
 
-/** One field of a family, as a storage sees it. */
+/** One field of a family, for a storage. */
 export interface Field {
   readonly name: string
   readonly kind: Kind
@@ -58,8 +58,10 @@ export interface Field {
   readonly scale?: number
   /** In characters, for new texts; existing ones may be longer. */
   readonly maxLength?: number
-  /** What is done with the texts of clients before they get here; a storage ignores it. */
+  /** Applied to the texts of clients before they are stored; a storage ignores it. */
   readonly transform?: readonly TextTransform[]
+  /** Whether it is kept out of everything that clients read; a storage ignores it. */
+  readonly writeOnly?: true
   /**
    * The value of items that were stored without the field, such as before it was added, in reads, filters and orders.
    * Never of an optional field. Null of a nullable one, unless it has a different one.
@@ -67,7 +69,7 @@ export interface Field {
   readonly default?: unknown
 }
 
-/** What a storage needs to know of a family. */
+/** The properties of a family that a storage needs. */
 export interface FamilyShape {
   readonly name: string
   /** All fields, always including `id`, `revision`, `createdAt` and `updatedAt`. */
@@ -83,6 +85,12 @@ export interface FamilyShape {
   readonly unique?: readonly (readonly string[])[]
   /** The name of the family whose id each of these fields holds. That family is prepared in this storage too. */
   readonly references?: Readonly<Record<string, string>>
+  /**
+   * An optional integer field that the storage fills with 1, 2, 3 … in the order in which new items become visible. A
+   * query with a condition on it finds every item that was committed before, and later items get higher numbers. An
+   * insert may have the number, such as in a copy.
+   */
+  readonly sequence?: string
 }
 
 /** An item as stored. An absent optional field is a missing member; only nullable fields may be `null`. */
@@ -128,7 +136,7 @@ export interface FoundText {
   /** The items as `JSON.stringify` writes each, joined by commas, with the members in the order asked for. */
   readonly text: string
   readonly count: number
-  /** The key of the first item; only needed where the query has an offset. */
+  /** The key of the first item; only needed if the query has an offset. */
   readonly first?: ItemKey
   /** The key of the last item. */
   readonly last?: ItemKey
@@ -169,10 +177,15 @@ export interface Storage {
   commit (changes: readonly Change[]): Promise<void>
   /** Safe to repeat. */
   close (): Promise<void>
-  /** The SQL that creates what these families lack; empty where nothing is missing. */
+  /** The SQL that creates what these families lack; empty if nothing is missing. */
   writeMigration? (families: readonly FamilyShape[]): Promise<string>
   /** Families that it has settings for. One that no mount or service of this storage has is an error at boot. */
   readonly mappedFamilies?: readonly string[]
+  /**
+   * Calls `wake` after commits, of this process at once and of others soon, until the returned function is called. It
+   * may also call it for nothing. Default: readers that wait for new items look every second.
+   */
+  watch? (wake: () => void): () => void
   /** Metrics by name, such as the depth of a queue. It must be cheap. */
   metrics? (): Readonly<Record<string, number>>
 }
@@ -197,7 +210,7 @@ export class DuplicateError extends Error {
 export class ReadOnlyError extends Error {
   override readonly name = 'ReadOnlyError'
   constructor (readonly family: string) {
-    super(`${family} can only be read: its table has no column for the revision`)
+    super(`${family} is read-only: its table has no column for the revision`)
   }
 }
 
@@ -207,8 +220,8 @@ export class BusyError extends Error {
 }
 
 /**
- * What a rule of the database requires: a unique value, a value at all, an existing item to refer to, no items that
- * refer to this one, an allowed value; or anything else, such as a trigger.
+ * The kind of a rule of the database: the value must be unique, must not be missing, must refer to an existing item,
+ * must not be referred to, must be allowed; or anything else, such as a trigger.
  */
 export type ConstraintRule = 'unique' | 'required' | 'reference' | 'in-use' | 'value' | 'other'
 
@@ -259,7 +272,7 @@ export function getId (change: Change): Id {
 }
 
 /**
- * Throws if a commit has two changes of one item. Call it first in `commit`, so that all storages refuse alike. The
+ * Throws if a commit has two changes of one item. Call it first in `commit`, so that all storages throw alike. The
  * second of two inserts with one id is a `DuplicateError`, as it would be in a separate commit.
  *
  * @example

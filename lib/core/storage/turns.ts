@@ -34,9 +34,9 @@ function resumeOne (): void {
 
 export class Turn {
   #end = getEnd()
-  #leaveLine: (() => void) | undefined
+  #leaveQueue: (() => void) | undefined
 
-  constructor (readonly signal?: AbortSignal, readonly line?: HeavyReadQueue) {}
+  constructor (readonly signal?: AbortSignal, readonly queue?: HeavyReadQueue) {}
 
   get isOver (): boolean {
     return performance.now() > this.#end
@@ -44,15 +44,15 @@ export class Turn {
 
   /** Lets other requests run, and begins the next turn, unless the signal is aborted. */
   async pass (): Promise<void> {
-    if (this.line !== undefined) this.#leaveLine ??= await this.line.enter(this.signal)
+    if (this.queue !== undefined) this.#leaveQueue ??= await this.queue.enter(this.signal)
     await yieldToEventLoop()
     this.signal?.throwIfAborted()
     this.#end = getEnd()
   }
 
   end (): void {
-    this.#leaveLine?.()
-    this.#leaveLine = undefined
+    this.#leaveQueue?.()
+    this.#leaveQueue = undefined
   }
 }
 
@@ -92,7 +92,7 @@ export class HeavyReadQueue {
     } else {
       if (this.waiting >= (this.limits.maxWaitingReads ?? 50)) {
         this.refusals++
-        throw new BusyError(`Too many heavy reads wait already: ${this.waiting}`)
+        throw new BusyError(`Too many heavy reads are waiting: ${this.waiting}`)
       }
       this.waits++
       await waitInQueue(this.#waiting, signal)

@@ -1,4 +1,4 @@
-/** Digits that a double keeps: decimals of so many are different, and ordered alike, as numbers. */
+/** Digits that a double keeps: decimals with at most that many stay distinct, and in the same order, as numbers. */
 export const maxDigits = 15
 
 const decimal = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?$/
@@ -15,7 +15,7 @@ export function readDecimal (value: unknown, scale: number): string | undefined 
   return sign === '-' && Number(digits) !== 0 ? `-${digits}` : digits
 }
 
-/** As numbers are compared with: foreign values that the field cannot have stay text. */
+/** The number to compare with: foreign values that the field cannot hold stay text. */
 export function toOperand (value: unknown, scale: number): unknown {
   const text = readDecimal(value, scale)
   return text === undefined ? value : Number(text)
@@ -24,14 +24,14 @@ export function toOperand (value: unknown, scale: number): unknown {
 export function describeDecimal (scale: number): string {
   const digits = scale === 0 ? 'no digit' : `at most ${scale} digit${scale === 1 ? '' : 's'}`
   return `must be a decimal number with ${digits} after the point and ${maxDigits} in all, ` +
-    `as in "${writeExample(scale)}"`
+    `such as "${writeExample(scale)}"`
 }
 
 export function writeExample (scale: number): string {
   return (scale < maxDigits - 1 ? 19.99 : 0.5).toFixed(scale)
 }
 
-/** What the schema of a decimal needs of it. */
+/** The members of a decimal's schema that are used. */
 export interface DecimalSchema {
   readonly format?: string
   readonly scale?: number
@@ -39,7 +39,7 @@ export interface DecimalSchema {
   readonly maximum?: number
 }
 
-/** Members of an item or of parameters are in the canonical form by now; nested ones must be sent in it. */
+/** Members of an item or of parameters already have the canonical form; nested ones must be sent in it. */
 export function findFlawInDecimal (schema: DecimalSchema, value: unknown): string | undefined {
   const { format, scale = 0, minimum = -Infinity, maximum = Infinity } = schema
   if (format !== 'decimal') return undefined
@@ -55,7 +55,7 @@ export function countDecimals (value: number): number {
   return Math.max(0, (digits.split('.')[1] ?? '').length - Number(exponent))
 }
 
-/** By the digits as written: of doubles, 0.29 is no multiple of 0.01. */
+/** By decimal digits: as doubles, 0.29 is not a multiple of 0.01. */
 export function isMultiple (value: number, step: number): boolean {
   if (Number.isInteger(value) && Number.isInteger(step)) return value % step === 0
   const decimals = Math.max(countDecimals(value), countDecimals(step))

@@ -5,7 +5,7 @@ interface Schema {
   readonly [keyword: string]: any
 }
 
-/** A value that the schema allows, from its examples or its members; undefined where no valid one is known. */
+/** A value that the schema allows, from its examples or its members; undefined if no valid one is known. */
 export function makeExample (schema: Schema): unknown {
   const known = readExample(schema) ?? schema['default'] ?? schema['const'] ?? schema['enum']?.[0]
   if (known !== undefined) return known

@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
-export const dateRule = 'must be a date that exists, as in 2026-03-31'
-export const dateTimeRule = 'must be a date and time, as in 2026-03-31T12:00:00Z'
+export const dateRule = 'must be an existing date, such as 2026-03-31'
+export const dateTimeRule = 'must be a date and time, such as 2026-03-31T12:00:00Z'
 
 const datePattern = /^(\d{4})-(\d\d)-(\d\d)$/
 const dateTimePattern =
@@ -15,7 +15,7 @@ export function isDate (text: string): boolean {
   return year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= new Date(Date.UTC(year, month, 0)).getUTCDate()
 }
 
-/** Whether a database can have it: `infinity` and years before 1 or after 9999 are shown as PostgreSQL writes them. */
+/** Whether a database can hold it: `infinity` and years before 1 or after 9999 are shown as PostgreSQL writes them. */
 export function isDatabaseDate (text: string, test: (text: string) => boolean, lastYear: number): boolean {
   const [, digits, rest = '', before] = /^(\d{4,7})(-.*?)( BC)?$/.exec(text) ?? []
   const year = Number(digits)
@@ -64,33 +64,33 @@ const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i
 const label = /^(?!-)[a-z\d-]{1,63}(?<!-)$/i
 const mailbox = /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*$/
 
-/** Not from a package: each takes linear time on a text of a megabyte, and says what it expects. */
+/** Not from a package: each takes linear time on a text of a megabyte, and has a text for what it expects. */
 const formats: Readonly<Record<string, Format>> = {
   date: { test: isDate, rule: dateRule },
   'date-time': { test: text => readDateTime(text) !== undefined, rule: dateTimeRule },
   time: {
     test: text => readDateTime(`2000-01-01T${text}`) !== undefined,
-    rule: 'must be a time with its offset, as in 12:00:00Z'
+    rule: 'must be a time with an offset, such as 12:00:00Z'
   },
-  duration: { test: text => duration.test(text), rule: 'must be a duration, as in P3DT12H or P2W' },
-  email: { test: isEmail, rule: 'must be an email address, as in ann@example.org' },
-  hostname: { test: isHostname, rule: 'must be the name of a host, as in www.example.org' },
-  ipv4: { test: isIPv4, rule: 'must be an IPv4 address, as in 192.0.2.1' },
-  ipv6: { test: text => isIPv6(text) && !text.includes('%'), rule: 'must be an IPv6 address, as in 2001:db8::1' },
+  duration: { test: text => duration.test(text), rule: 'must be a duration, such as P3DT12H or P2W' },
+  email: { test: isEmail, rule: 'must be an email address, such as ann@example.org' },
+  hostname: { test: isHostname, rule: 'must be a host name, such as www.example.org' },
+  ipv4: { test: isIPv4, rule: 'must be an IPv4 address, such as 192.0.2.1' },
+  ipv6: { test: text => isIPv6(text) && !text.includes('%'), rule: 'must be an IPv6 address, such as 2001:db8::1' },
   uri: {
     test: text => uri.test(text) && uriCharacters.test(text) && URL.canParse(text),
-    rule: 'must be a URI with its scheme, as in https://example.org/a'
+    rule: 'must be a URI with a scheme, such as https://example.org/a'
   },
   'uri-reference': {
     test: text => uriCharacters.test(text) && URL.canParse(text, 'http://example.org'),
-    rule: 'must be a URI or a part of one, as in /a?b=c'
+    rule: 'must be a URI or a part of one, such as /a?b=c'
   },
-  uuid: { test: text => uuid.test(text), rule: 'must be a UUID, as in 01890a5d-ac96-774b-bcce-b302099a8057' },
+  uuid: { test: text => uuid.test(text), rule: 'must be a UUID, such as 01890a5d-ac96-774b-bcce-b302099a8057' },
   'json-pointer': {
     test: text => /^(?:\/(?:[^~/]|~[01])*)*$/.test(text),
-    rule: 'must be a JSON pointer, as in /a/0'
+    rule: 'must be a JSON pointer, such as /a/0'
   },
-  regex: { test: isRegex, rule: `must be a regular expression of JavaScript, of at most ${maxRegex} characters` }
+  regex: { test: isRegex, rule: `must be a JavaScript regular expression of at most ${maxRegex} characters` }
 }
 
 export const formatNames: readonly string[] = Object.keys(formats)
@@ -118,7 +118,7 @@ function isRegex (text: string): boolean {
   }
 }
 
-/** What a text field does with the texts of clients, under the names of ajv-keywords. */
+/** Changes that a text field makes to the texts of clients, with the names of ajv-keywords. */
 export type TextTransform =
   'trim' | 'trimStart' | 'trimLeft' | 'trimEnd' | 'trimRight' | 'toLowerCase' | 'toUpperCase'
 

@@ -17,7 +17,7 @@ export function isIdempotencyKey (text: string): boolean {
   return /^[\x20-\x7e]{1,255}$/.test(text)
 }
 
-/** Undefined where no item can have the id. */
+/** Undefined if no item can have the id. */
 export function readId (kind: 'integer' | 'string', text: string): string | number | undefined {
   if (kind === 'string') return isTextId(text) ? text : undefined
   const value = Number(text)

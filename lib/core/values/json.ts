@@ -70,7 +70,7 @@ export function findJsonFlaws (value: unknown, enough = Infinity): MemberFlaw[] 
   }
 }
 
-const noJson = 'must be a value that JSON has'
+const noJson = 'must be a JSON value'
 
 function isPlainObject (value: object): boolean {
   const { prototype } = Object
@@ -78,7 +78,7 @@ function isPlainObject (value: object): boolean {
 }
 
 function explainDepth (maxDepth: number): string {
-  return `must not be nested more than ${maxDepth} deep`
+  return `must not be nested more than ${maxDepth} levels deep`
 }
 
 /** What prevents the text from being stored and shown unchanged; undefined if nothing does. */
@@ -91,7 +91,7 @@ export function findTextFlaw (text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'must not contain a lone surrogate'
 }
 
-/** Only problems that quote refused input have such text. */
+/** Only needed for problems that quote refused input. */
 export function replaceUnsupported (text: string): string {
   return text.replace(allUnsupported, '\ufffd').toWellFormed()
 }
@@ -183,7 +183,7 @@ export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimi
 }
 
 export function explainMembers (maxMembers: number): MemberFlaw {
-  return { pointer: '', detail: `must have at most ${maxMembers} members, those of all levels together` }
+  return { pointer: '', detail: `must have at most ${maxMembers} members in all levels together` }
 }
 
 function readName (quoted: string): string {

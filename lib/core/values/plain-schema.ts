@@ -44,7 +44,7 @@ const tests: Readonly<Record<string, Test>> = {
   additionalProperties: value => typeof value === 'boolean'
 }
 
-/** Whether a schema only has common keywords with right values: Ajv takes milliseconds to find that out. */
+/** Whether a schema only has common keywords with valid values: Ajv takes milliseconds to check that. */
 export function isPlainSchema (schema: unknown): boolean {
   const isRight = ([keyword, value]: [string, unknown]) => Object.hasOwn(tests, keyword) && tests[keyword]?.(value)
   return isObject(schema) && Object.entries(schema).every(isRight)
@@ -52,7 +52,7 @@ export function isPlainSchema (schema: unknown): boolean {
 
 const notes = ['type', 'anyOf', 'title', 'description', 'default', 'examples']
 
-/** Whether a flag or one of a few words is valid; false where only a validator knows. */
+/** Whether a flag or one of a few words is valid; false if only a validator can decide. */
 export function isPlainValue (schema: TSchema, value: unknown): boolean {
   if (!Object.keys(schema).every(keyword => notes.includes(keyword))) return false
   if (schema.anyOf === undefined) return schema.type === 'boolean' && typeof value === 'boolean'

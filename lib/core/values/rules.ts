@@ -6,18 +6,18 @@ import { didYouMean } from './words.js'
 // Rules for definitions and options. A rule is a schema; its `description` completes the sentence "must be …", and the
 // first of its `examples` is added as "such as …". `holds` tests what no schema can express.
 
-// A longer timer of Node fires at once.
+// Node's timers fire at once if they are longer.
 const maxTime = 2 ** 31 - 1
 
 export const rules = {
-  word: Type.String({ description: 'a text' }),
-  text: Type.String({ minLength: 1, description: 'a text that is not empty' }),
+  word: Type.String({ description: 'a string' }),
+  text: Type.String({ minLength: 1, description: 'a non-empty string' }),
   words: Type.Array(Type.String(), { description: 'a list of names' }),
   flag: Type.Boolean({ description: 'true or false' }),
   callback: Type.Function([], Type.Unknown(), { description: 'a function' }),
   object: Type.Object({}, { description: 'an object' }),
-  size: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'an integer from 1' }),
-  count: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'an integer from 0' }),
+  size: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'a positive integer' }),
+  count: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'an integer, 0 or more' }),
   time: Type.Integer({ minimum: 1, maximum: maxTime, description: `milliseconds from 1 to ${maxTime}` }),
   date: Type.Unsafe<Date | string>({ holds: isMoment, description: 'a date, such as "2027-01-31"' }),
   /** Checked elsewhere. */
@@ -43,12 +43,12 @@ export function membersOf (properties: TProperties, required: readonly string[] 
   return { ...object, required: [...required] }
 }
 
-/** @param each what a message calls a member; @param text what a member may be instead, as a text */
+/** @param each the name of a member in messages; @param text describes what a member may be instead */
 export function namedOf (member: TSchema, each: string, text?: string): TSchema {
   return Type.Record(Type.String(), member, { description: 'an object', each, text })
 }
 
-/** @param kind what a message calls its members */
+/** @param kind the name of its members in messages */
 export function findFlaw (rule: TObject, value: unknown, kind: 'member' | 'option' = 'member'): string | undefined {
   const known = Object.keys(rule.properties)
   if (!isObject(value)) return `must be an object with ${known.join(', ')}`

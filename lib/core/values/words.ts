@@ -52,7 +52,7 @@ function countEdits (a: string, b: string, tooMany: number): number {
   return row[b.length] as number
 }
 
-// By how a word sounds: an hour, a user, a one-off.
+// By the sound of a word: an hour, a user, a one-off.
 const vowel = /^(?:[aei]|o(?!ne)|u(?!ni|s[aeiu]|t[ei]|r[aei])|hour|honou?r|heir)/i
 
 /** invoice -> an invoice */

@@ -30,13 +30,12 @@ export const attributes: Form<'attributes'> = {
     return [
       makeItemEndpoint(mount, 'attributes', `update-${singular}`, { ...common, method: 'PUT' }, {
         summary: `Change ${addArticle(singular)}`,
-        description: 'Without an action, the members as they are wanted.',
+        description: 'Without an action: sets the members that you send.',
         body
       }),
       makeItemEndpoint(mount, 'attributes', `patch-${singular}`, { ...common, method: 'PATCH' }, {
         summary: `Change members of ${addArticle(singular)}`,
-        description: `A JSON merge patch (RFC 7396). Members that can be changed so: ${changeable}; ` +
-          'the others must be as they are.',
+        description: `A JSON merge patch (RFC 7396). It can change ${changeable}.`,
         consumes: ['application/merge-patch+json', 'application/json'],
         body
       })
@@ -46,18 +45,18 @@ export const attributes: Form<'attributes'> = {
 
 function compileReader (mount: Mount): (request: FastifyRequest) => Command {
   const { family } = mount
-  const schema = compileParams(Type.Partial(family.schema))
+  const schema = compileParams(Type.Partial(Type.Pick(family.schema, [...family.members])))
   return request => {
     const target = readItemId(family, request)
     const { links, ...body } = getJsonBody(request)
-    // In a merge patch, null removes an optional member (RFC 7396), and so it does for every edited member.
+    // In a merge patch, null removes an optional member (RFC 7396), also every edited member.
     const removed = family.fields
       .filter(({ name, optional }) => optional && body[name] === null)
       .map(({ name }) => name)
       .filter(name => request.method === 'PATCH' || isEdited(family, name))
     const members = keepMembers(body, name => !removed.includes(name))
     const read = schema.read(members)
-    // An invalid member may be as stored, from before a field became stricter; an unknown one cannot be.
+    // An invalid member may equal the stored one, from before a field became stricter; an unknown one cannot.
     if ('flaws' in read && Object.keys(members).some(name => !family.members.includes(name))) {
       throw invalidBody(read.flaws)
     }
@@ -77,10 +76,10 @@ function compileReader (mount: Mount): (request: FastifyRequest) => Command {
   }
 }
 
-// An item may be sent back as it was read, with its links.
+// An item may be sent back unchanged, with its links.
 function refuseOtherLinks (sent: unknown, links: ItemLinks): void {
   if (sent === undefined) return
-  const detail = 'must be as it was read, or be left out'
+  const detail = 'must be unchanged, or omitted'
   if (typeof sent !== 'object' || sent === null) throw invalidBody([{ pointer: '/links', detail }])
   const changed = Object.entries(sent).filter(([name, url]) => !Object.hasOwn(links, name) || links[name] !== url)
   if (changed.length === 0) return
@@ -91,7 +90,7 @@ function keepMembers (members: Members, isKept: (name: string) => boolean): Memb
   return Object.fromEntries(Object.entries(members).filter(([name]) => isKept(name)))
 }
 
-/** Finds the operation that changes these members; throws a problem where none does. */
+/** Finds the operation that changes these members; throws a problem if none does. */
 export function interpret (
   family: Family,
   current: Stored,
@@ -132,11 +131,11 @@ function isEdited ({ edit }: Family, name: string): boolean {
   return edit?.operation.changes?.includes(name) === true
 }
 
-// An update is one operation, as half of it might be refused otherwise.
+// An update is one operation; otherwise half of it might be refused.
 function refuseTwo (one: string, its: readonly string[], another: string, others: readonly string[]): Problem {
   const explain = (own: string, other: string) => (name: string): MemberFlaw => ({
     pointer: `/${name}`,
-    detail: `is changed by the operation ${own}, and another member here by ${other}; send one after the other`
+    detail: `is changed by the operation ${own}, and a different member by ${other}; send two requests`
   })
   return invalidBody([...its.map(explain(one, another)), ...others.map(explain(another, one))])
 }

@@ -13,7 +13,7 @@ import { getJsonBody, readJsonParams } from '../body.js'
 import type { Mount } from '../mount.js'
 import {
   commandIdParameter, describeAnswer, describeCommandAnswers, describeForm, describeItemRoute, describeNothing,
-  describeRequestHeaders, describeSharedRoute, describeShortly, operationRule, writeConditions
+  describeRequestHeaders, describeSharedRoute, describeShortly, writeConditions
 } from '../openapi/routes.js'
 import {
   describeAction, describeActions, describeCommand, describeId, describeNew, nameSchema
@@ -62,7 +62,7 @@ export const update: Form<'update'> = {
       read: compileEnvelope(family)
     }, {
       summary: `Change ${addArticle(family.singular)}`,
-      description: 'With an action, the operation that it names.',
+      description: 'With an action: runs that operation.',
       body: describeAction(mount)
     })]
   }
@@ -79,20 +79,19 @@ export const command: Form<'command'> = {
       path: '/:id/commands/:command',
       read: request => ({ ...readEnvelope(request), id: readCommandId(request) }),
       answer: answerEntry,
-      schema: describeForm(mount, 'command', describeItemRoute(mount, 'commands', `put-${family.singular}-command`, {
-        summary: `Command ${addArticle(family.singular)}, under an id that the client chooses`,
-        description: `${operationRule} ${commandRule}`,
+      schema: describeForm(mount, 'command', describeItemRoute(mount, 'operations', `put-${family.singular}-command`, {
+        summary: `Change ${addArticle(family.singular)}`,
+        description: commandRule,
         path: { command: commandIdParameter },
         headers: describeRequestHeaders(...writeConditions, 'prefer'),
         body: describeAction(mount),
-        response: describeCommandAnswers(mount, describeCommand(mount))
+        response: describeCommandAnswers(mount, 'command', describeCommand(mount))
       }))
     })]
   }
 }
 
-const commandRule = 'Put again, the same command is answered again and not done again; ' +
-  'another one under its id is refused.'
+const commandRule = 'You choose the id of the command, which makes retries safe.'
 
 const path = '/rest/commands/:command'
 
@@ -128,19 +127,19 @@ export const commands: Form<'commands'> = {
           const [family, ...others] = [...commands.keys()].filter(singular => Object.hasOwn(body, singular))
           const found = commands.get(family ?? '')
           if (found === undefined || others.length > 0) {
-            const detail = `must have one of these, to say what the command is for: ${[...commands.keys()].join(', ')}`
+            const detail = `must have one of these, with the id of the item: ${[...commands.keys()].join(', ')}`
             throw invalidBody([{ pointer: '', detail }])
           }
           retire(reply, found.mount.retirement)
           return await found.put(request, reply)
         },
         schema: describeForm(mount, 'commands', describeSharedRoute(mount, 'all commands', 'put-command', {
-          summary: 'Command an item, under an id that the client chooses',
-          description: `The member named like the family says what the command is for. ${commandRule}`,
+          summary: 'Change an item of any family',
+          description: commandRule,
           path: parameters,
           headers: describeRequestHeaders(...writeConditions, 'prefer'),
           body: { anyOf: bodies },
-          response: describeCommandAnswers(mount, answer, 'taken', 'precondition-required', 'gone')
+          response: describeCommandAnswers(mount, 'commands', answer)
         }))
       },
       {
@@ -153,7 +152,7 @@ export const commands: Form<'commands'> = {
         },
         schema: describeShortly(mount, describeSharedRoute(mount, 'all commands', 'read-command', {
           summary: 'Read a command',
-          description: 'Of whichever family: what was asked for, and what became of it.',
+          description: 'The request and its outcome.',
           path: parameters,
           response: { 200: describeAnswer(mount, 'one', 'The command', answer) }
         }))
@@ -192,7 +191,7 @@ function commandRead (mount: Mount): Read<OneQuery> {
   }
 }
 
-/** `POST /command/{action}/` for every operation, creation and deletion; answered by 200 without a body. */
+/** `POST /command/{action}/` for every operation, creation and deletion; the response is 200 without a body. */
 export function actionEndpoints (mount: Mount): Endpoint[] {
   const { operations, lifecycle } = mount.family
   const makeOperationEndpoint = ({ operation, params }: Deletion) =>
@@ -237,12 +236,12 @@ function makeEndpoint (mount: Mount, action: string, own: Params, isTargeted: bo
 export function describeActionRoute (mount: Mount): RouteSchema {
   const { names, bodies } = mount.neighbours.actions
   return describeSharedRoute(mount, 'all commands', 'command', {
-    summary: 'Do what an action names, answered by the status alone',
-    description: 'The same as in the other forms. The alternatives of the body are in the order of the words.',
+    summary: 'Change an item of any family by its action',
+    description: 'The bodies are in the order of the words.',
     // Later families add theirs.
     path: { word: Type.Unsafe<string>({ type: 'string', enum: names }) },
     headers: describeRequestHeaders('idempotency-key'),
     body: { anyOf: bodies },
-    response: { 200: describeNothing('Done; there is no body') }
+    response: { 200: describeNothing('Done') }
   })
 }

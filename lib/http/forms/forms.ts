@@ -19,9 +19,9 @@ export function writeEndpoints (mount: Mount): Endpoint[] {
     if (!mount.forms.has(name) || (mount.family.operations.size === 0 && name !== 'noun')) continue
     for (const endpoint of endpoints(mount)) {
       const route = `${endpoint.method} ${endpoint.path}`
-      // Reads have no body by which two forms on one path could be told apart.
+      // Reads have no body to distinguish two forms on one path.
       if (endpoint.method === 'GET') reads.push(endpoint)
-      else writes.set(route, combine(writes.get(route), endpoint, name))
+      else writes.set(route, combine(writes.get(route), endpoint, name === mount.recommendedForm ? '' : name))
     }
   }
   return [
@@ -32,10 +32,12 @@ export function writeEndpoints (mount: Mount): Endpoint[] {
   ]
 }
 
-/** Forms may share a route: the body selects the form. */
+/** Forms may share a route: the body selects the form. @param name empty for the form that needs no mention */
 function combine (before: FormEndpoint | undefined, endpoint: FormEndpoint, name: string): FormEndpoint {
   const { schema } = endpoint
-  if (before === undefined) return { ...endpoint, schema: { ...schema, summary: `${schema.summary} (form ${name})` } }
+  if (before === undefined) {
+    return name === '' ? endpoint : { ...endpoint, schema: { ...schema, summary: `${schema.summary} (form ${name})` } }
+  }
   return {
     ...endpoint,
     schema: {

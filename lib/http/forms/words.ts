@@ -1,14 +1,16 @@
 import type { FastifyReply } from 'fastify'
 import type { Deletion } from '../../core/family/family.js'
+import { idReused } from '../../core/problems.js'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
 import { addArticle } from '../../core/values/words.js'
 import { readJsonParams, readKey, readSentParams } from '../body.js'
 import { makeEtag, writeHttpDate } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
+import { describeWriteProblems } from '../openapi/problems.js'
 import {
   describeAnswer, type DescribedWord, describeItemRoute, describeItemWrite, describeNothing, describeRequestHeaders,
-  describeRoute, describeWords, describeWriteProblems, jsonOrForm, minimal, redirected, writeConditions
+  describeRoute, describeWords, jsonOrForm, minimal, redirected, writeConditions
 } from '../openapi/routes.js'
 import { describeCommand, describeLinkedItem, describeNew, describeUnchanged } from '../openapi/schemas.js'
 import { listReferences } from '../pages/references.js'
@@ -32,7 +34,8 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
       const operations = [...family.operations.values()]
         .filter(({ operation }) => word === 'verb' || operation.participle !== operation.verb || !forms.has('verb'))
       const words = operations.map(({ operation }) => operation[word])
-      const described = describeWords(mount, word, words, operations, () => describeItemWrite(mount))
+      const described = describeWords(mount, word, words, operations, action =>
+        describeItemWrite(mount, word, action))
       return operations.map(({ operation, params }, index) => makeWriteEndpoint(mount, {
         method: 'PUT',
         path: `/:id/${operation[word]}`,
@@ -60,11 +63,11 @@ export const noun: Form<'noun'> = {
       headers: describeRequestHeaders(...writeConditions, 'idempotency-key', 'prefer'),
       consumes: jsonOrForm,
       response: {
-        200: describeAnswer(mount, 'written', 'Nothing had to be changed', describeUnchanged(mount)),
-        201: describeAnswer(mount, 'written', 'The entry that was made', describeCommand(mount), 'location'),
+        200: describeAnswer(mount, 'written', 'Nothing to change', describeUnchanged(mount)),
+        201: describeAnswer(mount, 'written', 'The new entry of the log', describeCommand(mount), 'location'),
         204: minimal,
         303: redirected,
-        ...describeWriteProblems(mount, action, 'cross-site', 'id-reused', 'invalid-header')
+        ...describeWriteProblems(mount, action, 'noun', { 'id-reused': () => idReused() })
       }
     }))
     return targeted.flatMap(({ operation, params }, index) => [
@@ -106,17 +109,16 @@ export function lifecycleEndpoints (mount: Mount): Endpoint[] {
     answer: answerCreated,
     schema: describeRoute(mount, 'items', `create-${singular}`, {
       summary: `Create ${addArticle(singular)}`,
-      description: 'What the client does not send is given by the service. ' +
-        'With an Idempotency-Key, the request can be repeated safely.',
+      description: 'Send an Idempotency-Key to make retries safe.',
       headers: describeRequestHeaders('idempotency-key', 'prefer'),
       consumes: jsonOrForm,
       body: describeNew(mount, params),
       response: {
         201: describeAnswer(
-          mount, 'written', `The ${singular} as it was created`, describeLinkedItem(mount), 'location', 'etag'
+          mount, 'written', `The new ${singular}`, describeLinkedItem(mount), 'location', 'etag'
         ),
         303: redirected,
-        ...describeWriteProblems(mount, createAction, 'cross-site', 'id-reused', 'invalid-header')
+        ...describeWriteProblems(mount, createAction, undefined, { 'id-reused': () => idReused() })
       }
     })
   })
@@ -132,10 +134,10 @@ export function lifecycleEndpoints (mount: Mount): Endpoint[] {
     answer: ({ reply }) => reply.code(204).send(),
     schema: describeItemRoute(mount, 'items', `delete-${singular}`, {
       summary: `Delete ${addArticle(singular)}`,
-      description: 'Its log stays.',
+      description: 'Its log is kept.',
       headers: describeRequestHeaders(...writeConditions),
       response: {
-        204: describeNothing('It is gone'),
+        204: describeNothing('Deleted'),
         ...describeWriteProblems(mount, deletion.operation.action)
       }
     })
@@ -151,5 +153,5 @@ function answerCreated (exchange: Exchange, outcome: Outcome): FastifyReply | Pr
     .header('location', document.links.self)
     .header('etag', makeEtag(created, document, choice.representation, mount.family.tag))
     .header('last-modified', writeHttpDate(created.updatedAt))
-  return sendItem(exchange, 201, outcome, document)
+  return sendItem(exchange, 201, outcome, { ...document, ...outcome.secrets })
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { invalidBody, notFound, preconditionFailed, Problem } from '../../core/problems.js'
+import { invalidBody, notFound, preconditionFailed, preconditionRequired, Problem } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/command.js'
 import { execute, type Outcome, preview } from '../../core/service/execute.js'
@@ -10,7 +10,7 @@ import { matcher } from '../../core/storage/conditions.js'
 import type { Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import { FormBody, takeShort } from '../body.js'
-import { explainTags, judgeWrite } from '../conditional.js'
+import { checkWriteConditions, explainTags } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
 import type { RefusedForm } from '../pages/form-fields.js'
@@ -27,7 +27,7 @@ import { readPreference, readRequestedFormat, refuseCrossSite, refuseParameters,
 import type { Endpoint } from '../routes.js'
 
 export interface Write {
-  /** Members of a form that name items, which people enter by a part of their titles. */
+  /** Members of a form that name items; people enter a part of their titles. */
   readonly references?: ReferenceNames
   read (request: FastifyRequest): Command
   answer (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply>
@@ -56,12 +56,14 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
         conditions['if-none-match'] !== undefined || conditions['if-unmodified-since'] !== undefined
       const precondition = isConditional ? makePrecondition(mount, conditions, id === undefined) : undefined
       const command = { action, target, params, id, key, interpret, precondition }
-      if (form?.asksFirst === true && await askFirst(exchange, command, form)) return reply
+      if (form?.asksFirst === true && await askForConfirmation(exchange, command, form)) return reply
       const outcome = await execute(mount.family, mount.caller(request), command)
       logOutcome(exchange, outcome)
       if (outcome.replayed) reply.header('idempotent-replayed', 'true')
       if (outcome.problem !== undefined) throw outcome.problem
-      return await (isFromPage ? redirect(exchange, outcome, form) : write.answer(exchange, outcome))
+      // A page cannot show later what is only in this answer.
+      const isRedirected = isFromPage && outcome.secrets === undefined
+      return await (isRedirected ? redirect(exchange, outcome, form) : write.answer(exchange, outcome))
     } catch (error) {
       if (!isFromPage || !(error instanceof Problem) || mayRepeat(error)) throw error
       return await showAgain(exchange, form, error)
@@ -77,10 +79,9 @@ function makePrecondition (
 ): Command['precondition'] {
   return current => {
     if (preconditions === 'required' && conditions['if-match'] === undefined) {
-      const detail = `Send If-Match with the revision that you know of the ${family.singular}`
-      throw new Problem('precondition-required', detail)
+      throw preconditionRequired(family.singular)
     }
-    if (judgeWrite(conditions, current, isTarget)) return
+    if (checkWriteConditions(conditions, current, isTarget)) return
     const { revision } = current
     throw preconditionFailed(family.singular, revision, explainTags(conditions, revision))
   }
@@ -121,7 +122,7 @@ export function makeItemEndpoint (
   endpoint: Pick<Write, 'read'> & Pick<FormEndpoint, 'path' | 'method' | 'accepts'>,
   description: Description
 ): FormEndpoint {
-  const full = { ...description, ...describeItemWrite(mount) }
+  const full = { ...description, ...describeItemWrite(mount, form) }
   const schema = describeForm(mount, form, describeItemRoute(mount, 'operations', name, full))
   return makeWriteEndpoint(mount, { ...endpoint, answer: answerItem, schema })
 }
@@ -129,7 +130,7 @@ export function makeItemEndpoint (
 export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
   const document = showItem(exchange.mount, exchange.request, outcome.item as Stored)
   exchange.reply.header('content-location', document.links.self)
-  return sendItem(exchange, 200, outcome, document)
+  return sendItem(exchange, 200, outcome, { ...document, ...outcome.secrets })
 }
 
 export function answerEntry (
@@ -140,7 +141,7 @@ export function answerEntry (
 ): FastifyReply | Promise<FastifyReply> {
   const document = linkCommand(exchange, outcome, noun)
   if (isNew) exchange.reply.header('location', document.links.self)
-  return sendPreferred(exchange, isNew ? 201 : 200, 'command', document)
+  return sendPreferred(exchange, isNew ? 201 : 200, 'command', { ...document, ...outcome.secrets })
 }
 
 export function sendItem (
@@ -176,7 +177,7 @@ async function mayRead (
     return now === undefined ? item !== undefined : isVisible(now)
   } catch (error) {
     const { statusCode, cause } = toProblem(error)
-    if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'What a command has left cannot be shown')
+    if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'The result of a command cannot be shown')
     return false
   }
 }
@@ -194,7 +195,7 @@ async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): 
   return reply.code(303).header('location', location).send()
 }
 
-/** One operation for several items: the form, or what became of each. */
+/** One operation for several items: the form, or the outcome of each. */
 async function showMany (exchange: Exchange, form: FormBody): Promise<FastifyReply> {
   const { mount: { family: { singular, name } } } = exchange
   const many = await runMany(exchange, form)
@@ -205,7 +206,7 @@ async function showMany (exchange: Exchange, form: FormBody): Promise<FastifyRep
 }
 
 /** Returns whether there was anything to confirm. */
-async function askFirst (exchange: Exchange, command: Command, sent: FormBody): Promise<boolean> {
+async function askForConfirmation (exchange: Exchange, command: Command, sent: FormBody): Promise<boolean> {
   const { mount, request, choice: { representation } } = exchange
   const { target } = command
   if (representation.interactive !== true || target === undefined) {
@@ -224,7 +225,7 @@ async function showAgain (exchange: Exchange, form: FormBody, problem?: Problem)
   const { id } = request.params as { id?: string }
   const isStale = problem?.code === 'precondition-failed' && form.revision !== undefined
   const refused: RefusedForm = {
-    // What was selected is of no other form.
+    // Selected items belong to no other form.
     action: form.operation === undefined ? mount.urls.self(request).replace(/\/$/, '') : '',
     entered: new Map(takeShort(form.entries)),
     problem,

@@ -1,6 +1,6 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { Deletion } from '../../core/family/family.js'
-import { type ProblemCode, problemCodes } from '../../core/problems.js'
+import { idReused } from '../../core/problems.js'
 import { writeOrder } from '../../core/query/cursor.js'
 import type { Grammar } from '../../core/query/grammar.js'
 import type { Field } from '../../core/storage/storage.js'
@@ -9,12 +9,11 @@ import { addArticle } from '../../core/values/words.js'
 import { canShow, type Representation } from '../../representations/representation.js'
 import type { Mount } from '../mount.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
-import {
-  describeId, describeLinkedItem, describeParams, nameItem, nameSchema, ProblemSchema
-} from './schemas.js'
+import { type Answers, describeProblems, describeReadProblems, describeWriteProblems } from './problems.js'
+import { describeId, describeLinkedItem, describeParams, nameItem, nameSchema } from './schemas.js'
 
 /** The tag of a route: `all commands` and `home` are for all families at a prefix. */
-type Group = 'items' | 'operations' | 'commands' | 'all commands' | 'home'
+type Group = 'items' | 'operations' | 'log' | 'other forms' | 'all commands' | 'home'
 
 function nameTag (family: string, group: Group): string {
   if (group === 'items') return family
@@ -58,10 +57,10 @@ export function describeRoute (
 
 const requestHeaders = {
   'idempotency-key': Type.String({
-    maxLength: 255, description: 'Makes it safe to repeat'
+    maxLength: 255, description: 'Makes retries safe'
   }),
-  'if-match': Type.String({ description: 'The revision that you know, such as "7"' }),
-  'if-none-match': Type.String({ description: 'The ETag that you have' }),
+  'if-match': Type.String({ description: 'The revision you know: "7"' }),
+  'if-none-match': Type.String({ description: 'The ETag you have' }),
   prefer: Type.String({ description: 'return=minimal: no body' })
 }
 
@@ -81,15 +80,16 @@ export const commandIdParameter =
 /** The parameters of each kind of resource. The list of the items has all of them, the others mention the rest. */
 const settings = {
   page: /./,
-  log: /^(after|before|maxpagesize|count|action|outcome|principal|min-createdAt|max-createdAt|time-zone)$/,
+  log: /^(after|maxpagesize|action|outcome|principal|min-createdAt|max-createdAt)$/,
+  feed: /^(after|maxpagesize|family|action|outcome|principal|min-createdAt|max-createdAt)$/,
   bare: /^(after|maxpagesize|expand)$/,
-  one: /^(fields|expand|format)$/,
+  one: /^(fields|expand)$/,
   format: /^format$/
 }
 
 export function describeQuerystring (mount: Mount, kind: keyof typeof settings): TObject {
-  const grammar = kind === 'log' ? mount.logGrammar : mount.grammar
-  const filters = kind === 'page' || kind === 'log' ? describeFilters(grammar) : {}
+  const grammar = kind === 'log' ? mount.logGrammar : kind === 'feed' ? mount.feedGrammar : mount.grammar
+  const filters = kind === 'page' || kind === 'log' || kind === 'feed' ? describeFilters(grammar) : {}
   const known = Object.entries({ ...describeSettings(mount, grammar), ...filters })
   const parameters = Object.fromEntries(known.filter(([name]) => settings[kind].test(name)))
   return Type.Partial(Type.Object(parameters), { additionalProperties: false })
@@ -97,13 +97,12 @@ export function describeQuerystring (mount: Mount, kind: keyof typeof settings):
 
 function describeSettings ({ representations, family }: Mount, grammar: Grammar): Record<string, TSchema> {
   const { limits: { pageSize, maxPageSize }, order, references, states, search, filters } = grammar
-  const list = family.members.join(', ')
   const state = Type.Unsafe<string>({ type: 'string', enum: states })
   const hasDays = [...filters.values()].some(({ field: { kind } }) => kind === 'date-time')
   return {
-    page: Type.Integer({ minimum: 1, default: 1, description: 'The number of the page' }),
-    after: Type.String({ description: 'Where it begins, as in links.next' }),
-    before: Type.String({ description: 'Where it ends, as in links.prev' }),
+    page: Type.Integer({ minimum: 1, default: 1, description: 'Page number' }),
+    after: Type.String({ description: 'The start, from links.next' }),
+    before: Type.String({ description: 'The end, from links.prev' }),
     maxpagesize: Type.Integer({
       minimum: 1,
       default: pageSize,
@@ -111,20 +110,20 @@ function describeSettings ({ representations, family }: Mount, grammar: Grammar)
     }),
     sort: Type.String({
       default: writeOrder(order),
-      description: `Such as -${list.split(', ').at(-1)},id`
+      description: `Such as -${family.members.at(-1)},id`
     }),
-    fields: Type.String({ description: `Only these of ${list}` }),
-    ...states.length === 0 ? {} : { state: Type.Union([state, Type.Array(state)], { description: 'In this state' }) },
+    fields: Type.String({ description: 'Only these members, such as id' }),
+    ...states.length === 0 ? {} : { state: Type.Union([state, Type.Array(state)], { description: 'The state' }) },
     ...search.length === 0
       ? {}
-      : { search: Type.String({ description: `Every word is contained in one of ${search.join(', ')}` }) },
-    ...hasDays ? { 'time-zone': Type.String({ description: 'Of days; else UTC', examples: ['Europe/Berlin'] }) } : {},
+      : { search: Type.String({ description: `Words, each in one of ${search.join(', ')}` }) },
+    ...hasDays ? { 'time-zone': Type.String({ description: 'Default: UTC', examples: ['Europe/Berlin'] }) } : {},
     ...references.length === 0
       ? {}
       : {
           expand: Type.String({
             pattern: `^(${references.join('|')})(,(${references.join('|')}))*$`,
-            description: `Shows the items that these refer to, separated by commas: ${references.join(', ')}`
+            description: `Includes the items that these fields refer to: ${references.join(', ')}`
           })
         },
     count: Type.Literal('exact', { description: 'Adds total' }),
@@ -143,17 +142,20 @@ function describeFilters ({ filters }: Grammar): Record<string, TSchema> {
   const described: Record<string, TSchema> = {}
   for (const [name, { field, op }] of filters) {
     const isText = field.kind === 'string' && field.values === undefined
-    if (name.includes('.') ? !(op === 'null' || (op === 'has' && isText)) : /^(min|max)-/.test(name) && isText) continue
+    if (name.includes('.') && !(op === 'null' || (op === 'has' && isText))) continue
+    // Texts have no useful bounds, and moments are rarely equal.
+    if (['gt', 'gte', 'lt', 'lte'].includes(op) ? isText : op === 'eq' && field.kind === 'date-time') continue
     if ((field.name === 'id' && name !== 'id' && name.includes('id')) || rare.includes(field.name)) continue
     const value = op === 'has' ? Type.String() : op === 'null' ? Type.Boolean() : describeValue(field)
+    const isList = op === 'has' || (op === 'eq' && field.kind !== 'boolean')
     // Clients get one type for a value or a list; both are sent by the same name, once or repeated.
-    described[name] = op === 'eq' || op === 'has' ? Type.Union([value, Type.Array(value)]) : value
+    described[name] = isList ? Type.Union([value, Type.Array(value)]) : value
   }
   // Every name that begins with or. is a parameter; the number of groups is not limited.
   described['or'] = Type.Unsafe<Record<string, string[]>>({
     type: 'object',
     additionalProperties: { type: 'array', items: { type: 'string' } },
-    description: 'Alternatives: any filter with "or." before its name. Further groups begin with "or1.", "or2."'
+    description: 'Alternatives, as in or.id=1; more in or1., or2.'
   })
   return described
 }
@@ -194,72 +196,60 @@ export function describeNothing (description: string, ...names: readonly string[
   return { type: 'null', description, ...describeHeaders(names) }
 }
 
-export const redirected = describeNothing('To what came of it, where a form was sent', 'location')
+export const redirected = describeNothing('To the result, if an HTML form was sent', 'location')
 
-export const minimal = describeNothing('Done; no body was asked for, or the caller may not read it')
+export const minimal = describeNothing('Done, without a body')
 
 /** The members of all pages but the items are one schema. */
-export function describePage (mount: Mount, name: string, description: string, items: TSchema): object {
-  const total = Type.Integer({ minimum: 0, description: 'With count=exact: how many there are on all pages' })
+export function describePage (mount: Mount, name: string | undefined, description: string, items: TSchema): object {
+  const total = Type.Integer({ minimum: 0, description: 'With count=exact: the number of items on all pages' })
   const link = Type.String({ format: 'uri-reference' })
   const members = nameSchema(mount, 'ListMembers', Type.Object({
     page: Type.Integer({ minimum: 1 }),
     pageSize: Type.Integer({ minimum: 1 }),
     total: Type.Optional(total),
-    links: Type.Object({ self: link, first: link, next: Type.Optional(link), prev: Type.Optional(link) })
+    links: Type.Object({
+      self: link,
+      first: link,
+      next: Type.Optional(link),
+      prev: Type.Optional(link),
+      follow: Type.Optional(link)
+    })
   }))
   const page = Type.Unsafe({ allOf: [Type.Object({ items: Type.Array(items) }), members] })
-  return describeAnswer(mount, 'page', description, nameSchema(mount, name, page), 'link')
+  const named = name === undefined ? page : nameSchema(mount, name, page)
+  return describeAnswer(mount, 'page', description, named, 'link')
 }
 
-type Answers = Record<string, object>
-
-export function describeResource (
-  mount: Mount,
-  kind: 'one' | 'page',
-  description: string,
-  schema: TSchema,
-  ...more: readonly ProblemCode[]
-): Answers {
+export function describeItemAnswers (mount: Mount, schema: TSchema): Answers {
   return {
-    200: describeAnswer(mount, kind, description, schema, 'etag'),
-    304: describeNothing('You have it'),
-    ...describeProblems(mount, 'invalid-query', 'not-found', ...more)
+    200: describeAnswer(mount, 'one', `The ${mount.family.singular}`, schema, 'etag'),
+    304: describeNothing('Not changed since'),
+    ...describeReadProblems(mount)
   }
 }
 
-export const operationRule = 'Succeeds where nothing would change; 409 where the state does not allow it.'
-
-/** Of a write that is answered by the item. */
-export function describeItemWrite (mount: Mount): Description {
+/** Of a write that is answered by the item. @param action undefined where the body names it */
+export function describeItemWrite (mount: Mount, form: string, action?: string): Description {
   return {
-    headers: describeRequestHeaders(...writeConditions, 'prefer'),
+    headers: describeRequestHeaders(...writeConditions),
     response: {
-      200: describeAnswer(mount, 'written', `The ${mount.family.singular} after it`, describeLinkedItem(mount)),
+      200: describeAnswer(mount, 'written', `The changed ${mount.family.singular}`, describeLinkedItem(mount)),
       204: minimal,
-      ...describeWriteProblems(mount, '')
+      ...describeWriteProblems(mount, action, form)
     }
   }
 }
 
-export function describeCommandAnswers (mount: Mount, schema: TSchema, ...more: readonly ProblemCode[]): Answers {
-  const again = 'The same command again: nothing was done twice'
+export function describeCommandAnswers (mount: Mount, form: string, schema: TSchema): Answers {
   return {
-    200: describeAnswer(mount, 'written', again, schema),
-    201: describeAnswer(mount, 'written', 'The command, done', schema, 'location'),
+    200: describeAnswer(mount, 'written', 'A retry: nothing is done twice', schema),
+    201: describeAnswer(mount, 'written', 'The command', schema, 'location'),
     204: minimal,
-    ...describeWriteProblems(mount, '', 'id-reused', ...more)
+    ...describeWriteProblems(mount, undefined, form, {
+      'id-reused': () => idReused(commandIdParameter.examples?.[0])
+    })
   }
-}
-
-/** All problems have one schema, and so one description, with the codes that are not possible everywhere. */
-export function describeProblems (mount: Mount, ...own: readonly ProblemCode[]): Answers {
-  const ended = mount.retirement.sunset === undefined ? [] : ['gone'] as const
-  const codes = [...new Set<ProblemCode>([...own, ...ended])]
-  const named = codes.map(code => `${problemCodes[code].status} ${code}`).sort()
-  const description = named.length === 0 ? 'A problem' : `A problem, such as ${named.join(', ')}`
-  const schema = nameSchema(mount, 'Problem', ProblemSchema)
-  return { default: { description, content: { 'application/problem+json': { schema } } } }
 }
 
 export type DescribedWord = Pick<Endpoint, 'schema' | 'word'>
@@ -268,30 +258,33 @@ export type DescribedWord = Pick<Endpoint, 'schema' | 'word'>
  * A form with a path for each operation. In the recommended form, each is described in full; otherwise one path is
  * described for all words.
  *
- * @param describe what it has besides its parameters, by the action, or of any action where it is empty
+ * @param describe what it has besides its parameters, by the action, or of any action where it is undefined
  */
 export function describeWords (
   mount: Mount,
   form: string,
   words: readonly string[],
   operations: readonly Deletion[],
-  describe: (action: string) => Description
+  describe: (action?: string) => Description
 ): DescribedWord[] {
   if (operations.length === 0) return []
-  const { recommendedForm, family: { singular } } = mount
+  const { recommendedForm, family, family: { singular } } = mount
   const bodies = operations.map(({ operation: { action }, params }) => describeParams(mount, action, params))
   if (form === recommendedForm) {
-    return operations.map(({ operation: { name, action, summary = name } }, index) => ({
-      schema: describeItemRoute(mount, 'operations', `${form}-${words[index]}-${singular}`, {
-        summary, description: operationRule, body: bodies[index], ...describe(action)
-      })
-    }))
+    return operations.map(({ operation: { name, action, summary = name } }, index) => {
+      const isBound = family.operations.get(action)?.operation.allowed !== undefined
+      const description = isBound ? '409 if the state does not allow it.' : 'Allowed in every state.'
+      return {
+        schema: describeItemRoute(mount, 'operations', `${form}-${words[index]}-${singular}`, {
+          summary, description, body: bodies[index], ...describe(action)
+        })
+      }
+    })
   }
-  const taken = operations.map(({ operation: { action } }, index) => `${words[index]} takes ${action}Params`)
   const schema = describeForm(mount, form, describeItemRoute(mount, 'operations', `${form}-${singular}`, {
-    ...describe(''),
-    summary: `Change ${addArticle(singular)} by the ${form} of an operation`,
-    description: `The same as by its ${recommendedForm}: ${taken.join(', ')}.`,
+    ...describe(),
+    summary: `Change ${addArticle(singular)}`,
+    description: 'The bodies are in the order of the words.',
     path: { word: Type.Unsafe<string>({ type: 'string', enum: words }) },
     body: bodies.length === 1
       ? bodies[0]
@@ -300,13 +293,16 @@ export function describeWords (
   return words.map(word => ({ schema, word }))
 }
 
-/** The recommended form of operations is described in full, the others without what is the same there. */
+/** The recommended form is described in full, the others apart from it and without what is the same there. */
 export function describeForm (mount: Mount, form: string, schema: RouteSchema): RouteSchema {
-  if (form === mount.recommendedForm) return schema
+  const { recommendedForm, family } = mount
+  if (form === recommendedForm) return schema
   const { headers, ...short } = schema
   const key = (headers as TObject | undefined)?.properties['idempotency-key']
+  const isShared = short.tags?.includes(nameTag(family.name, 'all commands'))
   return {
     ...short,
+    ...isShared === true ? {} : { tags: [nameTag(family.name, 'other forms')] },
     ...(key && { headers: describeRequestHeaders('idempotency-key') }),
     response: shortenAnswers(schema)
   }
@@ -323,22 +319,4 @@ function shortenAnswers ({ response }: RouteSchema): Answers {
     .map(([status, { description, content }]) =>
       [status, { description, content: Object.fromEntries(Object.entries(content).slice(0, 1)) }])
   return Object.fromEntries(answers)
-}
-
-const ofWrites = ['invalid-body', 'constraint'] as const
-const ofCreations = ['taken'] as const
-const ofDeletions = ['not-found', 'precondition-failed', 'precondition-required', 'in-use'] as const
-const ofOperations =
-  ['not-found', 'precondition-failed', 'precondition-required', 'taken', 'wrong-state'] as const
-
-/** `action` is empty where it may be any operation. */
-export function describeWriteProblems (mount: Mount, action: string, ...more: readonly ProblemCode[]): Answers {
-  const { family: { lifecycle, shape: { unique } }, preconditions } = mount
-  const own = action === lifecycle?.createAction
-    ? ofCreations
-    : action === lifecycle?.deletion?.operation.action ? ofDeletions : ofOperations
-  const mayBeTaken = unique !== undefined || (own === ofCreations && lifecycle?.takesId === true)
-  const possible = own.filter(code => (code !== 'taken' || mayBeTaken) &&
-    (code !== 'precondition-required' || preconditions === 'required'))
-  return describeProblems(mount, ...ofWrites, ...possible, ...more)
 }

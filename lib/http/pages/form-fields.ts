@@ -13,14 +13,14 @@ import type {
 } from '../../representations/affordances.js'
 import { canEnter, findNested, findRows, listRows, type Nested } from '../form-values.js'
 import type { Mount } from '../mount.js'
-import { readWrongState } from './log-entries.js'
+import { listActions, readWrongState } from './log-entries.js'
 import { finding, type FoundChoices } from './references.js'
 
 export interface RefusedForm {
   /** The URL it was sent to; undefined for the filters of a list. */
   readonly action: string | undefined
   readonly entered: ReadonlyMap<string, string>
-  /** Undefined where the form only gets more rows. */
+  /** Undefined if the form only gets more rows. */
   readonly problem: Problem | undefined
   /** The revision that its page showed, if that is why. */
   readonly since?: number | undefined
@@ -41,7 +41,7 @@ interface Filling {
   readonly theirs?: ReadonlyMap<string, ShownMember>
 }
 
-/** Undefined where a person cannot send it: a member that is required cannot be entered. Keeps what was entered. */
+/** Undefined if a person cannot send it: a required member cannot be entered. Keeps what was entered. */
 export function makeForm (
   form: Omit<FormAffordance, 'fields' | 'isRefused'>,
   { schema, fields }: Params,
@@ -177,26 +177,28 @@ export function makeFilterFields (
   })
 }
 
-/** By what people see in an entry: what was done, how it ended, who did it, and when. */
-export function listLogFilters ({ operations, lifecycle, singular }: Family, { parameters }: ParsedQuery): FormField[] {
+/** By what people see in an entry: of which family it is, what was done, how it ended, who did it, and when. */
+export function listLogFilters (
+  families: readonly Family[],
+  { parameters }: ParsedQuery,
+  isShared = false
+): FormField[] {
   const entered = new Map(parameters.map(({ name, value }) => [name, value]))
-  const actions = [
-    ...(lifecycle === undefined ? [] : [{ value: lifecycle.createAction, name: 'create', singular }]),
-    ...Array.from(operations.values(), ({ operation: { action, name } }) => ({ value: action, name, singular })),
-    ...(lifecycle?.deletion === undefined
-      ? []
-      : [{ value: lifecycle.deletion.operation.action, name: 'delete', singular }])
-  ]
+  const choose = (name: string, choices: Pick<FormField, 'actions' | 'families'>): FormField =>
+    ({ name, label: name, kind: 'string', required: false, value: entered.get(name), ...choices })
+  const named = families.map(({ name, presentation: { labels } }) => ({ name, labels }))
   const shown = logFields.filter(({ name }) => ['outcome', 'principal', 'createdAt'].includes(name))
-  const action: FormField =
-    { name: 'action', label: 'action', kind: 'string', required: false, actions, value: entered.get('action') }
-  return [action, ...makeFilterFields(shown, { entered }, new Map())]
+  return [
+    ...isShared ? [choose('family', { families: named })] : [],
+    choose('action', { actions: families.flatMap(listActions) }),
+    ...makeFilterFields(shown, { entered }, new Map())
+  ]
 }
 
 function listFilterInputs (field: Field): (readonly [name: string, bound?: FormField['bound']])[] {
   const { name, kind } = field
   if (!isOrdered(field)) return [[name]]
-  // People do not know parts of ids.
+  // A part of an id is not useful to people.
   if (kind === 'string') return name === 'id' ? [] : [[`${name}.has`, 'has']]
   return [[`min-${name}`, 'from'], [`max-${name}`, 'to']]
 }
@@ -232,10 +234,10 @@ export function explainRefusal (
   }
 }
 
-// Characters; longer requests are not for copying from a page.
+// In characters: longer requests cannot be copied from a page.
 const maxSample = 5000
 
-/** With the values of the item where it is edited, else with examples; undefined where no valid ones are found. */
+/** With the values of the item if it is edited, otherwise with examples; undefined if no valid ones are found. */
 export function makeSampleRequest (
   { preconditions }: Mount,
   { method, href: url }: { readonly method: string, readonly href: string },

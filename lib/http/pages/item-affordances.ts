@@ -1,7 +1,7 @@
 import type { NounOperation } from '../../core/family/definition.js'
 import type { Family } from '../../core/family/family.js'
 import { logFields, ServiceFields } from '../../core/family/fields.js'
-import { listChanges } from '../../core/family/params.js'
+import { hideSecrets, listChanges } from '../../core/family/params.js'
 import { toOwnItem } from '../../core/family/rename.js'
 import { makeState } from '../../core/family/states.js'
 import { intendToRead } from '../../core/service/caller.js'
@@ -19,7 +19,7 @@ import type {
 import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
 import { explainRefusal, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
-import { listKinds, showChanges, showEntry, showParams } from './log-entries.js'
+import { followItem, listKinds, showChanges, showEntry, showParams } from './log-entries.js'
 import {
   findAddress, findOffers, findSite, isGranted, linkList, linkOthers, type Offer, trailToItem
 } from './offers.js'
@@ -30,13 +30,15 @@ import {
 export interface ItemPage {
   readonly entries: readonly CommandRecord[]
   readonly feedback?: Feedback | undefined
+  /** Everything up to this position of the feed is on the page. */
+  readonly position?: number | undefined
 }
 
-export async function affordItem (
+export async function makeAffordances (
   exchange: Exchange,
   item: Stored,
   reader: Reader,
-  { entries, feedback }: ItemPage,
+  { entries, feedback, position }: ItemPage,
   refused: RefusedForm | undefined
 ): Promise<ItemAffordances> {
   const { mount, request } = exchange
@@ -71,6 +73,7 @@ export async function affordItem (
     }),
     log: family.writable ? { href: `${self}/commands`, entries: shown } : undefined,
     feedback: feedback && { ...feedback, current: item.revision },
+    live: position === undefined ? undefined : followItem(exchange, item.id, item.revision, position),
     refused: refused &&
       explainRefusal(family, refused, operations.some(({ action }) => action === refused.action), meanwhile)
   }
@@ -80,12 +83,12 @@ function isAfter (revision: number): (entry: LogEntry) => boolean {
   return entry => entry.revision > revision && entry.outcome === 'done'
 }
 
-/** The state says the same. */
+/** Fields that the state shows already. */
 export function listStateFields ({ presentation: { states } }: Family): string[] {
   return [...states.values()].flatMap(({ where = [] }) => where.map(({ field }) => field))
 }
 
-/** Undefined where the family has no states, or the item is in none of them. */
+/** Undefined if the family has no states, or the item is in none of them. */
 export function showState ({ state, presentation: { states } }: Family, item: Stored): ShownState | undefined {
   const name: unknown = (state ?? makeState(states))(item)
   if (typeof name !== 'string' || name === '') return undefined
@@ -120,12 +123,13 @@ interface Shown {
 
 async function makeOperationForms (
   exchange: Exchange,
-  item: Stored,
+  stored: Stored,
   offers: readonly Offer[],
   { refused, referred, meanwhile }: Shown
 ): Promise<FormAffordance[]> {
   const { mount, request } = exchange
   const { family, makers } = mount
+  const item = hideSecrets(family.ownFields, stored)
   const changed = meanwhile.flatMap(({ changes }) => changes).reverse()
   const theirs = new Map(changed.map(({ name, kind, to, referred }): [string, ShownMember] =>
     [name, { name, kind, value: to, referred: referred?.to }]))
@@ -143,7 +147,7 @@ async function makeOperationForms (
       action: `${mount.urls.item(request, item.id)}/${noun}`,
       // Sending the form twice has one effect; the next page may send the same again.
       key: makers.makeCommandId(),
-      // What others changed since is shown before anything is done.
+      // Later changes of others are shown before anything is done.
       revision: item.revision,
       request: address && makeSampleRequest(mount, address, params, item)
     }
@@ -153,7 +157,7 @@ async function makeOperationForms (
   return forms.filter(form => form !== undefined)
 }
 
-export async function affordEntry (
+export async function makeEntryAffordances (
   exchange: Exchange,
   self: string,
   record: CommandRecord,
@@ -180,7 +184,7 @@ export interface Question {
   readonly sent: FormBody
 }
 
-export async function affordConfirmation (
+export async function makeConfirmation (
   exchange: Exchange,
   item: Stored,
   { command, decision: { after, others: changed, created }, others, sent }: Question
@@ -209,7 +213,7 @@ export async function affordConfirmation (
     confirm: {
       form: { name, singular: family.singular, title, final, action: `${self}/${noun}` },
       item: self,
-      // As the page had them, so that a request from before the confirmation is recognized.
+      // Unchanged, so that a request from before the confirmation is recognized.
       entered: [
         ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
         ...(sent.revision === undefined ? [] : [['_revision', sent.revision] as const]),

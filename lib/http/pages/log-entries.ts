@@ -2,13 +2,14 @@ import type { Family } from '../../core/family/family.js'
 import type { Changes } from '../../core/family/params.js'
 import { renameParams } from '../../core/family/rename.js'
 import type { CommandRecord } from '../../core/service/command.js'
+import { writePosition } from '../../core/service/feed.js'
 import type { Reader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
 import { explainInState, type InState } from '../../core/service/refusal.js'
-import type { Condition, Field, Stored } from '../../core/storage/storage.js'
+import type { Condition, Field, Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type {
-  Feedback, Kinds, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
+  ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
 } from '../../representations/affordances.js'
 import type { Exchange, Mount } from '../mount.js'
 
@@ -30,7 +31,7 @@ export async function findNewest (reader: Reader, { id, revision }: Stored): Pro
 }
 
 export function showEntry (
-  { mount, request }: Exchange,
+  { mount, request }: Pick<Exchange, 'mount' | 'request'>,
   record: CommandRecord,
   principal: string | undefined,
   noun?: string
@@ -99,6 +100,27 @@ export function showKind ({ references, presentation }: Omit<Shown, 'fields'>, f
 
 export function listKinds (shown: Shown): Kinds {
   return Object.fromEntries(shown.fields.map(field => [field.name, showKind(shown, field)]))
+}
+
+/** The operations of a family, by their actions. */
+export function listActions ({ operations, lifecycle, singular, presentation: { labels } }: Family): ActionChoice[] {
+  const all = [
+    { action: lifecycle?.createAction, name: 'create' },
+    ...Array.from(operations.values(), ({ operation }) => operation),
+    { action: lifecycle?.deletion?.operation.action, name: 'delete' }
+  ]
+  return all.flatMap(({ action: value, name }) => value === undefined ? [] : [{ value, name, singular, labels }])
+}
+
+/** Tells the script of an item's page of changes after a position. */
+export function followItem ({ mount, request }: Exchange, id: Id, revision: number, position: number): Live {
+  const show = mount.urls.item(request, id)
+  return { href: `${show}/commands?after=${writePosition(position)}`, actions: listEvents(mount), show, revision }
+}
+
+/** A browser must know the names of events, and operations of other families may change an item too. */
+export function listEvents ({ neighbours }: Mount): string[] {
+  return [...new Set(neighbours.list().flatMap(({ family }) => listActions(family).map(({ value }) => value)))]
 }
 
 /** Data, so that pages use their texts; undefined where there is a different reason. */

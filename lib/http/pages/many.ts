@@ -15,7 +15,7 @@ import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
 import { readWrongState } from './log-entries.js'
 import { findReferenceFields, listReferences, resolveEntries, titleOf } from './references.js'
 
-/** So many are run with one form, one after the other. */
+/** The maximum for one form; they run one after the other. */
 const maxItems = 100
 
 interface Target {
@@ -29,14 +29,14 @@ function findTarget ({ operations, lifecycle }: Family, name: string): Target | 
   return all.find(({ operation }) => operation.name === name)
 }
 
-/** Shows the form of an operation for the selected items, or runs it for each and shows what became of it. */
+/** Shows the form of an operation for the selected items, or runs it for each and shows the outcome. */
 export async function runMany (exchange: Exchange, form: FormBody): Promise<Many> {
   const { mount: { family, urls, makers }, request } = exchange
   const target = findTarget(family, form.operation ?? '')
   if (target === undefined || form.items.size === 0 || form.items.size > maxItems) {
     throw new Problem('bad-request', form.items.size > maxItems
       ? `Select at most ${maxItems} rows`
-      : 'Select at least one row, and what to do with it')
+      : 'Select at least one row and an operation')
   }
   const { operation, params } = target
   const items = await showItems(exchange, form.items)
@@ -66,7 +66,7 @@ export async function runMany (exchange: Exchange, form: FormBody): Promise<Many
     action,
     key: form.formKey ?? makers.makeCommandId()
   }, params, refused, { references: await findReferenceFields(exchange, names, params.fields) })
-  if (made === undefined) throw new Problem('bad-request', 'This cannot be entered into a form')
+  if (made === undefined) throw new Problem('bad-request', 'This operation has no form')
   return {
     form: made,
     name: family.name,
@@ -83,7 +83,7 @@ async function showItems ({ mount, request }: Exchange, items: FormBody['items']
   const caller = makeCaller(request)
   return await Promise.all([...items].map(async ([text, revision]): Promise<ManyItem> => {
     const id = family.readId(text)
-    if (id === undefined) throw invalidBody([{ pointer: `/_item.${text}`, detail: 'is no id' }])
+    if (id === undefined) throw invalidBody([{ pointer: `/_item.${text}`, detail: 'is not an id' }])
     const item = await readItem(family, caller, id)
     const title = item === undefined ? text : titleOf(family, item)
     return { id: text, revision, title, href: urls.item(request, id) }

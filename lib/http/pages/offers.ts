@@ -24,7 +24,7 @@ import { titleOf } from './references.js'
 export interface Offer {
   readonly operation: NounOperation & Partial<Pick<Operation<Members>, 'verb' | 'participle'>>
   readonly params: Params
-  /** Why the state does not allow it now; undefined where it does. */
+  /** Why the state does not allow it now; undefined if it does. */
   readonly reason: string | undefined
 }
 
@@ -44,7 +44,7 @@ export async function findOffers (exchange: Exchange, item: Stored, reader: Read
   return all.filter((_, index) => granted[index]).map(({ operation, params }) => {
     const rules = base.family.operations.get(operation.action)?.operation ?? operation
     const reason = explainNow(base.family, rules, known, context, reach, error => {
-      request.log.error({ err: error, action: operation.action }, 'allowed failed for what is offered')
+      request.log.error({ err: error, action: operation.action }, 'allowed failed for an offered operation')
     })
     return { operation, params, reason }
   })
@@ -58,11 +58,11 @@ export async function mayOffer (
 ): Promise<boolean> {
   if (!mount.isGuarded) return true
   const intent = { family: mount.family.name, action, id: item?.id, params: {}, tentative: true } as const
-  // Where `authorize` fails, it is offered: the command is authorized again, with its parameters.
+  // If `authorize` fails, it is offered: the command is authorized again, with its parameters.
   return await isGranted(request, mount.caller(request), intent, item === undefined ? [] : [item], true)
 }
 
-/** `otherwise` is the result where `authorize` itself fails. */
+/** `otherwise` is the result if `authorize` itself fails. */
 export async function isGranted (
   request: FastifyRequest,
   caller: Caller,
@@ -76,7 +76,7 @@ export async function isGranted (
   } catch (error) {
     const { statusCode, cause } = toProblem(error)
     if (statusCode < 500) return false
-    request.log.error({ err: cause ?? error, action: intent.action }, 'authorize failed for what a page shows')
+    request.log.error({ err: cause ?? error, action: intent.action }, 'authorize failed for a part of a page')
     return otherwise
   }
 }
@@ -106,7 +106,7 @@ export async function findSite ({ mount, request }: Pick<Exchange, 'mount' | 're
   return { home, families: listLinks(families, mount.urls.collection(request)) }
 }
 
-/** Versions are shown where a family has several. `current` is the URL of the page's list. */
+/** Versions are shown if a family has several. `current` is the URL of the page's list. */
 export function listLinks (families: readonly Omit<SiteFamily, 'isCurrent'>[], current?: string): SiteFamily[] {
   const isAlone = (name: string) => families.filter(family => family.name === name).length === 1
   return families.map(({ name, labels, version, href }) =>
@@ -118,8 +118,8 @@ export function mayRepeat ({ statusCode }: Problem): boolean {
   return statusCode === 401 || statusCode === 429 || statusCode >= 500
 }
 
-/** What the page of a problem shows besides: navigation, the wrong state, and what was entered. */
-export async function guideOn (
+/** The parts of a problem's page besides the problem: navigation, the wrong state, and what was entered. */
+export async function findProblemParts (
   exchange: Pick<Exchange, 'mount' | 'request'>,
   problem: Problem
 ): Promise<Omit<ProblemView, 'kind' | 'document' | 'log'>> {
@@ -149,7 +149,7 @@ export function linkList ({ family, urls }: Mount, request: FastifyRequest): Cru
   return { kind: 'list', href: urls.collection(request), name: family.name, labels: family.presentation.labels }
 }
 
-/** `item` is undefined where it is gone or unknown. */
+/** `item` is undefined if it is gone or unknown. */
 export function trailToItem ({ mount, request }: Exchange, id: Id, item: Stored | undefined): Crumb[] {
   const name = item === undefined ? String(id) : titleOf(mount.family, item)
   return [linkList(mount, request), { kind: 'item', href: mount.urls.item(request, id), name }]

@@ -22,13 +22,13 @@ type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCoun
     readonly links: Pick<PageAffordances, 'prev' | 'next'>
   }
 
-/** So many items are counted for a page. */
+/** The maximum of items to count for a page. */
 const counted = 10_000
 
-/** So many are counted in each state. */
+/** The maximum to count in each state. */
 const countedInState = 1000
 
-export async function affordCollection (
+export async function makeCollectionAffordances (
   exchange: Exchange,
   parsed: ParsedQuery,
   { items, links, reader, total }: Pick<RowLinks, 'links'> & Pick<Found, 'items'> &
@@ -43,8 +43,8 @@ export async function affordCollection (
   const hasState = family.state !== undefined || family.presentation.states.size > 0
   const shownByState = listStateFields(family)
   const page = { items, links }
-  const [rows, refer, states, found, create, many] = await Promise.all([
-    affordRows(exchange, parsed, {
+  const [rows, refer, states, found, create, many, hasActivity] = await Promise.all([
+    makeRowAffordances(exchange, parsed, {
       grammar,
       columns: hasState ? list.filter(column => !shownByState.includes(column)) : list,
       members: family.members,
@@ -58,14 +58,15 @@ export async function affordCollection (
     findReferred(exchange, columns, items),
     listStates(exchange, parsed, reader),
     total === undefined ? countFound(reader, parsed, page) : { total },
-    affordCreation(exchange, reader, refused),
-    affordMany(exchange, reader)
+    makeCreationForm(exchange, reader, refused),
+    makeManyAffordance(exchange, reader),
+    family.writable && (reader.offers !== undefined || mayOffer(exchange, 'read'))
   ])
   const { url, page: number = 1, pageSize } = rows
   const active = await nameFiltered(exchange, rows.active)
   const lastPage = found.total === undefined ? undefined : Math.ceil(found.total / pageSize)
   const { maxSkipped } = grammar.limits
-  // By numbers, as far as pages are counted: people see where they are.
+  // By numbers, as far as pages are counted, so that people see their position.
   const isCounted = rows.page !== undefined && number * pageSize <= maxSkipped
   const numbered = (page: number) => url({ page: page === 1 ? undefined : String(page) })
   const exported = mount.representations.find(other => other.name === 'csv' && canShow(other, 'page'))
@@ -86,6 +87,7 @@ export async function affordCollection (
       ? undefined
       : numbered(lastPage),
     exported: exported && rows.others.find(({ title }) => title === exported.name)?.href,
+    activity: hasActivity ? `${urls.collection(request)}/commands` : undefined,
     active,
     refer: (index, member) => refer(items[index] ?? {}, member),
     stateOf: hasState
@@ -96,7 +98,7 @@ export async function affordCollection (
       : undefined
   }
 
-  async function affordCreation (
+  async function makeCreationForm (
     exchange: Exchange,
     { offers }: Reader,
     refused: RefusedForm | undefined
@@ -129,11 +131,11 @@ async function listStates (
   const { family: { presentation }, urls, grammar } = mount
   const self = urls.collection(request)
   const known = Array.from(presentation.states).map(([state, { tone, where = [], filter = '' }]) => {
-    // A field of this name is meant where the family has one.
+    // If the family has a field of this name, the parameter means that field.
     const asked = grammar.states.includes(state) ? `state=${encodeURIComponent(state)}` : filter
     return { state, tone, where, asked, parts: splitQuery(asked) }
   }).filter(({ where }) => where.length > 0)
-  const replaced = [...places, ...known.flatMap(({ parts }) => parts.map(({ name = '' }) => name))]
+  const replaced = [...startParameters, ...known.flatMap(({ parts }) => parts.map(({ name = '' }) => name))]
   const link = (added?: string) => makePageUrl(self, parsed, replaced, added)
   const states = await Promise.all(known.map(async ({ state, tone, where, asked, parts }) => ({
     state,
@@ -146,7 +148,7 @@ async function listStates (
   return { states, everyState: link() }
 }
 
-/** A page that is not full says how many there are. */
+/** A page that is not full shows the total. */
 async function countFound (
   reader: Reader,
   { query: { where, limit, offset }, start }: ParsedQuery,
@@ -159,7 +161,7 @@ async function countFound (
 }
 
 /** Operations for the selected rows are sent to the collection. */
-async function affordMany (exchange: Exchange, { offers }: Reader): Promise<ManyAffordance | undefined> {
+async function makeManyAffordance (exchange: Exchange, { offers }: Reader): Promise<ManyAffordance | undefined> {
   const { mount: { family: { lifecycle, operations, singular }, forms, urls }, request } = exchange
   if (lifecycle === undefined || !forms.has('noun')) return undefined
   const all = [...operations.values()].filter(({ params }) => !params.isPartial).map(({ operation }) => operation)
@@ -169,7 +171,7 @@ async function affordMany (exchange: Exchange, { offers }: Reader): Promise<Many
   return shown.length === 0 ? undefined : { action: urls.collection(request), operations: shown }
 }
 
-export async function affordRows (
+export async function makeRowAffordances (
   exchange: Exchange,
   parsed: ParsedQuery,
   { grammar, columns, links: { prev, next }, trail = [], ...rows }: RowLinks,
@@ -187,7 +189,7 @@ export async function affordRows (
   const references = isOwn ? await findReferenceFields(exchange, mount.family.references, fields) : new Map()
   const filters = makeFilterFields(fields, isSearch ? refused : { entered }, references)
   const shown = rows.filters ?? filters
-  const replaced = [...places, 'gt', 'lt', 'search', 'sort', ...shown.map(({ name }) => name)]
+  const replaced = [...startParameters, 'gt', 'lt', 'search', 'sort', ...shown.map(({ name }) => name)]
   return {
     site: await findSite(exchange),
     now: mount.makers.clock().getTime(),
@@ -209,7 +211,7 @@ export async function affordRows (
     ...listActiveFilters(grammar, parsed, self),
     // Filters in other spellings stay: the address shows them.
     kept: parameters.filter(({ name }) => !replaced.includes(name)).map(({ name, value }) => [name, value] as const),
-    given: parameters.filter(({ name }) => name !== 'fields' && !places.includes(name))
+    given: parameters.filter(({ name }) => name !== 'fields' && !startParameters.includes(name))
       .map(({ name, value }) => [name, value] as const),
     sortable: fields.filter(isText).map(({ name }) => name),
     sort: entered.get('sort'),
@@ -226,10 +228,10 @@ export async function affordRows (
 }
 
 // Parameters to reset when filters change.
-const places: readonly string[] = ['page', 'after', 'before']
+const startParameters: readonly string[] = ['page', 'after', 'before']
 
 // An export has all rows.
-const notExported = [...places, 'format', 'maxpagesize']
+const notExported = [...startParameters, 'format', 'maxpagesize']
 
 const usualSizes = [20, 50, 100, 200]
 
@@ -240,7 +242,7 @@ function listActiveFilters ({ filters }: Grammar, { parameters, states, search }
   }
   const uses = parameters.map(parameter => findFilter(filters, parameter))
   const without = (isDropped: (index: number) => boolean): string =>
-    makePageUrl(path, { parameters: parameters.filter((_, index) => !isDropped(index)) }, places)
+    makePageUrl(path, { parameters: parameters.filter((_, index) => !isDropped(index)) }, startParameters)
   const active = parameters.flatMap((parameter, index): ActiveFilter[] => {
     const href = without(other => other === index)
     const use = uses[index]

@@ -18,14 +18,14 @@ import { toProblem } from '../reply.js'
 type Here = Pick<Exchange, 'mount' | 'request'>
 
 /** A family that the caller may list. */
-interface Place {
+interface OpenList {
   readonly there: Mount
   readonly reader: Reader
 }
 
 type Choices = NonNullable<ReferenceField['choices']>
 
-/** Families by the names of fields or parameters that hold an id of theirs. */
+/** Families by the names of the fields or parameters that hold their ids. */
 export type ReferenceNames = ReadonlyMap<string, Family>
 
 /** A parameter named like an entry of `with`, or like a field that refers to an item, does so too. */
@@ -35,8 +35,8 @@ export function listReferences (family: Family, others: readonly OtherDefinition
   return new Map([...named, ...family.references])
 }
 
-/** Undefined where the family is not mounted here, or the caller may not list it. */
-async function open ({ mount, request }: Here, { name }: Family): Promise<Place | undefined> {
+/** Undefined if the family is not mounted here, or the caller may not list it. */
+async function open ({ mount, request }: Here, { name }: Family): Promise<OpenList | undefined> {
   const there = mount.neighbours.find(name, mount)
   if (there === undefined) return undefined
   try {
@@ -44,20 +44,20 @@ async function open ({ mount, request }: Here, { name }: Family): Promise<Place 
     return { there, reader: await authorizeReader(there.family, caller, intendToList(there.family)) }
   } catch (error) {
     const { statusCode, cause = error } = toProblem(error)
-    if (statusCode >= 500) request.log.error({ err: cause, family: name }, 'authorize failed for what a page shows')
+    if (statusCode >= 500) request.log.error({ err: cause, family: name }, 'authorize failed for a part of a page')
     return undefined
   }
 }
 
-// Longer ones are of no use beside other things.
+// Longer titles are not useful beside other content.
 const maxTitle = 200
 
 export function titleOf ({ presentation: { title } }: Family, item: Members): string {
   return String(isVisible(item[title]) ? item[title] : item['id']).slice(0, maxTitle)
 }
 
-async function find (place: Place, where: readonly Condition[], limit: number): Promise<Choices> {
-  const { reader, there: { family } } = place
+async function find (list: OpenList, where: readonly Condition[], limit: number): Promise<Choices> {
+  const { reader, there: { family } } = list
   const { title } = family.presentation
   const order = title === 'id' || !isSortable(family, title) ? [] : [{ field: title, descending: false }]
   const query = { where, order: [...order, { field: 'id', descending: false }], offset: 0, limit, count: false }
@@ -79,10 +79,10 @@ export async function findReferred (
   await Promise.all([...family.references].filter(([field]) => fields.includes(field)).map(async ([field, other]) => {
     const values = [...new Set(items.map(item => item[field] as Id | null | undefined))]
       .filter(id => !isAbsent(id)) as Id[]
-    const place = values.length === 0 ? undefined : await open(here, other)
-    if (place === undefined) return
-    const { there } = place
-    const titles = new Map((await find(place, [{ field: 'id', op: 'eq', values }], values.length))
+    const list = values.length === 0 ? undefined : await open(here, other)
+    if (list === undefined) return
+    const { there } = list
+    const titles = new Map((await find(list, [{ field: 'id', op: 'eq', values }], values.length))
       .map(({ value, title }) => [value, title]))
     found.set(field, id => {
       const title = titles.get(String(id))
@@ -114,7 +114,7 @@ export async function nameInLog<T extends Pick<LogEntry, 'changes' | 'params'>> 
   }))
 }
 
-/** So many are offered at once. */
+/** The maximum to offer at once. */
 const maxChoices = 50
 
 /** How those of these fields that refer to items are chosen, by their names. */
@@ -134,11 +134,11 @@ export async function findReferenceFields (
 }
 
 async function makeReferenceField (here: Here, family: Family): Promise<ReferenceField | undefined> {
-  const place = await open(here, family)
-  if (place === undefined) return undefined
-  const { there: { family: { singular, presentation }, urls, grammar, representations } } = place
+  const list = await open(here, family)
+  if (list === undefined) return undefined
+  const { there: { family: { singular, presentation }, urls, grammar, representations } } = list
   const { title, labels } = presentation
-  const choices = await find(place, [], maxChoices + 1)
+  const choices = await find(list, [], maxChoices + 1)
   if (choices.length <= maxChoices) return { singular, labels, title, choices }
   const query = `format=json&maxpagesize=10&fields=${title === 'id' ? 'id' : `id,${title}`}`
   // A field may be called search.
@@ -149,21 +149,21 @@ async function makeReferenceField (here: Here, family: Family): Promise<Referenc
   return { singular, labels, title, lookup }
 }
 
-/** What a person sees instead of an id. */
+/** The title that pages show instead of an id. */
 export async function findTitle (here: Here, family: Family, id: unknown): Promise<string | undefined> {
-  const place = await open(here, family)
-  const known = place?.there.family.readId(String(id))
-  const item = known === undefined ? undefined : await place?.reader.get(known)
-  return item && titleOf((place as Place).there.family, item)
+  const list = await open(here, family)
+  const known = list?.there.family.readId(String(id))
+  const item = known === undefined ? undefined : await list?.reader.get(known)
+  return item && titleOf((list as OpenList).there.family, item)
 }
 
-/** What a form says of items to find by a part of their titles, by field. */
+/** The prefix of form entries that find items by a part of their titles, by field. */
 export const finding = '_find.'
 
-/** Items that fit what was entered, where there are several. */
+/** Items that fit what was entered, if there are several. */
 export type FoundChoices = ReadonlyMap<string, Choices>
 
-/** Puts the ids of the items that were meant into the form; throws where none is found, or several. */
+/** Puts the ids of the items that were meant into the form; throws if none is found, or several. */
 export async function resolveEntries (here: Here, names: ReferenceNames, { entries }: FormBody): Promise<FoundChoices> {
   const several = new Map<string, Choices>()
   const flaws: { pointer: string, detail: string }[] = []
@@ -178,7 +178,7 @@ export async function resolveEntries (here: Here, names: ReferenceNames, { entri
       entries.delete(key)
       entries.set(name, only?.value ?? '')
     } else {
-      const detail = found.length === 0 ? `has nothing that fits "${shorten(text)}"` : 'fits several; choose one'
+      const detail = found.length === 0 ? `has no match for "${shorten(text)}"` : 'has several matches; choose one'
       flaws.push({ pointer: `/${name}`, detail })
     }
   }
@@ -187,32 +187,32 @@ export async function resolveEntries (here: Here, names: ReferenceNames, { entri
 }
 
 async function lookUp (here: Here, family: Family, text: string): Promise<Choices> {
-  const place = await open(here, family)
-  if (place === undefined) return []
-  const { there: { family: { fields, presentation: { title, search }, readId } }, reader } = place
+  const list = await open(here, family)
+  if (list === undefined) return []
+  const { there: { family: { fields, presentation: { title, search }, readId } }, reader } = list
   // As a list offers it: the title, then the id.
   const [, named, written] = /^(.*) \(([^()]+)\)$/s.exec(text) ?? []
   for (const [id, expected] of [[written, named], [text, undefined]] as const) {
     const known = id === undefined ? undefined : readId(id)
     const item = known === undefined ? undefined : await reader.get(known)
     if (item === undefined) continue
-    const its = titleOf(place.there.family, item)
+    const its = titleOf(list.there.family, item)
     const isMeant = expected === undefined ? title === 'id' : its === expected.slice(0, maxTitle)
     if (isMeant) return [{ value: String(item.id), title: its }]
   }
   const field = fields.find(({ name }) => name === title) as Field
   const wanted = readValue(field, text)
   const exact = 'value' in wanted
-    ? await find(place, [{ field: title, op: 'eq', values: [wanted.value] }], maxChoices)
+    ? await find(list, [{ field: title, op: 'eq', values: [wanted.value] }], maxChoices)
     : []
   if (exact.length > 0) return exact
   const searched = search.length > 0 ? search : field.kind === 'string' ? [title] : []
   if (searched.length === 0) return []
   const of = searched.map(field => [{ field, op: 'has', texts: [text] } as const])
-  return await find(place, [{ op: 'any', of }], maxChoices)
+  return await find(list, [{ op: 'any', of }], maxChoices)
 }
 
-/** The ids of the items that a filter means: all that fit. */
+/** The ids of all items that fit a filter. */
 export async function lookUpAll (here: Here, family: Family, text: string): Promise<readonly string[]> {
   return (await lookUp(here, family, text)).map(({ value }) => value)
 }
@@ -227,11 +227,11 @@ export async function findRelated (here: Here, item: Stored): Promise<RelatedLis
       .filter(([, referred]) => (referred.renaming?.base ?? referred).name === family.name)
       .map(([field], _, { length }) => ({ there, field, isOne: length === 1 })))
   return (await Promise.all(related.map(async ({ there, field, isOne }): Promise<RelatedList[]> => {
-    const place = await open(here, there.family)
-    if (place === undefined) return []
+    const list = await open(here, there.family)
+    if (list === undefined) return []
     const { name, presentation: { labels } } = there.family
     const href = `${there.urls.collection(request)}?${field}=${encodeURIComponent(item.id)}`
-    const found = await countUpTo(place.reader, [{ field, op: 'eq', values: [item.id] }], 1000)
+    const found = await countUpTo(list.reader, [{ field, op: 'eq', values: [item.id] }], 1000)
     return [{ name, labels, field: isOne ? undefined : field, href, ...found }]
   }))).flat()
 }

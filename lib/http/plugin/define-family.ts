@@ -19,7 +19,7 @@ import type {
 import { compileGrammar } from '../../core/query/grammar.js'
 import { makeCallers, readMakers } from '../../core/service/caller.js'
 import { makeService } from '../../core/service/make-service.js'
-import { logList } from '../../core/service/record.js'
+import { feedList, logList } from '../../core/service/record.js'
 import type { Service, ServiceOptions } from '../../core/service/service.js'
 import { checkMappedFamilies } from '../../core/service/storage-access.js'
 import { isolateScope } from '../body.js'
@@ -28,8 +28,9 @@ import { forms, writeEndpoints } from '../forms/forms.js'
 import { findNeighbours, type Mount, type Neighbours } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
 import { addSchemas, findSchemaTexts } from '../openapi/schemas.js'
-import { guideOn } from '../pages/offers.js'
+import { findProblemParts } from '../pages/offers.js'
 import { collectionEndpoints, queryEndpoints } from '../reads/collection.js'
+import { familyFeedEndpoints, sharedFeedEndpoints } from '../reads/feed.js'
 import { mountHome } from '../reads/home.js'
 import { itemEndpoints, operationsEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
@@ -72,7 +73,7 @@ export interface FamilyPlugin<
     items: M['items']
   }>
   /**
-   * The same items under other names, for another version: in bodies, queries, pointers, logs, pages and documents.
+   * The same items with different names, for another version: in bodies, queries, pointers, logs, pages and documents.
    * Rules and the storage have the names of this family. To extend it too, extend it first.
    *
    * @example
@@ -189,22 +190,30 @@ async function mountFamily (
   const mount = await makeMount(family, prefix, neighbours, options, findSchemaTexts(app))
   neighbours.mounts.push(mount)
   const { storage } = options
-  // All families are known only now; those of a storage chosen by request never are.
+  // Only now are all families known; those of a storage chosen by request never are.
   app.addHook('onReady', async () => {
     if (typeof storage !== 'function') checkMappedFamilies(storage)
     checkNeighbours(mount)
   })
+  // Before the server waits for its connections to end.
+  app.addHook('preClose', async () => { for (const end of mount.streams) end() })
   const { bodyLimit = mebibyte } = options
   const maxMembers = 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte))
   isolateScope(app, { maxMembers, maxDepth: 20 })
   app.setErrorHandler((error, request, reply) =>
-    sendProblem(mount, error, request, reply, problem => guideOn({ mount, request }, problem)))
+    sendProblem(mount, error, request, reply, problem => findProblemParts({ mount, request }, problem)))
   const isFirst = neighbours.actions.names.length === 0
+  // Of the host, or of families in another scope.
+  const hasOwnFeed = neighbours.entrySchemas.length === 0 &&
+    app.hasRoute({ method: 'GET', url: `${prefix}/rest/commands` })
   const all = [
     ...collectionEndpoints(mount),
     ...itemEndpoints(mount),
     ...writeEndpoints(mount),
-    ...(family.writable ? [...logEndpoints(mount), ...operationsEndpoints(mount)] : []),
+    ...(family.writable
+      ? [...familyFeedEndpoints(mount), ...logEndpoints(mount), ...operationsEndpoints(mount)]
+      : []),
+    ...(family.writable && !hasOwnFeed ? sharedFeedEndpoints(mount) : []),
     ...(mount.unversioned === false ? [] : queryEndpoints(mount))
   ]
   const paths = all.map(({ path }) => path)
@@ -263,6 +272,10 @@ async function makeMount (
     urls: makeUrls(prefix, home, options.publicUrl),
     grammar: compileGrammar({ ...family, references: [...family.references.keys()] }, limits),
     logGrammar: compileGrammar(logList, limits),
+    feedGrammar: compileGrammar({
+      ...feedList, key: 'position', sortable: ['position'], without: ['page', 'count', 'expand']
+    }, limits),
+    streams: new Set(),
     representations,
     chooser: makeChooser(representations),
     emptyList: options.emptyList ?? 'page',
@@ -288,7 +301,7 @@ async function makeMount (
   return mount
 }
 
-/** Throws where an operation needs a family that is not mounted beside this one, or is in a different storage. */
+/** Throws if an operation needs a family that is not mounted at the same prefix, or is in a different storage. */
 function checkNeighbours (mount: Mount): void {
   const { family, neighbours, storage } = mount
   const creation = family.lifecycle && { name: 'create', needed: family.lifecycle.others }

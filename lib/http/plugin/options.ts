@@ -41,7 +41,7 @@ export interface FamilyOptions<I = Stored, F extends string = string> {
   /** Whether `/rest/commands`, `/command` and `/query` use this mount. Default: the first of the family at a prefix. */
   readonly unversioned?: boolean
   /**
-   * Called before anything is read or written; the error it throws becomes the response. Where the operation depends on
+   * Called before anything is read or written; the error it throws becomes the response. If the operation depends on
    * the item (the attribute form, a command read by its id), it is called to read and then for the operation. A path
    * such as `…/a.json` may name the item `a.json` or `a`: it is called for each. It is also called to read before a
    * write shows the item, and tentatively for each operation on offer.
@@ -119,7 +119,7 @@ export function checkOptions (family: Family, prefix: string, options: FamilyOpt
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(family.name, flaw)
 }
 
-// Of two parameters with one name the last counts: a storage would be chosen by the id of an item.
+// Of two parameters with the same name, the last one wins: a storage would be chosen by the id of an item.
 const ownParameters = ['id', 'command', 'extension', 'parameter', 'word']
 
 function findFlawInPrefix (prefix: string): string | undefined {
@@ -127,7 +127,7 @@ function findFlawInPrefix (prefix: string): string | undefined {
   const names = Array.from(prefix.replaceAll('::', '').matchAll(/:(\w+)/g), ([, name]) => name as string)
   const taken = names.find(name => ownParameters.includes(name))
   if (taken === undefined) return undefined
-  return `the prefix "${prefix}" has a parameter "${taken}", which is ours; name it otherwise than ` +
+  return `the prefix "${prefix}" has a parameter "${taken}", which is reserved; use a name other than ` +
     ownParameters.join(', ')
 }
 
@@ -147,14 +147,14 @@ function findFlawInRepresentations (list: readonly Representation[]): string | u
   for (const [index, { name, extension, mediaTypes, one, page, rows }] of list.entries()) {
     for (const [member, word] of [['name', name], ['extension', extension]] as const) {
       const isTaken = list.slice(0, index).some(each => each[member] === word)
-      if (isTaken) return `${option} must not have the same one twice: two of them have the ${member} "${word}"`
+      if (isTaken) return `${option} must not have duplicates: two of them have the ${member} "${word}"`
       if (/^[A-Za-z0-9_-]+$/.test(word)) continue
       return `${option} has the ${member} "${word}", which must be letters, digits, hyphens and underscores`
     }
     if (!Array.isArray(mediaTypes) || mediaTypes.length === 0) return `${option} is wrong: "${name}" needs a media type`
     const odd = mediaTypes.find(type => !/^[\w.+-]+\/[\w.+-]+$/.test(type))
     if (odd !== undefined) {
-      return `${option} is wrong: "${name}" has the media type "${odd}", which must be like application/xml`
+      return `${option} is wrong: "${name}" has the media type "${odd}", which must have a form such as application/xml`
     }
     if ((one ?? page ?? rows) === undefined) return `${option} is wrong: "${name}" shows nothing`
   }

@@ -9,7 +9,7 @@ import { tryEach } from '../reply.js'
 import { splitUrl } from '../request.js'
 import { type Endpoint, retire } from '../routes.js'
 
-/** Answers unmatched requests under the prefix or, without one, on the paths of the family; the host all others. */
+/** Handles unmatched requests under the prefix or, without one, on the paths of the family; the host handles others. */
 export function mountUnknown (app: FastifyInstance, mount: Mount): void {
   const { family: { name }, home, unversioned, prefix } = mount
   const shared = ['/query', '/command', '/rest/commands', `/rest/:parameter/${name}`]
@@ -101,7 +101,7 @@ function isBelow ({ home }: Mount, segments: readonly string[]): boolean {
 function explain (near: readonly Known[], word: string | undefined, depth: number): Problem {
   if (word === undefined) {
     const paths = near.map(({ endpoint }) => endpoint.path.replace(/:(\w+)/g, '{$1}'))
-    return new Problem('not-found', `There is nothing at this path, but at ${[...new Set(paths)].join(', ')}`)
+    return new Problem('not-found', `There is nothing at this path; known paths: ${[...new Set(paths)].join(', ')}`)
   }
   const own = near.filter(({ endpoint }) => endpoint.sharedBy !== 'families')
   const words = [...new Set(own.map(({ parts }) => parts[depth] ?? ':'))].filter(part => !part.includes(':'))

@@ -9,15 +9,16 @@ import { readTarget } from '../../core/service/record.js'
 import type { Field, Id } from '../../core/storage/storage.js'
 import { shorten } from '../../core/values/words.js'
 import type { Mount } from '../mount.js'
+import { describeListProblems } from '../openapi/problems.js'
 import {
-  describeAnswer, describePage, describeProblems, describeQuerystring, describeRoute, describeSharedRoute,
+  describeAnswer, describePage, describeQuerystring, describeRoute, describeSharedRoute,
   describeShortly, describeValue
 } from '../openapi/routes.js'
 import { describeListedItem, nameItem } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import { makeFeedback } from '../pages/log-entries.js'
 import { linkList } from '../pages/offers.js'
-import { affordCollection, affordRows } from '../pages/page-affordances.js'
+import { makeCollectionAffordances, makeRowAffordances } from '../pages/page-affordances.js'
 import { finding, lookUpAll } from '../pages/references.js'
 import type { Endpoint } from '../routes.js'
 import { addTitleColumns, makeExpand, makeTitles } from './expand.js'
@@ -35,17 +36,15 @@ interface CollectionQuery {
 
 /** `GET /customers`, also with a path suffix that names the representation. */
 export function collectionEndpoints (mount: Mount): Endpoint[] {
-  const { home, emptyList, family: { name, members: [first] } } = mount
-  const empty = emptyList === 'not-found' ? ['empty-list'] as const : []
+  const { home, family: { name, members: [first] } } = mount
   return readEndpoints(collectionRead(mount), home, describeRoute(mount, 'items', `list-${name}`, {
-    summary: `Read a page of ${name}`,
-    description: 'Different parameters must all hold; of a repeated parameter, any value. Besides the parameters ' +
-      'listed, every field has .eq, .ne, .regex and .has, and every ordered one .gt, .gte, .lt, .lte, min- and max-, ' +
-      `or is compared as in ${first}>=1, ${first}<1.`,
+    summary: `List ${name}`,
+    description: 'Items match all filters, and any value of a repeated one. Fields also have .eq, .ne, .has, .regex, ' +
+      `.gt, .gte, .lt and .lte, or are compared as in ${first}>=1.`,
     querystring: describeQuerystring(mount, 'page'),
     response: {
       200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${name}`, describeListedItem(mount)),
-      ...describeProblems(mount, 'invalid-query', ...empty, 'not-acceptable')
+      ...describeListProblems(mount)
     }
   }))
 }
@@ -66,7 +65,7 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
         return { parsed: parse(rest), wanted }
       } catch (error) {
         if (!(error instanceof Problem)) throw error
-        // A wrong query is explained on the page without filters.
+        // An invalid query is explained on the page without filters.
         const refused = { action: undefined, entered: new Map(new URLSearchParams(rest)), problem: error }
         return { parsed: parse(''), refused }
       }
@@ -83,7 +82,7 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
         const hasLog = feedback?.name === 'delete' && !reader.isNarrowed
         const log = record && hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined
         const shown = { items, total, reader, links }
-        return await affordCollection(exchange, parsed, shown, refused, feedback && { ...feedback, log })
+        return await makeCollectionAffordances(exchange, parsed, shown, refused, feedback && { ...feedback, log })
       })
       if (refused?.problem === undefined) return answer
       const { statusCode, headers } = refused.problem
@@ -109,7 +108,7 @@ async function redirectToFound (
     }))
     const missing = wanted.find((_, index) => found[index]?.length === 0)
     if (missing !== undefined) {
-      throw invalidQuery([{ parameter: missing[0], detail: `has nothing that fits "${shorten(missing[1])}"` }])
+      throw invalidQuery([{ parameter: missing[0], detail: `has no match for "${shorten(missing[1])}"` }])
     }
     const list = mount.urls.collection(request)
     const url = makePageUrl(list, parsed, [...fields, 'page', 'after', 'before'], found.flat().join('&'))
@@ -129,7 +128,7 @@ function splitWanted (search: string): Required<Pick<CollectionQuery, 'wanted'>>
   }
 }
 
-/** People see the newest first, where ids grow with time; the links of the page keep this order. */
+/** Pages show the newest first, if ids grow with time; the links of the page keep this order. */
 function orderForPeople ({ family: { lifecycle, order }, makers }: Mount, search: string): string {
   const growing = lifecycle !== undefined && !lifecycle.takesId && makers.makeId === undefined
   if (!growing || order.length > 0) return search
@@ -174,9 +173,9 @@ export function queryEndpoints (mount: Mount): Endpoint[] {
   return [...family.queries].flatMap(([name, query]) => {
     const list = Type.Array(describeListedItem(mount))
     const field = family.fields.find(({ name }) => name === query.field) as Field
-    const schema = describeShortly(mount, describeSharedRoute(mount, 'items', `query-${name}`, {
-      summary: `List the ${family.name} by ${field.name}`,
-      description: `The bare list, in pages; 404 when it is empty. Parameters are those of the ${family.name}.`,
+    const schema = describeShortly(mount, describeSharedRoute(mount, 'other forms', `query-${name}`, {
+      summary: `List ${family.name} by ${field.name}`,
+      description: 'An array of items. 404 if there are none.',
       path: { parameter: describeValue(field) },
       querystring: describeQuerystring(mount, 'bare'),
       response: { 200: describeAnswer(mount, 'page', `The ${family.name}`, list) }
@@ -196,7 +195,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
     intend: (_request, name) => intendToList(family, { [field.name]: name }),
     parse (search, representation) {
       const parsed = parsePageQuery(grammar, search, representation)
-      if (parsed.query.count) throw invalidQuery([{ parameter: 'count', detail: 'A list has no place for count' }])
+      if (parsed.query.count) throw invalidQuery([{ parameter: 'count', detail: 'count is not available here' }])
       return parsed
     },
     async load (loading) {
@@ -210,7 +209,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
       if (one === undefined) return undefined
       const narrowed = { ...parsed, query: { ...parsed.query, where: [...where, ...parsed.query.where] } }
       return await loadItems(mount, loading, narrowed, true, (exchange, { items }, links) =>
-        affordRows(exchange, parsed, {
+        makeRowAffordances(exchange, parsed, {
           grammar,
           columns: family.presentation.list,
           title: family.presentation.title,
@@ -221,7 +220,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
           identify: index => ({ id: String(items[index]?.id), revision: items[index]?.revision as number })
         }))
     },
-    // A value that does not fit the field is an invalid query; for all others there is no list.
+    // A value that does not fit the field is an invalid query; for any other value, the list does not exist.
     explainMissing (name, hint) {
       const read = readValue(field, name)
       const isSuffixed = 'value' in readValue(field, name.replace(/\.(?!\d)[^.]*$/, ''))

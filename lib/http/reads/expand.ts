@@ -36,7 +36,7 @@ async function openReferred (
   return opened.filter(each => each !== undefined)
 }
 
-/** Ids stay where the items cannot be read. Pages take one query per field. */
+/** Ids stay if the items cannot be read. Pages take one query per field. */
 export async function makeExpand (
   family: Family,
   caller: Caller,
@@ -75,7 +75,7 @@ function nameTitle (field: string): string {
 
 const maxTitle = 1000
 
-/** Adds the columns to items; they stay empty where the other items cannot be read. @param columns with titles */
+/** Adds the columns to items; they stay empty if the other items cannot be read. @param columns with titles */
 export async function makeTitles (
   family: Family,
   caller: Caller,
@@ -101,7 +101,7 @@ export async function makeTitles (
   }
 }
 
-/** One query; where items may be long, one for each part of them. */
+/** One query; if items may be long, one for each part of them. */
 async function findReferred (
   { field, family, reader }: Referred,
   items: readonly Stored[],
@@ -131,6 +131,6 @@ async function findReferred (
 }
 
 function refuseLong (field: string): Error {
-  const detail = `The items of ${field} are too long for a page of so many: ask for fewer by maxpagesize`
+  const detail = `The items of ${field} are too long for a page of this size: use a smaller maxpagesize`
   return invalidQuery([{ parameter: 'expand', detail }])
 }

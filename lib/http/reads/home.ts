@@ -5,13 +5,15 @@ import { intendToList } from '../../core/service/caller.js'
 import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import type { Count, HomeFamily } from '../../representations/affordances.js'
 import type { Mount } from '../mount.js'
-import { describeAnswer, describeProblems, describeQuerystring, describeSharedRoute } from '../openapi/routes.js'
+import { describeProblems } from '../openapi/problems.js'
+import { describeAnswer, describeQuerystring, describeSharedRoute } from '../openapi/routes.js'
 import { linkSchema, nameSchema } from '../openapi/schemas.js'
 import { listLinks } from '../pages/offers.js'
 import { countUpTo } from '../pages/references.js'
 import { send, tryEach } from '../reply.js'
 import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
 import { type Endpoint, mountRoot, retire, type RouteSchema, type RouteSettings } from '../routes.js'
+import { findRecent } from './feed.js'
 
 /** `GET {prefix}/`, once for all families, and only if the host has no such route. By default not at the root. */
 export function mountHome (
@@ -52,7 +54,12 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
     kind: 'one',
     name: 'home',
     document: { families: written, links: { self: mount.urls.home(request) } },
-    home: { families, site: { families: listLinks(families, undefined) } }
+    home: {
+      families,
+      site: { families: listLinks(families, undefined) },
+      now: mount.makers.clock().getTime(),
+      activity: choice.representation.interactive === true ? await findRecent(mount, request) : undefined
+    }
   })
 }
 
@@ -90,7 +97,7 @@ function listCounted ({ fields, presentation }: Family) {
 function describeHome (mount: Mount): RouteSchema {
   const counts = {
     total: Type.Optional(Type.Integer({ minimum: 0 })),
-    atLeast: Type.Optional(Type.Integer({ description: 'Instead of total, where there are more' }))
+    atLeast: Type.Optional(Type.Integer({ description: 'Instead of total, if there are more' }))
   }
   const links = Type.Object({ list: linkSchema })
   const state = Type.Object({ state: Type.String(), ...counts, links })
@@ -98,19 +105,19 @@ function describeHome (mount: Mount): RouteSchema {
     name: Type.String(),
     version: Type.Optional(Type.String()),
     ...counts,
-    states: Type.Optional(Type.Array(state, { description: 'Of a family whose items are in one of a few states' })),
+    states: Type.Optional(Type.Array(state, { description: 'If items of the family have states' })),
     links
   })
   const home = nameSchema(mount, 'Home', Type.Object({
     families: Type.Array(family), links: Type.Object({ self: linkSchema })
   }))
   return describeSharedRoute(mount, 'home', 'read-home', {
-    summary: 'Read which families there are',
-    description: 'Those that the caller may list, with how many items each has, and how many in each state.',
+    summary: 'List the families',
+    description: 'The families that you may list, each with the number of its items and of those in each state.',
     querystring: describeQuerystring(mount, 'format'),
     response: {
       200: describeAnswer(mount, 'one', 'The families', home),
-      ...describeProblems(mount, 'invalid-query', 'not-acceptable')
+      ...describeProblems(mount)
     }
   })
 }

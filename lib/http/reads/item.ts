@@ -4,18 +4,19 @@ import type { Family } from '../../core/family/family.js'
 import { notFound } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Reader } from '../../core/service/reader.js'
+import { findEnd } from '../../core/service/tail.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
 import type { OneView } from '../../representations/representation.js'
 import { type Exchange, linkReferred, type Mount, showItem } from '../mount.js'
 import {
-  describeAnswer, describeItemRoute, describeQuerystring, describeRequestHeaders, describeResource, describeShortly,
+  describeAnswer, describeItemAnswers, describeItemRoute, describeQuerystring, describeRequestHeaders, describeShortly,
   readConditions
 } from '../openapi/routes.js'
 import { describeReadItem, linkSchema, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
-import { affordConfirmation, affordItem, type ItemPage, type Question } from '../pages/item-affordances.js'
+import { type ItemPage, makeAffordances, makeConfirmation, type Question } from '../pages/item-affordances.js'
 import { findNewest, makeFeedback } from '../pages/log-entries.js'
 import { findAddress, findOffers, findSite, trailToItem } from '../pages/offers.js'
 import { send, sendOne, sendText } from '../reply.js'
@@ -35,11 +36,11 @@ interface ItemQuery extends OneQuery {
 export function itemEndpoints (mount: Mount): Endpoint[] {
   const { home, family: { singular } } = mount
   return readEndpoints(itemRead(mount), `${home}/:id`, describeItemRoute(mount, 'items', `read-${singular}`, {
-    summary: `Read one ${singular}`,
-    description: 'With its validators: a client that has the current representation gets 304.',
+    summary: `Read ${addArticle(singular)}`,
+    description: 'With the ETag of an earlier response in If-None-Match: 304 if nothing has changed.',
     querystring: describeQuerystring(mount, 'one'),
     headers: describeRequestHeaders(...readConditions),
-    response: describeResource(mount, 'one', `The ${singular}`, describeReadItem(mount))
+    response: describeItemAnswers(mount, describeReadItem(mount))
   }))
 }
 
@@ -61,6 +62,9 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
       const { request, caller, reader, intent, query, representation: { interactive } } = loading
       const { fields, expand, refused, question } = query
       const id = intent.id as Id
+      const isLive = interactive === true && family.writable && refused === undefined && question === undefined
+      // Read before the item, so that no later change is missed.
+      const position = isLive ? await findEnd(await caller.storage(), caller.signal) : undefined
       const item = await reader.get(id)
       if (item === undefined) {
         if (interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
@@ -68,7 +72,7 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
       }
       const expandOne = expand && await makeExpand(family, caller, expand, item)
       const expanded = expandOne && (await expandOne([item]))[0]
-      const page = interactive === true ? await loadItemPage(family, loading, item) : undefined
+      const page = interactive === true ? { ...await loadItemPage(family, loading, item), position } : undefined
       const document = fields === undefined && interactive !== true
         ? showItem(mount, request, item, expanded)
         : makePicker(fields ?? family.members)(expanded ?? item)
@@ -80,8 +84,8 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
           name: family.singular,
           document: links === undefined || Object.keys(links).length === 0 ? document : { ...document, links },
           affordances: async () => question === undefined
-            ? await affordItem(exchange, item, reader, page ?? await loadItemPage(family, loading, item), refused)
-            : affordConfirmation(exchange, item, question)
+            ? await makeAffordances(exchange, item, reader, page ?? await loadItemPage(family, loading, item), refused)
+            : makeConfirmation(exchange, item, question)
         }
         if (question !== undefined || refused !== undefined) return send(exchange, view)
         if (page?.feedback !== undefined) endFeedback(exchange.reply, mount.urls.item(request, id))
@@ -152,25 +156,25 @@ const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params'
 
 function describeOperations (mount: Mount): Endpoint['schema'] {
   const { singular } = mount.family
-  const said = (description: string) => Type.Optional(Type.String({ description }))
+  const text = (description: string) => Type.Optional(Type.String({ description }))
   const operation = nameSchema(mount, 'OperationOffer', Type.Object({
     name: Type.String(),
-    action: Type.String({ description: 'As update and the commands say it' }),
+    action: Type.String({ description: 'The action, for update and the commands' }),
     summary: Type.String(),
-    method: said('By which it is done'),
-    href: said('Where it is done'),
-    form: said('The form that is sent there: of update { action, params }, of the others the params alone'),
-    params: Type.Unsafe<object>({ type: 'object', description: 'A JSON Schema of what is sent along' }),
+    method: text('The HTTP method'),
+    href: text('The URL'),
+    form: text('The form of the request: update takes { action, params }, the others only the params'),
+    params: Type.Unsafe<object>({ type: 'object', description: 'A JSON Schema of the parameters' }),
     allowed: Type.Boolean({ description: 'Whether the state allows it now' }),
-    reason: said('Why it does not')
+    reason: text('Why the state does not allow it')
   }))
   const operations = nameSchema(mount, `${nameItem(mount)}Operations`, Type.Object({
     items: Type.Array(operation),
     links: Type.Object({ self: linkSchema, [singular]: linkSchema })
   }))
   return describeShortly(mount, describeItemRoute(mount, 'operations', `list-${singular}-operations`, {
-    summary: `Read what can be done with ${addArticle(singular)}`,
-    description: 'Every operation that the caller may do, and whether the state allows it now.',
+    summary: `List the operations of ${addArticle(singular)}`,
+    description: 'The operations that you may use, and whether the state allows them now.',
     response: { 200: describeAnswer(mount, 'page', 'The operations', operations) }
   }))
 }

@@ -6,6 +6,8 @@ import { splitQuery } from '../../core/query/query-string.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { CommandRecord } from '../../core/service/command.js'
 import type { Outcome } from '../../core/service/execute.js'
+import { Feed, placeAfter } from '../../core/service/feed.js'
+import { type Find, findPage } from '../../core/service/reader.js'
 import { nameRecord, readTarget, showCommand } from '../../core/service/record.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
@@ -16,14 +18,15 @@ import {
 } from '../openapi/routes.js'
 import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
 import { listLogFilters } from '../pages/form-fields.js'
-import { affordEntry } from '../pages/item-affordances.js'
+import { makeEntryAffordances } from '../pages/item-affordances.js'
 import { nameParams, showEntry } from '../pages/log-entries.js'
 import { trailToItem } from '../pages/offers.js'
-import { affordRows } from '../pages/page-affordances.js'
+import { makeRowAffordances } from '../pages/page-affordances.js'
 import { nameInLog } from '../pages/references.js'
 import { sendOne } from '../reply.js'
 import { readItemId } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
+import { answerFeed, isFeedRequest } from './feed.js'
 import { findDownload, loadPage } from './page.js'
 import { type OneQuery, parseOne, parsePageQuery, type Read, readEndpoints } from './read.js'
 
@@ -33,28 +36,38 @@ export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint
   // The part of an operation is read like the whole log, which is described.
   const { list, one } = operation === undefined ? describeLog(mount) : { list: { hide: true }, one: { hide: true } }
   const endpoints = [
-    ...readEndpoints(logRead(mount, operation), path, list),
+    ...readEndpoints(logRead(mount, operation), path, list).map(endpoint =>
+      operation === undefined ? orFeed(mount, endpoint) : endpoint),
     ...readEndpoints(entryRead(mount, operation), `${path}/:command`, one)
   ]
   return operation === undefined ? endpoints : endpoints.map(endpoint => ({ ...endpoint, word: operation.noun }))
 }
 
+/** By the cursor of a feed, or live, the log of an item is a feed as well. */
+function orFeed (mount: Mount, endpoint: Endpoint): Endpoint {
+  const { family } = mount
+  return {
+    ...endpoint,
+    handler: (request, reply) => isFeedRequest(request)
+      ? answerFeed({ mount, mounts: [mount], id: readItemId(family, request) }, request, reply)
+      : endpoint.handler(request, reply)
+  }
+}
+
 function describeLog (mount: Mount): { readonly list: RouteSchema, readonly one: RouteSchema } {
   const { singular } = mount.family
   const owner = addArticle(singular)
-  const page = 'A page of commands, in the order of the changes'
+  const page = 'A page of commands'
   return {
-    list: describeShortly(mount, describeItemRoute(mount, 'commands', `list-${singular}-commands`, {
-      summary: `Read the log of ${owner}`,
-      description: 'In the order of the changes, of one revision what was refused and what changed nothing after it; ' +
-        'the log outlives the item. Further parameters are as for lists. The commands of one operation are also ' +
-        'under its noun.',
+    list: describeShortly(mount, describeItemRoute(mount, 'log', `list-${singular}-commands`, {
+      summary: `List the commands of ${owner}`,
+      description: `Oldest first, with the filters of lists. The log is kept if the ${singular} is deleted.`,
       querystring: describeQuerystring(mount, 'log'),
       response: { 200: describePage(mount, `${nameItem(mount)}EntryPage`, page, describeEntry(mount)) }
     })),
-    one: describeShortly(mount, describeItemRoute(mount, 'commands', `read-${singular}-commands`, {
+    one: describeShortly(mount, describeItemRoute(mount, 'log', `read-${singular}-commands`, {
       summary: `Read a command of ${owner}`,
-      description: 'What was asked for, and what became of it.',
+      description: 'The request and its outcome.',
       path: { command: commandIdParameter },
       response: { 200: describeAnswer(mount, 'one', 'The command', describeCommand(mount)) }
     }))
@@ -74,9 +87,14 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
     intend: request => intendToRead(family, readItemId(family, request)),
     parse: (search, representation) =>
       parsePageQuery(grammar, representation.interactive === true ? orderForPeople(search) : search, representation),
-    async load ({ request, reader, intent, query: parsed, representation }) {
+    async load ({ request, caller, reader, intent, query: parsed, representation }) {
       const id = intent.id as Id
       const item = await reader.checkLog(id)
+      const isFollowed = operation === undefined && representation.interactive !== true
+      const feed = new Feed(await caller.storage(), [{ family, reader }], caller.signal, id)
+      // Read before the page, so that nothing is missed in between.
+      const follow = isFollowed ? placeAfter(await feed.findStart(undefined)) : undefined
+      const find: Find = query => reader.findLog(id, query, operation)
       const members = parsed.fields ?? [first, family.singular, ...others]
       const pick = makePicker(members)
       const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.principal)
@@ -89,10 +107,11 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
         isBare: false,
         download: findDownload(request, representation),
         hasLongItems: family.hasLongCommands,
-        find: query => reader.findLog(id, query, operation),
+        find,
+        findPage: async parsed => ({ ...await findPage(find, parsed), follow }),
         reader,
         show: entry => pick(showCommand(family, nameParams(mount, entry as CommandRecord), nameOf(entry))),
-        afford: async (exchange, { items }, links) => await affordRows(exchange, parsed, {
+        afford: async (exchange, { items }, links) => await makeRowAffordances(exchange, parsed, {
           grammar,
           columns: members,
           title: 'id',
@@ -100,7 +119,7 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
           links,
           labels: family.presentation.labels,
           trail: trailToItem(exchange, id, item),
-          filters: operation === undefined ? listLogFilters(family, parsed) : [],
+          filters: operation === undefined ? listLogFilters([family], parsed) : [],
           timeline: await nameInLog(exchange, items.map(entry =>
             showEntry(exchange, entry as CommandRecord, reader.principal, noun))),
           address: index => urls.command(exchange.request, id, nameOf(items[index] as Stored), noun),
@@ -149,7 +168,7 @@ export function sendEntry (
     kind: 'one',
     name: 'command',
     document: fields === undefined ? document : makePicker(fields)(document),
-    affordances: async () => affordEntry(exchange, document.links.self as string, found.record, item)
+    affordances: async () => makeEntryAffordances(exchange, document.links.self as string, found.record, item)
   }, { isByContent: exchange.mount.isGuarded })
 }
 

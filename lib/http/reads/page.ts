@@ -1,10 +1,13 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { invalidQuery, Problem } from '../../core/problems.js'
-import { listParts, placeAround } from '../../core/query/cursor.js'
-import { makePageMembers, type PageLinks, type ParsedQuery } from '../../core/query/grammar.js'
+import { invalidQuery, nothingFound } from '../../core/problems.js'
+import { findPositionsAround, listParts, type Position, writeCursor } from '../../core/query/cursor.js'
+import {
+  makePageMembers, makePageUrl, type PageLinks, type ParsedQuery, startParameters
+} from '../../core/query/grammar.js'
 import { toDateIn } from '../../core/query/time-zones.js'
 import { type Find, findFrom, findPage, type FoundPage, type Reader } from '../../core/service/reader.js'
+import { feedList } from '../../core/service/record.js'
 import type { FoundText, Query, Stored } from '../../core/storage/storage.js'
 import { endLongTurn } from '../../core/storage/turns.js'
 import { makePicker, measureAll, type Members } from '../../core/values/json.js'
@@ -14,6 +17,11 @@ import type { Exchange, Mount } from '../mount.js'
 import { addLinks, endStalled, send, sendText, setRepresentation } from '../reply.js'
 import type { Answer } from './read.js'
 
+/** A page, and where the feed is followed from after it. */
+export type FollowedPage = FoundPage & { readonly follow?: Position | undefined }
+
+type FindPage = (parsed: ParsedQuery) => Promise<FollowedPage>
+
 export interface Listing {
   readonly mount: Mount
   readonly parsed: ParsedQuery
@@ -21,21 +29,23 @@ export interface Listing {
   readonly singular: string
   readonly members: readonly string[]
   readonly hasLongItems: boolean
-  /** A bare list has nothing but its items, and is 404 where it has none. */
+  /** A bare list has only its items, and is 404 if it has none. */
   readonly isBare: boolean
   readonly reader: Reader
   readonly find: Find
+  /** Default: by `find`. Of a feed, with the place to follow it from. */
+  readonly findPage?: (parsed: ParsedQuery) => Promise<FollowedPage>
   /** Undefined where the storage returns no text. */
   readonly findText?: (query: Query) => Promise<FoundText> | undefined
   readonly expand?: ((items: readonly Stored[]) => Promise<readonly Stored[]>) | undefined
-  /** Set where a browser saves it as a file. */
+  /** Set if a browser saves it as a file. */
   readonly download?: Rows | undefined
   /** Default: the members of the item. */
   show? (item: Stored): Members
-  afford (exchange: Exchange, page: FoundPage, links: PageLinks): Promise<PageAffordances>
+  afford (exchange: Exchange, page: FollowedPage, links: PageLinks): Promise<PageAffordances>
 }
 
-/** What a browser gets that follows a link to a representation for programs. */
+/** The file that a browser gets from a link to a representation for programs. */
 export function findDownload (
   { headers: { accept = '' } }: FastifyRequest,
   { download }: Representation
@@ -50,17 +60,17 @@ function nameFile ({ mount: { makers }, reply, choice }: Exchange, { download, n
 }
 
 function refuseEmpty ({ mount: { emptyList }, isBare, name }: Listing): void {
-  if (isBare || emptyList === 'not-found') throw new Problem('empty-list', `No ${name} are found`)
+  if (isBare || emptyList === 'not-found') throw nothingFound(name)
 }
 
-// Of items that may be long, so many are read at once. Their length is unknown before the first are read.
+// The maximum of long items to read at once. Their length is unknown before the first are read.
 const partSize = 50
 export const firstPartSize = 10
 
 // In characters.
 const maxPartLength = 1_000_000
 
-/** In characters: a slow client makes us keep them. */
+/** In characters, which are kept in memory for a slow client. */
 export const maxLength = 2_000_000
 
 /**
@@ -73,15 +83,16 @@ export function choosePartSize (size: number, { length, count }: { length: numbe
 }
 
 /** Ends the page where it gets too long: the length of items is only known when they are read. */
-async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage> {
+async function findInParts (find: FindPage, parsed: ParsedQuery): Promise<FollowedPage> {
   const backwards = parsed.start?.backwards === true
-  const parts: FoundPage[] = []
+  const isForward = !backwards && parsed.query.order[0]?.descending !== true
+  const parts: FollowedPage[] = []
   let { query, start } = parsed
   let left = query.limit
   let length = 0
   let size = firstPartSize
   for (;;) {
-    const part = await findPage(find, { ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
+    const part = await find({ ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
     const count = part.items.length
     // The rest was deleted meanwhile.
     if (count === 0 && parts.length > 0) break
@@ -94,20 +105,22 @@ async function findInParts (find: Find, parsed: ParsedQuery): Promise<FoundPage>
     if (length > maxLength) {
       if (!parsed.parameters.some(({ name }) => name === 'page')) break
       // The page with the next number would begin after items that were not shown.
-      const detail = `The items are so long that ${query.limit - left} of them fill this page: ask for fewer by ` +
-        'maxpagesize, or leave out page and follow links.next'
+      const detail = `The items are so long that ${query.limit - left} of them fill this page: use a smaller ` +
+        'maxpagesize, or omit page and follow links.next'
       throw invalidQuery([{ parameter: 'maxpagesize', detail }])
     }
     size = choosePartSize(size, { length: partLength, count })
     query = { ...query, offset: 0, count: false }
-    start = { place: rest, backwards }
+    start = { position: rest, backwards }
   }
   const inOrder = backwards ? parts.toReversed() : parts
   return {
     items: inOrder.flatMap(({ items }) => items),
     total: parts[0]?.total,
     next: inOrder.at(-1)?.next,
-    prev: inOrder[0]?.prev
+    prev: inOrder[0]?.prev,
+    // Only forwards does a later part end later; else the entries since the first part are on none.
+    follow: (isForward ? parts.at(-1) : parts[0])?.follow
   }
 }
 
@@ -124,9 +137,9 @@ export async function loadPage (listing: Listing, representation: Representation
       setRepresentation(reply, choice)
       nameFile(exchange, listing)
       if (request.method === 'HEAD') return reply.send()
-      // As in sendText: else a reset would not end the stream.
+      // As in sendText: otherwise a reset would not end the stream.
       request.raw.resume()
-      return reply.send(Readable.from(watch(first, batches, reply, exportTimeout)))
+      return reply.send(Readable.from(watch(batches, reply, exportTimeout, first)))
     }
   }
   const { query: { limit } } = parsed
@@ -137,20 +150,21 @@ export async function loadPage (listing: Listing, representation: Representation
     if (text.count === 0) refuseEmpty(listing)
     return exchange => sendPageText(exchange, listing, text)
   }
-  const page = await (isInParts ? findInParts : findPage)(find, parsed)
+  const findOne: FindPage = listing.findPage ?? (parsed => findPage(find, parsed))
+  const page = await (isInParts ? findInParts(findOne, parsed) : findOne(parsed))
   // People create the first item on the page of the empty list.
   if (page.items.length === 0 && interactive !== true) refuseEmpty(listing)
   return exchange => sendItems(exchange, listing, page)
 }
 
-/** Undefined where it is too long: read again in parts, when the text is no longer in the memory. */
+/** Undefined if it is too long: read again in parts, when the text is no longer in the memory. */
 async function findShortText ({ parsed, findText }: Listing, isLong: boolean): Promise<FoundText | undefined> {
   const single = findSingle(parsed)
   const found = single && await findText?.(single)
   return isLong && found !== undefined && found.text.length > maxLength ? undefined : found
 }
 
-/** The page in one query, in its order: what is read from a place is so only where the order is by id alone. */
+/** The page in one query, in its order. From a position, that is only possible if the order is by id alone. */
 function findSingle ({ query, list, start }: ParsedQuery): Query | undefined {
   if (start === undefined) return query
   if (list.order.length > 1 || start.backwards || query.count) return undefined
@@ -160,19 +174,20 @@ function findSingle ({ query, list, start }: ParsedQuery): Query | undefined {
 
 function sendPageText (exchange: Exchange, { parsed, isBare }: Listing, found: FoundText): FastifyReply {
   const { mount: { urls }, request, reply, choice: { representation } } = exchange
-  const members = makePageMembers(urls.self(request), parsed, placeAround(parsed, found), found.total)
+  const members = makePageMembers(urls.self(request), parsed, findPositionsAround(parsed, found), found.total)
   const write = representation.pageOfText as NonNullable<Representation['pageOfText']>
   const text = write(found.text, isBare ? undefined : members)
   addLinks(reply, members.links)
   return sendText(exchange, text)
 }
 
-async function sendItems (exchange: Exchange, listing: Listing, page: FoundPage): Promise<FastifyReply> {
+async function sendItems (exchange: Exchange, listing: Listing, page: FollowedPage): Promise<FastifyReply> {
   const { mount: { urls, emptyList }, request, reply, choice: { representation: { rows } } } = exchange
   const { parsed, name, singular, members, isBare, expand, show = makePicker(members) } = listing
   const isMissing = page.items.length === 0 && (isBare || emptyList === 'not-found')
   if (isMissing && reply.statusCode === 200) reply.code(404)
   const others = makePageMembers(urls.self(request), parsed, page, page.total)
+  if (page.follow !== undefined) others.links.follow = linkToFollow(urls.self(request), parsed, page.follow)
   addLinks(reply, others.links)
   const items = (expand === undefined ? page.items : await expand(page.items)).map(show)
   nameFile(exchange, listing)
@@ -188,29 +203,34 @@ async function sendItems (exchange: Exchange, listing: Listing, page: FoundPage)
   })
 }
 
+/** In the order of the feed, whatever the order of the page. */
+function linkToFollow (path: string, parsed: ParsedQuery, position: Position): string {
+  return makePageUrl(path, parsed, [...startParameters, 'sort', 'count'], `after=${writeCursor(feedList, position)}`)
+}
+
 export function writeRows (rows: Rows, items: readonly Members[], members: readonly string[]): string {
   return rows.head(members) + items.map(item => rows.row(item, members)).join('')
 }
 
-// Characters to read at once; a slow client makes us keep a few times as many.
+// Characters to read at once; a few times as many are kept in memory for a slow client.
 const batchLength = 200_000
 // The width of rows is unknown before the first.
 const firstRows = 4
 const maxRows = 500
 
 /** Destroys the response if the client stalls or reading fails: a part must not look like the whole. */
-async function * watch (
-  first: IteratorResult<string>,
+export async function * watch (
   batches: AsyncGenerator<string>,
   reply: FastifyReply,
-  timeout: number
+  timeout: number,
+  first?: IteratorResult<string>
 ): AsyncGenerator<string> {
   const { raw } = reply
   let timer: NodeJS.Timeout | undefined
   const start = (): void => { timer = setTimeout(endStalled, timeout, reply) }
   raw.once('close', () => { clearTimeout(timer) })
   try {
-    for (let batch = first; batch.done !== true; batch = await batches.next()) {
+    for (let batch = first ?? await batches.next(); batch.done !== true; batch = await batches.next()) {
       start()
       yield batch.value
       clearTimeout(timer)
@@ -230,7 +250,7 @@ async function * writeBatches (listing: Listing, rows: Rows): AsyncGenerator<str
   const { query, list } = parsed
   let { start } = parsed
   if (start?.backwards === true) {
-    throw invalidQuery([{ parameter: 'before', detail: 'before needs maxpagesize here: everything has no last page' }])
+    throw invalidQuery([{ parameter: 'before', detail: 'before needs maxpagesize here, because all items are sent' }])
   }
   let limit = hasLongItems ? 1 : firstRows
   let head = rows.head(members)
@@ -249,6 +269,6 @@ async function * writeBatches (listing: Listing, rows: Rows): AsyncGenerator<str
     // A fast client and a fast storage would otherwise block other requests.
     await endLongTurn()
     reader.renewTime()
-    start = { place: { isAfter: true, item: items.at(-1) as Stored }, backwards: false }
+    start = { position: { isAfter: true, item: items.at(-1) as Stored }, backwards: false }
   }
 }

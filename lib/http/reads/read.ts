@@ -18,14 +18,14 @@ export type Answer = (exchange: Exchange) => FastifyReply | Promise<FastifyReply
 export interface Read<Q> {
   readonly mount: Mount
   readonly kind: 'one' | 'page'
-  /** For the problem where it does not exist. */
+  /** For the problem, if it does not exist. */
   readonly noun: string
-  /** May end with a suffix: `a.json` is an item of this name, or `a` as JSON. Else `extension` has the suffix. */
+  /** May end with a suffix: `a.json` is an item of this name, or `a` as JSON. Otherwise `extension` has the suffix. */
   readonly parameter?: 'id' | 'command' | 'parameter'
-  /** Undefined where nothing can have this name. */
+  /** Undefined if nothing can have this name. */
   intend (request: FastifyRequest, name: string): Intent | undefined
   parse (search: string, representation: Representation): Q
-  /** Undefined where it does not exist. */
+  /** Undefined if it does not exist. */
   load (loading: Loading<Q>): Promise<Answer | undefined>
   /** Replaces the usual 404. `hint` is the problem of an unknown suffix. */
   explainMissing? (name: string, hint: Problem | undefined): Problem
@@ -50,7 +50,7 @@ export function readEndpoints<Q> (read: Read<Q>, path: string, schema: RouteSche
 
 /**
  * The pipeline of every read: negotiate, authorize, parse, load, represent. A client learns nothing before `authorize`
- * has permitted the request. Where a path can mean several things, the first that exists answers.
+ * has permitted the request. If a path can mean several things, the first that exists is used.
  */
 export async function answerRead<Q> (
   reads: readonly [Read<Q>, ...Read<Q>[]],
@@ -97,7 +97,7 @@ export async function answerRead<Q> (
         ? { ...loading, name, query: read.parse(query, representation), representation }
         : await admit(read, request, name, query, representation)
     } catch (error) {
-      // A refusal counts only where no other meaning exists; a failure is final.
+      // A refusal counts only if no other meaning exists; a failure is final.
       if (toProblem(error).statusCode >= 500) throw error
       refusal ??= error
       loading = undefined
@@ -114,7 +114,7 @@ export async function answerRead<Q> (
   throw new Problem(code, hint === undefined ? message : `${message}. ${hint.message}`)
 }
 
-/** Undefined where nothing can have this name. */
+/** Undefined if nothing can have this name. */
 export function admit<Q> (
   read: Read<Q>,
   request: FastifyRequest,
@@ -133,7 +133,7 @@ export function admit<Q> (
   return reader instanceof Promise ? reader.then(finish) : finish(reader)
 }
 
-// Nothing is parsed for a client that is refused, and no storage is opened for an invalid query.
+// Nothing is parsed for a refused client, and no storage is opened for an invalid query.
 async function authorizeAndParse<Q> (
   { mount, parse }: Read<Q>,
   request: FastifyRequest,
@@ -167,7 +167,7 @@ export function parseOne (grammar: Grammar, search: string, representation: Repr
   const allowed = ['fields', 'format', ...grammar.references.length > 0 ? ['expand'] : []]
   const misplaced = parameters.filter(({ name }) => !allowed.includes(name))
   if (misplaced.length === 0) return { fields, expand }
-  const detail = `One resource is read here; allowed are ${allowed.join(' and ')}`
+  const detail = `This is a single resource; allowed parameters: ${allowed.join(' and ')}`
   throw invalidQuery(misplaced.map(({ name }) => ({ parameter: name, detail })))
 }
 

@@ -1,5 +1,5 @@
 import { compareScalars, isAbsent } from '../../core/storage/conditions.js'
-import type { Id, Stored } from '../../core/storage/storage.js'
+import type { Id, Scalar, Stored } from '../../core/storage/storage.js'
 
 // With more insertions and removals, sorting once is faster than moving all later items for each.
 const fewMoves = 8
@@ -12,9 +12,28 @@ export class MemoryItems {
   /** Ids by the fields and values of a key. An item that lacks one of the fields is not included. */
   readonly #byKey = new Map<string, Set<Id>>()
   #readers = 0
+  /** The field of the sequence, and the items in its order. */
+  #sequence: string | undefined
+  #inSequence: Stored[] = []
 
   get items (): readonly Stored[] {
     return this.#items
+  }
+
+  /** Items in the order of the field, if they are kept so. */
+  listBy (field: string): readonly Stored[] | undefined {
+    return field === 'id' ? this.#items : field === this.#sequence ? this.#inSequence : undefined
+  }
+
+  /** The number of the last item in the sequence. */
+  get last (): number {
+    return this.#inSequence.at(-1)?.[this.#sequence as string] as number | undefined ?? 0
+  }
+
+  addSequence (field: string): void {
+    if (this.#sequence !== undefined) return
+    this.#sequence = field
+    this.#inSequence = this.#items.filter(item => item[field] !== undefined).sort(this.#compareNumbers)
   }
 
   get (id: Id): Stored | undefined {
@@ -49,6 +68,7 @@ export class MemoryItems {
       this.#items = this.#items.slice()
       this.#readers = 0
     }
+    if (this.#sequence !== undefined) this.#applyToSequence(edits, this.#sequence)
     const moving = new Map([...edits].filter(([id, item]) => !this.#put(id, item)))
     if (moving.size > fewMoves) {
       const added = [...moving.values()].filter(item => item !== undefined)
@@ -61,7 +81,20 @@ export class MemoryItems {
     }
   }
 
-  /** Returns false if others must be moved for it. */
+  #applyToSequence (edits: ReadonlyMap<Id, Stored | undefined>, field: string): void {
+    const added = [...edits.values()].filter(item => item?.[field] !== undefined) as Stored[]
+    const { last } = this
+    const isAppended = added.length === edits.size && added.every(item => item[field] as number > last)
+    // A new array where it is not only appended to: a search may be reading the old one.
+    const kept = isAppended ? this.#inSequence : this.#inSequence.filter(({ id }) => !edits.has(id))
+    kept.push(...added)
+    this.#inSequence = isAppended && added.length === 1 ? kept : kept.sort(this.#compareNumbers)
+  }
+
+  readonly #compareNumbers = (a: Stored, b: Stored): number =>
+    compareScalars(a[this.#sequence as string] as number, b[this.#sequence as string] as number)
+
+  /** Returns false if other items must move. */
   #put (id: Id, item: Stored | undefined): boolean {
     const before = this.#byId.get(id)
     for (const fields of this.#keys) {
@@ -94,13 +127,13 @@ function nameKey (fields: readonly string[], item: Readonly<Record<string, unkno
   return values.some(isAbsent) ? undefined : JSON.stringify([fields, values])
 }
 
-/** The number of items with an id below this one, or up to it with `through`. Items are ordered by id. */
-export function countBelow (items: readonly Stored[], id: Id, through = false): number {
+/** The number of items with an id below this one, or up to it with `through`. Items are ordered by the id. */
+export function countBelow (items: readonly Stored[], id: Scalar, through = false, field = 'id'): number {
   let low = 0
   let high = items.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    const order = compareScalars((items[middle] as Stored).id, id)
+    const order = compareScalars((items[middle] as Stored)[field] as Scalar, id)
     if (order < 0 || (through && order === 0)) low = middle + 1
     else high = middle
   }

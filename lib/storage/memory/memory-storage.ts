@@ -8,6 +8,7 @@ import {
   type Id, type Query, type Storage, type Stored
 } from '../../core/storage/storage.js'
 import { HeavyReadQueue, Turn } from '../../core/storage/turns.js'
+import { Watchers } from '../../core/storage/watchers.js'
 import { checkStorageOptions, queueRules } from '../check-options.js'
 import { type KeptItems, KeyRules, listKeys } from '../key-rules.js'
 import { countBelow, MemoryItems } from './memory-items.js'
@@ -21,7 +22,7 @@ export interface MemoryOptions {
 }
 
 /**
- * Keeps everything in this process, and loses it with the process: for tests, trials and small tools.
+ * Keeps everything in memory, until the process ends: for tests, trials and small tools.
  *
  * @example
  * app.register(customers, { storage: memoryStorage() })
@@ -29,8 +30,9 @@ export interface MemoryOptions {
 export function memoryStorage (options: MemoryOptions = {}): Storage {
   checkStorageOptions(options, queueRules)
   const families = new Map<string, MemoryFamily>()
-  const line = new HeavyReadQueue(options)
+  const queue = new HeavyReadQueue(options)
   const rules = new KeyRules()
+  const watchers = new Watchers()
   const kept: KeptItems = {
     get: (family, id) => getFamily(family).items.get(id),
     findEqual: (family, values) => getFamily(family).items.findEqual(values)
@@ -48,11 +50,12 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       const edits = items.items.filter(item => complete(item) !== item)
       items.apply(new Map(edits.map(item => [item.id, copy(complete(item))])))
       for (const fields of listKeys(shape)) items.addKey(fields)
+      if (shape.sequence !== undefined) items.addSequence(shape.sequence)
     },
 
     async find (family, query, signal) {
       signal?.throwIfAborted()
-      const turn = new Turn(signal, line)
+      const turn = new Turn(signal, queue)
       try {
         return await findPage(getFamily(family).items, query, turn)
       } finally {
@@ -69,7 +72,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       checkChanges(changes)
       const edits = new Map<MemoryItems, Map<Id, Stored | undefined>>()
       for (const change of changes) {
-        const { items, complete } = getFamily(change.family)
+        const { items, complete, shape: { sequence } } = getFamily(change.family)
         const id = getId(change)
         const current = items.get(id)
         if (change.type === 'insert') {
@@ -77,12 +80,19 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
         } else if (current?.revision !== change.expected) throw new ConflictError(change.family, id)
         if (change.type === 'require') continue
         const edited = edits.get(items) ?? new Map<Id, Stored | undefined>()
-        edits.set(items, edited.set(id, change.type === 'delete' ? undefined : copy(complete(change.item))))
+        const item = change.type === 'delete' ? undefined : copy(complete(change.item))
+        const isNumbered = change.type === 'insert' && sequence !== undefined && item?.[sequence] === undefined
+        edits.set(items, edited.set(id, isNumbered
+          ? Object.freeze({ ...item as Stored, [sequence]: items.last + 1 + edited.size })
+          : item))
       }
       rules.check(changes, kept)
       // Nothing fails from here on.
       for (const [items, edited] of edits) items.apply(edited)
+      watchers.notify()
     },
+
+    watch: wake => watchers.add(wake),
 
     async close () {}
   })
@@ -101,22 +111,27 @@ interface MemoryFamily {
   complete (item: Stored): Stored
 }
 
-/** Reads along the id where it can, else scans in turns. */
+/** Reads along the id, or the sequence, where it can, else scans in turns. */
 async function findPage (family: MemoryItems, query: Query, turn: Turn): Promise<Found> {
   const { offset, limit, count, order: [first] } = query
-  const { from, to, rest } = narrowById(family.items, query.where)
-  const byId = first === undefined || first.field === 'id'
-  const backwards = byId && first?.descending === true
-  if (byId && rest.length === 0) {
+  const field = first?.field ?? 'id'
+  const sorted = family.listBy(field)
+  // Those without a number come first in the order, and are not in the list.
+  const isSorted = sorted !== undefined && (field === 'id' || query.where.some(each => each.field === field))
+  const { from, to, rest } = isSorted ? narrow(sorted, query.where, field) : narrow(family.items, query.where, 'id')
+  const backwards = isSorted && first?.descending === true
+  if (isSorted && rest.length === 0) {
     const items = backwards
-      ? family.items.slice(Math.max(from, to - offset - limit), Math.max(from, to - offset)).reverse()
-      : family.items.slice(from + offset, Math.min(to, from + offset + limit))
+      ? sorted.slice(Math.max(from, to - offset - limit), Math.max(from, to - offset)).reverse()
+      : sorted.slice(from + offset, Math.min(to, from + offset + limit))
     return count ? { items, total: Math.max(0, to - from) } : { items }
   }
-  const matches = new FirstMatches(byId ? { order: [], offset, limit, count } : query)
+  const matches = new FirstMatches(isSorted ? { order: [], offset, limit, count } : query)
   const add = (item: Stored): boolean => matches.add(item)
   const named = query.where.find(({ field, op }) => field === 'id' && op === 'eq')
-  if (named !== undefined && 'values' in named) {
+  if (isSorted && field !== 'id') {
+    await collectMatches(walk(sorted, from, to, backwards), rest, turn, add)
+  } else if (named !== undefined && 'values' in named) {
     const ids = ([...new Set(named.values)] as Id[]).sort(compareScalars)
     const items = (backwards ? ids.reverse() : ids).flatMap(id => family.get(id) ?? [])
     await collectMatches(items, query.where, turn, add)
@@ -126,18 +141,18 @@ async function findPage (family: MemoryItems, query: Query, turn: Turn): Promise
   return matches.toPage()
 }
 
-/** Applies the conditions on the id, and returns the range that is left and the other conditions. */
-function narrowById (items: readonly Stored[], where: readonly Condition[]) {
+/** Applies the bounds on the field of the order, and returns the range that is left and the other conditions. */
+function narrow (items: readonly Stored[], where: readonly Condition[], field: string) {
   let from = 0
   let to = items.length
   const rest: Condition[] = []
   for (const condition of where) {
-    if (condition.field !== 'id' || !('value' in condition)) {
+    if (condition.field !== field || !('value' in condition)) {
       rest.push(condition)
       continue
     }
     const { op, value } = condition
-    const at = countBelow(items, value as Id, op === 'gt' || op === 'lte')
+    const at = countBelow(items, value, op === 'gt' || op === 'lte', field)
     if (op === 'gt' || op === 'gte') from = Math.max(from, at)
     else to = Math.min(to, at)
   }

@@ -18,34 +18,40 @@ interface PendingCommit {
   isAlone: boolean
 }
 
-/** Commits to the same set of families, or those that go alone. */
+/** Commits to the same set of families, or those that run alone. */
 interface CommitGroup {
   readonly name: string
   pending: PendingCommit[]
   /** Batches that are running, and their maximum. */
   running: number
   readonly most: number
-  /** Commits of a set of families that go alone. */
+  /** Commits of a set of families that run alone. */
   alone: number
 }
 
 /**
- * Group commit: commits that arrive while a batch is running go in one statement, and each has its own answer. Each set
- * of families has its own batches, so that a locked table holds up no others. A batch has one commit per item. If a
- * lock is not granted soon, each commit of the batch goes alone, in turns.
+ * Group commit: commits that arrive while a batch is running share one statement, and each gets its own result. Each
+ * set of families has its own batches, so that a locked table delays no others. A batch has one commit per item. If a
+ * lock is not granted soon, the commits of the batch run alone, in turns.
  */
 export class CommitQueue {
   readonly #texts = new BoundedCache<{ readonly text: string, readonly name: string | undefined }>(100)
   readonly #groups = new Map<string, CommitGroup>()
   readonly #alone: CommitGroup
-  /** The items of running commits and of those that go alone. */
+  /** The items of running commits and of those that run alone. */
   readonly #taken = new Set<string>()
   #running = 0
   #waiting = 0
   #aloneTotal = 0
   readonly #counts = new CommitCounts()
 
-  constructor (readonly connections: Connections, readonly maxHeld: number, readonly maxWaiting: number) {
+  /** @param committed called after commits to a family with a sequence */
+  constructor (
+    readonly connections: Connections,
+    readonly maxHeld: number,
+    readonly maxWaiting: number,
+    readonly committed: () => void
+  ) {
     this.#alone = this.#getGroup('', Math.max(1, Math.floor(maxHeld / 2)))
     connections.onInterval(now => this.#refuseLate(now))
   }
@@ -62,11 +68,11 @@ export class CommitQueue {
     return new Promise((resolve, reject) => {
       const names = new Set(writes.map(({ layout }) => layout.family))
       const families = this.#getGroup([...names].sort().join('\n'), 1)
-      // Commits held up by a lock may fill half of the queue, to leave space for others.
+      // Commits that wait for a lock may fill half of the queue, to leave space for others.
       const isHalf = families.alone > 0 && families.pending.length + families.alone >= this.maxWaiting / 2
       if (isHalf || this.#waiting >= this.maxWaiting) {
         this.#counts.refused++
-        return reject(new BusyError('Too many changes wait to be made; nothing was done'))
+        return reject(new BusyError('Too many changes are waiting; nothing was done'))
       }
       const deadline = performance.now() + this.connections.settings.statementTimeout
       families.pending.push({ writes, families, deadline, resolve, reject, isAlone: false })
@@ -88,7 +94,7 @@ export class CommitQueue {
   readonly #call = (group: CommitGroup): void => {
     while (group.pending.length > 0 && group.running < group.most && this.#running < this.maxHeld) {
       const batch = group === this.#alone ? group.pending.splice(0, 1) : this.#takeBatch(group)
-      // If all wait for items of others, they are called when those are done.
+      // If all wait for items of other commits, they continue when those are done.
       if (batch.length === 0) return
       this.#waiting -= batch.length
       group.running++
@@ -131,6 +137,7 @@ export class CommitQueue {
     try {
       const refusals = await this.#commit(batch)
       for (const [c, commit] of batch.entries()) this.#settle(commit, refusals.get(c))
+      if (batch.some(({ writes }) => writes.some(({ layout }) => layout.sequence !== undefined))) this.committed()
     } catch (error) {
       const now = performance.now()
       const isLocked = getCode(error) === lockTimedOut
@@ -138,7 +145,7 @@ export class CommitQueue {
       const isParted = isLocked || (batch.length > 1 && isAboutOne(error))
       const failure = isLocked || getCode(error) === statementTimedOut ? makeTimeout() : error
       for (const commit of batch) {
-        if (isParted && commit.deadline > now) this.#goAlone(commit)
+        if (isParted && commit.deadline > now) this.#runAlone(commit)
         else this.#settle(commit, failure)
       }
     }
@@ -154,7 +161,7 @@ export class CommitQueue {
     for (const group of this.#groups.values()) this.#call(group)
   }
 
-  #goAlone (commit: PendingCommit): void {
+  #runAlone (commit: PendingCommit): void {
     this.#alone.pending.push(commit)
     this.#waiting++
     if (commit.isAlone) return
@@ -163,7 +170,7 @@ export class CommitQueue {
     this.#aloneTotal++
   }
 
-  /** Ends a commit that is running or goes alone: only those have taken their items. */
+  /** Ends a commit that has reserved its items: one that is running, or waits to run alone. */
   #settle ({ writes, families, isAlone, resolve, reject }: PendingCommit, error: unknown): void {
     for (const { key } of writes) this.#taken.delete(key)
     if (isAlone) families.alone--
@@ -186,7 +193,7 @@ export class CommitQueue {
       // One row is about the batch itself.
       return refused.length === 1 ? none : listRefusals(batch, refused as unknown as Refused[])
     } catch (error) {
-      // With several commits, it is not known whose data it was.
+      // With several commits, it is unknown which of them caused it.
       if (batch.length > 1 || isUndone(error)) throw error
       throw await explainRefusal(error, batch[0]?.writes ?? [], this.connections.run)
     }
@@ -226,5 +233,5 @@ function listRefusals (batch: readonly PendingCommit[], refused: readonly Refuse
 }
 
 function makeTimeout (): BusyError {
-  return new BusyError('What is to change was locked for too long; nothing was done')
+  return new BusyError('The data to change was locked for too long; nothing was done')
 }

@@ -9,7 +9,7 @@ import {
 export interface Statement {
   readonly text: string
   readonly values: readonly unknown[]
-  /** Of the prepared statement; undefined where it is not prepared. */
+  /** Of the prepared statement; undefined if it is not prepared. */
   readonly name?: string | undefined
 }
 
@@ -26,10 +26,10 @@ interface ConnectionSettings {
   readonly preparedStatements: boolean
 }
 
-// Milliseconds between checks. At the next one, unused connections go back to the pool.
+// Milliseconds between checks. At the next one, unused connections are returned to the pool.
 const interval = 50
 const maxAttempts = 10
-export const tooMany = 'Too many requests wait for the database'
+export const tooMany = 'Too many requests are waiting for the database'
 // A server keeps prepared statements until the connection ends.
 const maxNames = 200
 // Milliseconds that commits wait for a lock: longer than most are held, and too short to be noticed.
@@ -37,7 +37,7 @@ const lockTimeout = 100
 // Rows of the first and of the largest part of a scan: most pages are full after a few.
 const firstPart = 250
 const largestPart = 4000
-// All values as text: a host may have set other parsers for the whole process.
+// All values as text: a host may have set different parsers for the whole process.
 const types = { getTypeParser: () => (value: string) => value }
 // Names of prepared statements. Storages may share a host's pool.
 const preparedNames = new WeakMap<PostgresClient, Set<string>>()
@@ -45,7 +45,7 @@ const preparedNames = new WeakMap<PostgresClient, Set<string>>()
 export class Connection {
   /** To be closed and not used again. */
   isSpent = false
-  /** Of its statement. */
+  /** The deadline of its statement. */
   deadline = Infinity
   #isReleased = false
   readonly #onError = (): void => { this.isSpent = true }
@@ -244,14 +244,14 @@ export class Connections {
     return await this.use(async connection => {
       const { run } = connection
       connection.isSpent = true
-      // Only a limit that this session set: one of the role, or behind a proxy, holds for others too.
+      // Only a limit that this session set: one of the role, or behind a proxy, applies to others too.
       const [[source] = []] = await run("SELECT source FROM pg_settings WHERE name = 'statement_timeout'")
       if (source === 'client') await run(`SET statement_timeout = ${timeout}`)
       return await work(run)
     })
   }
 
-  /** Retries after a short pause what the server has undone, until the deadline. */
+  /** Retries work that the server has rolled back, with short pauses, until the deadline. */
   async retry<T> (work: () => Promise<T>, deadline = Infinity): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -265,7 +265,7 @@ export class Connections {
     }
   }
 
-  /** The name of a statement of a family, for preparing it; undefined for those that are too many. */
+  /** The name of a statement of a family, for preparing it; undefined if there are too many already. */
   nameStatement (text: string, most = maxNames): string | undefined {
     const name = `dealbook_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`
     if (this.#names.size >= most && !this.#names.has(name)) return undefined

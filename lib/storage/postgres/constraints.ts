@@ -26,7 +26,7 @@ const rules = new Map<string, ConstraintRule>([
   ['54000', 'value']
 ])
 
-/** Returns other errors as they are. */
+/** Returns other errors unchanged. */
 export async function explainRefusal (error: unknown, writes: readonly Write[], run: Run): Promise<unknown> {
   if (!isAboutData(error)) return error
   const { table, constraint } = error as RefusedData
@@ -36,7 +36,7 @@ export async function explainRefusal (error: unknown, writes: readonly Write[], 
   const { family, tableName, columns } = layout
   // A trigger or foreign key may break a rule of a different table, which has none of our fields.
   const isForeign = table !== undefined && table !== tableName
-  const rule = judge(getCode(error), type, isForeign)
+  const rule = classify(getCode(error), type, isForeign)
   const named = isForeign || rule === 'in-use' ? [] : await listColumns(error as RefusedData, write, run).catch(ignore)
   const isNamed = ({ name }: Column): boolean => name !== undefined && named?.includes(name) === true
   const fields = columns.filter(isNamed).map(({ field }) => field.name)
@@ -44,7 +44,7 @@ export async function explainRefusal (error: unknown, writes: readonly Write[], 
   return new ConstraintError(family, id, rule, { fields, constraint, cause: error, ...described })
 }
 
-function judge (code: string, type: Write['type'], isForeign: boolean): ConstraintRule {
+function classify (code: string, type: Write['type'], isForeign: boolean): ConstraintRule {
   // foreign_key_violation, restrict_violation
   if (code === '23503' || code === '23001') {
     if (type === 'delete') return 'in-use'

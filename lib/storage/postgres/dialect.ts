@@ -56,7 +56,7 @@ export const postgresDialect: Dialect = {
   constant: writeTyped
 }
 
-/** Values that a number cannot have are text. */
+/** Values that a number cannot hold are text. */
 function readInteger (text: unknown): unknown {
   const value = Number(text)
   return Number.isSafeInteger(value) ? value : text
@@ -79,7 +79,7 @@ export function writeLiteral (value: unknown): string {
   if (value === null || value === undefined) return 'NULL'
   if (Array.isArray(value)) return `ARRAY[${value.map(writeLiteral).join(', ')}]`
   const text = String(value).replaceAll('\'', '\'\'')
-  // A session may have backslashes mean something in plain quotes too.
+  // Some sessions read backslashes as escapes in plain quotes too.
   return text.includes('\\') ? `E'${text.replaceAll('\\', '\\\\')}'` : `'${text}'`
 }
 
@@ -153,7 +153,7 @@ function writeNumber (column: string, type: string): Partial<ColumnTexts> {
   return { compared, comparedAs: as, equated: compared, equatedAs: as }
 }
 
-/** With the digits of the field, where it can have the value. */
+/** With the digits of the field, if it can hold the value. */
 function showDecimal (column: string, scale: number, type: string): string {
   if (type === `numeric(${maxDigits},${scale})`) return column
   return `CASE WHEN ${column} = round(${column}, ${scale}) AND abs(${column}) < 1e${maxDigits - scale} ` +

@@ -18,8 +18,8 @@ export interface PostgresPool {
 export interface PostgresClient {
   query (config: PostgresQuery): Promise<{ rows: unknown[] }>
   release (error?: Error | boolean): void
-  on (event: 'error', listener: (error: Error) => void): unknown
-  off (event: 'error', listener: (error: Error) => void): unknown
+  on (event: 'error' | 'notification', listener: (error: Error) => void): unknown
+  off (event: 'error' | 'notification', listener: (error: Error) => void): unknown
 }
 
 /** Several statements, joined by semicolons, have no values and return an array of results. */
@@ -39,8 +39,8 @@ export async function openPool (
   options: object, statementTimeout: number | undefined
 ): Promise<{ readonly pool: PostgresPool, readonly limitsTime: boolean }> {
   const { Pool } = await loadDriver()
-  if (statementTimeout === undefined) return { pool: listenTo(new Pool(options)), limitsTime: false }
-  const pool = listenTo(new Pool({ ...options, statement_timeout: statementTimeout }))
+  if (statementTimeout === undefined) return { pool: addErrorListeners(new Pool(options)), limitsTime: false }
+  const pool = addErrorListeners(new Pool({ ...options, statement_timeout: statementTimeout }))
   try {
     (await pool.connect()).release()
     return { pool, limitsTime: true }
@@ -52,19 +52,19 @@ export async function openPool (
 }
 
 /** Without a listener, an error event would end the process. The next read or commit reports the error. */
-export function listenTo (pool: PostgresPool): PostgresPool {
+export function addErrorListeners (pool: PostgresPool): PostgresPool {
   pool.on('error', ignore)
   // From the start: a server may end a connection in the same packet that accepts it.
-  pool.on('connect', listenToClient)
+  pool.on('connect', ignoreClientErrors)
   return pool
 }
 
-export function leaveAlone (pool: PostgresPool): void {
+export function removeErrorListeners (pool: PostgresPool): void {
   pool.off('error', ignore)
-  pool.off('connect', listenToClient)
+  pool.off('connect', ignoreClientErrors)
 }
 
-function listenToClient (client: PostgresClient): void {
+function ignoreClientErrors (client: PostgresClient): void {
   client.on('error', ignore)
 }
 

@@ -35,7 +35,7 @@ export class Migration {
     if (await this.#isComplete(layout)) return
     const end = performance.now() + this.timeout
     while (!await this.#make(layout)) {
-      if (performance.now() > end) throw new BusyError(`Another process is still making ${layout.table}`)
+      if (performance.now() > end) throw new BusyError(`Another process is still creating ${layout.table}`)
       await delay(50 + Math.random() * 100)
     }
   }
@@ -53,7 +53,7 @@ export class Migration {
   /** Returns false while another process migrates. */
   async #make (layout: Layout): Promise<boolean> {
     const builds = await this.#lock(async run => {
-      // May take longer than a request, but waits for a table no longer: nothing else gets its lock meanwhile.
+      // May take longer than a request, but must not wait longer for a table: it blocks everything behind it.
       await run(`SET LOCAL statement_timeout = ${this.timeout}`)
       const { definitions, builds } = await this.#find(run, layout)
       if (definitions.length > 0) await run(definitions.join('; '))

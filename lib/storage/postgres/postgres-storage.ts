@@ -7,11 +7,13 @@ import { checkSource, checkStorageOptions, type OptionRules } from '../check-opt
 import { qualifyName } from '../sql/dialect.js'
 import { type SqlOptions, sqlRules } from '../sql/options.js'
 import { createSqlStorage, type SqlConnection } from '../sql/sql-storage.js'
+import { Changes } from './changes.js'
 import { CommitQueue } from './commits.js'
 import { Connections } from './connections.js'
 import { postgresDialect as dialect } from './dialect.js'
-import { leaveAlone, listenTo, openPool, type PostgresPool } from './driver.js'
+import { addErrorListeners, openPool, type PostgresPool, removeErrorListeners } from './driver.js'
 import { Migration } from './migrate.js'
+import { Positions } from './positions.js'
 import { ReadQueue } from './read-queue.js'
 import { TableReader } from './reader.js'
 import { readColumns, readIndexed, readUniqueColumns } from './tables.js'
@@ -41,9 +43,9 @@ export interface PostgresOptions extends SqlOptions {
 /**
  * Keeps everything in PostgreSQL, which any number of processes may share.
  *
- * Takes a connection string, or a pool of `pg`, which you close. A family is a table of its name in snake_case, with a
- * column per field (`holdReason` is `hold_reason`): bigint, double precision, text, boolean, date, timestamptz, json.
- * An absent member is NULL. Fields that are added later have their default in existing rows.
+ * Takes a connection string, or a pool of `pg`, which you close. Each family is a table with the family's name in
+ * snake_case and a column per field (`holdReason` is `hold_reason`): bigint, double precision, text, boolean, date,
+ * timestamptz, json. An absent member is NULL. Fields that are added later have their default in existing rows.
  *
  * @example
  * const storage = postgresStorage({ connectionString: 'postgres://localhost/crm' })
@@ -54,12 +56,12 @@ export function postgresStorage (
 ): Storage {
   checkSource(options, ['connectionString', 'pool'])
   checkStorageOptions<AllOptions>(options, optionRules)
-  const place = 'pool' in options ? 'PostgreSQL' : describePlace(options.connectionString)
-  return createSqlStorage(() => openConnection(options), options, place)
+  const location = 'pool' in options ? 'PostgreSQL' : describeLocation(options.connectionString)
+  return createSqlStorage(() => openConnection(options), options, location)
 }
 
 // Host and database, but no user and no password.
-function describePlace (connectionString: string): string {
+function describeLocation (connectionString: string): string {
   const url = URL.canParse(connectionString) ? new URL(connectionString) : undefined
   const host = url?.host || url?.searchParams.get('host') || 'localhost'
   return url === undefined ? 'PostgreSQL' : `PostgreSQL, ${host}${url.pathname}`
@@ -90,14 +92,15 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
   // The host limits the time of statements in its own pool.
   const { pool, limitsTime } = options.pool === undefined
     ? await openPool(own, preparedStatements ? statementTimeout : undefined)
-    : { pool: listenTo(options.pool), limitsTime: true }
+    : { pool: addErrorListeners(options.pool), limitsTime: true }
   // The default of pg.
   const size = pool.options?.max ?? 10
   const forCommits = size < 4 ? 1 : Math.max(2, Math.floor(size * 0.4))
   const forReads = Math.max(1, size - forCommits)
   const connections = new Connections(pool, { statementTimeout, connectionTimeout, limitsTime, preparedStatements })
   const reads = new ReadQueue(connections, forReads)
-  const commits = new CommitQueue(connections, forCommits, maxWaitingCommits)
+  const changes = new Changes(connections, pool, schema, size >= 4)
+  const commits = new CommitQueue(connections, forCommits, maxWaitingCommits, () => { changes.notify() })
   // Leaves some connections for short reads.
   const maxHeavyReads = Math.min(options.maxHeavyReads ?? 2, Math.max(1, Math.floor(forReads / 3)))
   const heavyReads = new HeavyReadQueue({ ...options, maxHeavyReads })
@@ -117,17 +120,20 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
       }
       return {
         layout,
-        reader: new TableReader(reads, layout, indexes, heavyReads),
+        reader: new TableReader(reads, layout, indexes, heavyReads,
+          layout.sequence && new Positions(connections, layout, layout.sequence)),
         writer: layout.writable ? new TableWriter(layout) : undefined
       }
     },
     commit: writes => commits.add(writes),
+    watch: wake => changes.watch(wake),
     async idle () {
       while (!reads.isIdle || !commits.isIdle) await delay(5)
     },
     async close () {
+      changes.stop()
       connections.releaseIdle()
-      if (options.pool !== undefined) leaveAlone(pool)
+      if (options.pool !== undefined) removeErrorListeners(pool)
       else await pool.end()
     },
     metrics: () => ({

@@ -5,7 +5,7 @@ import { BusyError } from '../../core/storage/storage.js'
 import { type Connection, type Connections, type Statement, type TakePart, tooMany } from './connections.js'
 import { getCode, ignore, isRefusal, statementTimedOut } from './driver.js'
 
-// With more reads in one statement, little is saved, and the last waits for all.
+// More reads in one statement save little, and the last one waits for all.
 const maxMerged = 32
 // Milliseconds until a slow text is merged again.
 const pause = 60_000

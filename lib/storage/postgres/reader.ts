@@ -1,5 +1,6 @@
 import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions } from '../../core/storage/conditions.js'
+import { raceSignal } from '../../core/storage/deadline.js'
 import { askOneMore, collectMatches, FirstMatches, toFoundText, writePage } from '../../core/storage/pages.js'
 import { mayBeLong } from '../../core/storage/shapes.js'
 import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../../core/storage/storage.js'
@@ -9,6 +10,7 @@ import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, select
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
 import { restoreNumbers, writeValue } from './json-text.js'
+import type { Positions } from './positions.js'
 import { KeptText, type ReadQueue } from './read-queue.js'
 import { canHave, fitQuery } from './types.js'
 
@@ -23,7 +25,7 @@ const maxSkip = 60_000
 // Bytes: some thousand rows.
 const smallTable = 1024 * 1024
 // Milliseconds.
-const sizeIsKept = 10_000
+const sizeMaxAge = 10_000
 
 /** Filters are not prepared: after a while PostgreSQL plans a prepared statement without its values, often badly. */
 export class TableReader {
@@ -38,7 +40,8 @@ export class TableReader {
     readonly queue: ReadQueue,
     readonly layout: Layout,
     readonly indexes: readonly (readonly string[])[],
-    readonly heavyReads: HeavyReadQueue
+    readonly heavyReads: HeavyReadQueue,
+    readonly positions: Positions | undefined
   ) {
     const { columns, table, id: { equated, equatedAs } } = layout
     this.#decode = makeRowDecoder(columns, dialect)
@@ -63,6 +66,9 @@ export class TableReader {
 
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
+    if (this.positions !== undefined && query.where.some(({ field }) => field === this.layout.sequence?.field.name)) {
+      await raceSignal(signal, this.positions.catchUp())
+    }
     if (!query.where.every(isPlain)) return await this.#search(query, signal)
     const { text, total } = await this.#read(query, query.limit === 0 ? undefined : this.layout.columns, signal)
     const items = JSON.parse(`[${text}]`) as Stored[]
@@ -218,7 +224,7 @@ export class TableReader {
   async #isLarge (signal: AbortSignal | undefined): Promise<boolean> {
     const now = performance.now()
     if (now >= this.#sizeIsOld) {
-      this.#sizeIsOld = now + sizeIsKept
+      this.#sizeIsOld = now + sizeMaxAge
       const text = `SELECT relkind IN ('r', 'm') AND pg_relation_size(oid) < ${smallTable}
         FROM pg_class WHERE oid = to_regclass($1::text)`
       const [row] = await this.#run(new KeptText(text, undefined, true), [this.layout.table], signal)
@@ -233,7 +239,7 @@ function * decodeRows (rows: Iterable<unknown[]>, decode: (row: unknown[]) => St
   for (const row of rows) yield decode(row)
 }
 
-/** Without values, the same text for all; undefined where a value is a list. */
+/** Without values, the same text for all; undefined if a value is a list. */
 function writeShared (layout: Layout, write: Write): string | undefined {
   const arrays: string[] = []
   let hasLists = false

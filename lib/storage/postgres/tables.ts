@@ -2,7 +2,7 @@ import { indexedLength, type PresentColumn } from '../sql/dialect.js'
 import type { Layout } from '../sql/layout.js'
 import type { Run } from './connections.js'
 
-/** Empty where the table does not exist. A domain has its base type. */
+/** Empty if the table does not exist. A domain has its base type. */
 export async function readColumns (run: Run, table: string): Promise<Map<string, PresentColumn>> {
   const rows = await run(`SELECT attname,
       CASE WHEN type.typtype = 'd' THEN format_type(base.oid, type.typtypmod) ELSE format_type(base.oid, atttypmod) END,
@@ -44,7 +44,7 @@ async function readIndexes (run: Run, table: string) {
     [name, { isWhole: isValid === 't', terms: JSON.parse(terms ?? '[]') as string[] }]))
 }
 
-/** Includes columns in expressions: unique as lower(email) is unique as it is. */
+/** Includes columns in expressions: if lower(email) is unique, so is email. */
 export async function readUniqueColumns (run: Run, { table }: Layout): Promise<string[][]> {
   const rows = await run(`SELECT json_agg(DISTINCT attname) FROM pg_index
       JOIN pg_attribute ON attrelid = indrelid AND attnum > 0 AND (attnum = ANY (indkey::int2[]) OR attnum IN (

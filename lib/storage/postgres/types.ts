@@ -10,7 +10,7 @@ import { postgresDialect as dialect } from './dialect.js'
 // Types that hold every value of a kind. Mapped tables may have further ones.
 export const ownTypes: Record<Kind, RegExp> = {
   integer: /^bigint$/,
-  // A field of whole numbers may become one of any numbers.
+  // A field of integers may become one of numbers.
   number: /^(double precision|bigint)$/,
   // Only with its own digits.
   decimal: /^(?!)/,
@@ -42,7 +42,7 @@ export function checkType (
 
 type Type = Pick<PresentColumn, 'type' | 'labels'>
 
-/** What is wrong with a value for a column of this type; undefined where it can be kept unchanged. */
+/** What is wrong with a value for a column of this type; undefined if it can be kept unchanged. */
 export function findFlaw (present: Type, value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined
   const { type } = present
@@ -69,7 +69,7 @@ const time = /^(([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{0,5}[1-9])?|24:00:00)$/
 function findFlawInText ({ type, labels }: Type, value: string): string | undefined {
   if (labels !== undefined) return labels.includes(value) ? undefined : `must be one of ${labels.join(', ')}`
   if (type === 'uuid') return uuid.test(value) ? undefined : 'must be a UUID in lower case'
-  if (/^time(?!stamp)/.test(type)) return time.test(value) ? undefined : 'must be a time, as in 12:30:00'
+  if (/^time(?!stamp)/.test(type)) return time.test(value) ? undefined : 'must be a time, such as 12:30:00'
   if (/^(numeric|bigint|integer|smallint)/.test(type)) return findFlawInDigits(type, value)
   const [, varying, length = Infinity] = /^character( varying)?\((\d+)\)$/.exec(type) ?? []
   // PostgreSQL counts code points.
@@ -79,7 +79,7 @@ function findFlawInText ({ type, labels }: Type, value: string): string | undefi
 
 function findFlawInDigits (type: string, value: string): string | undefined {
   const [, before, after = ''] = /^(0|-?[1-9]\d*|-0(?=\.\d*[1-9]))(?:\.(\d+))?$/.exec(value) ?? []
-  if (before === undefined) return 'must be a decimal number, as in 12.50'
+  if (before === undefined) return 'must be a decimal number, such as 12.50'
   if (type === 'numeric') return undefined
   const { digits = Infinity, decimals = 0 } = readNumeric(type) ?? {}
   if (after.length !== decimals) return `must have ${decimals} digits after the point`
@@ -105,7 +105,7 @@ function findFlawInRange (type: string, value: bigint | number): string | undefi
 
 function findFlawInNumber (type: string, value: number): string | undefined {
   if (bits.has(type)) return Number.isInteger(value) ? findFlawInRange(type, value) : 'must be a whole number'
-  if (type === 'real' && !Number.isFinite(Math.fround(value))) return 'must be nearer to 0'
+  if (type === 'real' && !Number.isFinite(Math.fround(value))) return 'must be closer to 0'
   const { digits = Infinity, decimals = Infinity } = readNumeric(type) ?? {}
   if (Math.abs(value) >= 10 ** digits) return `must have at most ${digits} digits before the point`
   return countDecimals(value) > decimals ? `must have at most ${decimals} digits after the point` : undefined

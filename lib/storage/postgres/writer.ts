@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import {
   type Change, ConflictError, ConstraintError, DuplicateError, getId, type Id
 } from '../../core/storage/storage.js'
-import { listLooked, type Reference, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
+import { listSetReferences, type Reference, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
 import { type Column, type Layout, listWritten } from '../sql/layout.js'
 import { canHave, findFlaw } from './types.js'
 
@@ -11,9 +11,9 @@ export interface Write {
   readonly layout: Layout
   readonly id: Id
   readonly key: string
-  /** Undefined where the item must not exist. */
+  /** Undefined if the item must not exist. */
   readonly expected: number | undefined
-  /** What the text of a statement with this write depends on, besides the layout. */
+  /** Everything that the text of its statement depends on, besides the layout. */
   readonly shape: string
   /** Members of a JSON object, without the braces. */
   readonly json: string
@@ -50,7 +50,7 @@ export class TableWriter {
       let value = record[name] = given === undefined && item !== undefined ? field.default : given
       if (present === undefined) continue
       if (kind === 'decimal' && typeof value === 'string') {
-        // A column of integers takes no point.
+        // A column of integers accepts no decimal point.
         record[name] = value.replace(/\.0+$/, '')
         value = Number(value)
       }
@@ -83,7 +83,7 @@ type Related = Pick<Write, 'checked' | 'uses' | 'referrers' | 'isReferred'>
 const unrelated: Related = { checked: [], uses: [], referrers: [], isReferred: false }
 
 function relate (change: Change, relations: Relations): Related {
-  const checked = listLooked(change, relations)
+  const checked = listSetReferences(change, relations)
   const id = getId(change)
   for (const { reference, id: referred } of checked) {
     if (!canHave(reference.to.id, referred)) throw refuseDangling(reference, id)

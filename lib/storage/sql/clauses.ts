@@ -47,12 +47,12 @@ export class ClauseBuilder {
       case 'null': return prefix + (column.isPrefixIndexed ? this.#begin(column.equated) : column.equated) +
         ` IS ${condition.is ? '' : 'NOT '}NULL`
       case 'regex':
-      case 'has': throw new Error('texts are not searched in SQL')
+      case 'has': throw new Error('SQL does not search texts')
       default: return prefix + this.#compare(column, column.compared, column.comparedAs, operators[condition.op])
     }
   }
 
-  /** A prefix index finds the rows that begin alike; the exact comparison then excludes the others. */
+  /** A prefix index finds rows with the same beginning; the exact comparison then excludes the others. */
   #compare ({ isPrefixIndexed }: Column, compared: string, as: string, operator: string): string {
     const value = this.parameter(as)
     const exact = `${compared} ${operator} ${value}`
@@ -90,12 +90,12 @@ export function encodeParameters (layout: Layout, dialect: Dialect, conditions: 
   })
 }
 
-// Mapped tables have integers that a number cannot have: these are text.
+// Mapped tables may have integers that a number cannot hold: they are text.
 function encodeInteger (value: unknown): unknown {
   return Number.isSafeInteger(value) ? value : BigInt(value as string)
 }
 
-/** A key for the text of a statement: all that makes it differ from another's, without the values. */
+/** A cache key: everything that the text of the statement depends on. */
 export function makeStatementKey (
   dialect: Dialect, columns: readonly Column[], ...lists: readonly (readonly (Condition | Order)[])[]
 ): string {

@@ -28,7 +28,7 @@ export function writeFill ({ table }: Layout, { name, kind, field }: Column, dia
   return `UPDATE ${table} SET ${column} = ${dialect.literal(field.default, kind)} WHERE ${column} IS NULL`
 }
 
-/** What a host can do about rows that lack a required field. */
+/** How to fix rows that lack a required field. */
 export function describeFilling ({ table }: Layout, { name, field }: Column, dialect: Dialect): string {
   const column = quoteName(name as string)
   return `, or run ALTER TABLE ${table} ADD COLUMN ${column} ${nameType(dialect, field)} and fill it`
@@ -65,7 +65,7 @@ export function listRelations (layouts: readonly Layout[]): Map<string, Relation
 }
 
 /** The references that the change sets, with the ids they refer to: these must be checked. */
-export function listLooked (change: Change, { references }: Relations): { reference: Reference, id: Id }[] {
+export function listSetReferences (change: Change, { references }: Relations): { reference: Reference, id: Id }[] {
   if (!('item' in change)) return []
   const current: Stored | undefined = change.type === 'replace' ? change.current : undefined
   return references.flatMap(reference => {
@@ -110,7 +110,7 @@ export function checkMappedUnique (layout: Layout, present: readonly (readonly s
       ? `its column "${filled.name}" may be NULL, which means the default and is not compared; make it NOT NULL`
       : present.some(each => haveSameFields(each, names))
         ? undefined
-        : `make a UNIQUE over ${names.join(', ')}`
+        : `add UNIQUE (${names.join(', ')})`
     if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_UNIQUE_MISSING(family, tableName, row.join(', '), flaw)
   }
 }

@@ -67,19 +67,19 @@ export interface Dialect {
   /** `n` starts at 1; `as` is a type of `ColumnTexts`. */
   parameter (n: number, as: string): string
   inList (column: string, list: string, negated: boolean, isPrefixIndexed: boolean): string
-  /** Else each value of a list is a parameter. */
+  /** Otherwise, each value of a list is a parameter. */
   readonly listsAreOneParameter: boolean
-  /** A prefix that keeps an index from being used for the condition; empty where there is none. */
+  /** A prefix that keeps an index from being used for the condition; empty if there is none. */
   readonly withoutIndex: string
-  /** The first `indexedLength` characters of a text; undefined where an index can hold any text. */
+  /** The first `indexedLength` characters of a text; undefined if an index can hold any text. */
   readonly beginning?: (text: string) => string
   writeColumn (column: string, field: ColumnField, present?: PresentColumn): ColumnTexts
-  /** For a column in which NULL means this value. */
+  /** For a column in which NULL means the default. */
   writeFilled (column: string, field: Field, present: PresentColumn): ColumnTexts
   readonly encode: Partial<Record<Kind, (value: unknown) => unknown>>
-  /** How a value of the driver becomes ours; kinds that are not here stay as they are. */
+  /** Converts values of the driver; other kinds stay unchanged. */
   readonly decode: Readonly<Partial<Record<Kind, (value: unknown) => unknown>>>
-  /** The term of a unique index, which must tell apart values that differ in any way. */
+  /** The term of a unique index, which must distinguish values that differ in any way. */
   uniqueTerm (column: string, kind: Kind): string
   literal (value: unknown, kind: Kind): string
   /** A value in place of a column that a mapped table lacks. */

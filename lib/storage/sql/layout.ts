@@ -13,7 +13,7 @@ import {
  */
 export interface TableMapping {
   readonly table: string
-  /** PostgreSQL: the schema of the table, where it is not on the search path. */
+  /** PostgreSQL: the schema of the table, if it is not on the search path. */
   readonly schema?: string
   /** Column names by field; default: the field's name in snake_case. Without `revision`, the family is read-only. */
   readonly columns?: Readonly<Record<string, string>>
@@ -25,7 +25,7 @@ export type TableMappings = Readonly<Record<string, TableMapping>>
 export interface Column extends ColumnTexts {
   readonly field: Field
   readonly kind: Kind
-  /** Undefined where a mapped table has no such column, and a constant is used. */
+  /** Undefined if a mapped table has no such column, and a constant is used. */
   readonly name: string | undefined
   /** Only in a mapped table. */
   readonly present?: PresentColumn
@@ -49,6 +49,8 @@ export interface Layout {
   /** Sets of fields that have an index; only in our tables. */
   readonly indexes: readonly (readonly string[])[]
   readonly unique: readonly (readonly string[])[]
+  /** The field that the storage fills with the order of the items. */
+  readonly sequence: Column | undefined
   /** Families by the fields that refer to them. */
   readonly references: Readonly<Record<string, string>>
 }
@@ -87,7 +89,7 @@ export function makeRowDecoder (columns: readonly Column[], dialect: Dialect): (
   }
 }
 
-// Values of the service's fields where a mapped table lacks them.
+// Values of the service's fields, for mapped tables that lack them.
 const epoch = '1970-01-01T00:00:00.000Z'
 const constants = new Map<string, string | number>([['revision', 0], ['createdAt', epoch], ['updatedAt', epoch]])
 let layoutsMade = 0
@@ -184,6 +186,7 @@ function makeLayout (
     id,
     indexes,
     unique: shape.unique ?? [],
+    sequence: columns.find(({ field }) => field.name === shape.sequence),
     references: shape.references ?? {}
   }
 }

@@ -6,7 +6,7 @@ import type { TableMappings } from './layout.js'
 export interface SqlOptions {
   /** Families that are kept in existing tables. */
   readonly tables?: TableMappings
-  /** What to do about missing tables, columns and indexes. Default: `auto`. */
+  /** How to handle missing tables, columns and indexes. Default: `auto`. */
   readonly migrate?: Migrate
   /** Heavy reads, such as a sort without an index, that run at once. Default: 2. */
   readonly maxHeavyReads?: number

@@ -16,10 +16,10 @@ interface SqlTable<Write> {
     get (id: Id, signal?: AbortSignal): Stored | undefined | Promise<Stored | undefined>
     find (query: Query, signal?: AbortSignal): Promise<Found>
     findText (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
-    /** Undefined where the database does not assign ids. */
+    /** Undefined if the database does not assign ids. */
     nextId (signal?: AbortSignal): Id | undefined | Promise<Id | undefined>
   }
-  /** Undefined where the table is read-only. */
+  /** Undefined if the table is read-only. */
   readonly writer: {
     /** Copies the values, so that the caller may change the item afterwards. Checks `relations`, if given. */
     encodeChange (change: Change, relations: Relations | undefined): Write
@@ -31,23 +31,24 @@ export interface SqlConnection<Write> {
   /** The schema of our tables. */
   readonly schema?: string | undefined
   readMapped (mapping: TableMapping): Promise<ReadonlyMap<string, PresentColumn>>
-  /** Throws where something cannot be made. */
+  /** Throws if something cannot be created. */
   listMissing (layout: Layout): Promise<readonly string[]>
   makeMissing (layout: Layout): Promise<void>
   listUnique (layout: Layout): Promise<readonly (readonly string[])[]>
   openTable (layout: Layout): Promise<SqlTable<Write>>
   /** Atomic. */
   commit (writes: readonly Write[]): Promise<void> | undefined
+  watch (wake: () => void): () => void
   idle (): Promise<void>
   close (): Promise<void>
   metrics (): Readonly<Record<string, number>>
 }
 
-/** Opens the database when the first family is prepared. `place` names it in errors at boot, without a password. */
+/** Opens the database when the first family is prepared. `location` is for errors at boot, without a password. */
 export function createSqlStorage<Write> (
   open: () => Promise<SqlConnection<Write>>,
   { tables: mappings = {}, migrate = 'auto' }: Pick<SqlOptions, 'tables' | 'migrate'>,
-  place = 'SQL'
+  location = 'SQL'
 ): Storage {
   const shapes = new Map<string, FamilyShape>()
   const tables = new Map<string, SqlTable<Write>>()
@@ -94,6 +95,11 @@ export function createSqlStorage<Write> (
       if (writes.length > 0) await connection?.commit(writes)
     },
 
+    watch (wake) {
+      if (connection === undefined) throw new errorCodes.FST_DEALBOOK_NOT_PREPARED('commands')
+      return connection.watch(wake)
+    },
+
     async close () {
       await preparing
       await connection?.idle()
@@ -108,7 +114,7 @@ export function createSqlStorage<Write> (
 
   // One after the other: two at once would alter the same table, or open two transactions on one connection.
   async function inTurn<T> (work: () => Promise<T>): Promise<T> {
-    const done = preparing.then(work).catch(error => { throw namePlace(error, place) })
+    const done = preparing.then(work).catch(error => { throw addLocation(error, location) })
     preparing = done.catch(() => {})
     return await done
   }
@@ -179,12 +185,12 @@ export function createSqlStorage<Write> (
   }
 }
 
-/** Adds the place to an error of the database at boot: no driver names it. */
-function namePlace (error: unknown, place: string): unknown {
+/** Adds the location to an error of the database at boot: drivers do not. */
+function addLocation (error: unknown, location: string): unknown {
   const { code } = error as { code?: string }
-  // Our errors name it already.
+  // Our errors already have it.
   if (error instanceof BusyError || (code !== undefined && Object.hasOwn(errorCodes, code))) return error
-  const named = new Error(`${place}: ${describe(error)}`, { cause: error })
+  const named = new Error(`${location}: ${describe(error)}`, { cause: error })
   return code === undefined ? named : Object.assign(named, { code })
 }
 

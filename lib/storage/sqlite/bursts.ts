@@ -1,13 +1,14 @@
 import { isAlone, runInPhase } from '../../core/phases.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/options.js'
+import type { Changes } from './changes.js'
 import {
   isBusy, prepareTransaction, prepareWrite, type SqliteDatabase, waitUntilFree, type WriteStatement
 } from './driver.js'
 import type { Anchors } from './paths.js'
 import { explainRefusal, isConstraint, runWrites, type Write } from './writer.js'
 
-/** Runs the small reads of one turn of the event loop back to back; a read that is alone runs at once. */
+/** Runs the small reads of one turn of the event loop back to back; a single read runs at once. */
 export class ReadBurst {
   #reads: (() => void)[] = []
   readonly #transaction: { readonly begin: WriteStatement, readonly end: WriteStatement } | undefined
@@ -81,19 +82,20 @@ interface PendingCommit {
   readonly reject: (error: unknown) => void
 }
 
-// Taken early, so that fake timers in a host's tests do not hold up commits.
+// Taken early, so that fake timers in a host's tests do not delay commits.
 const { nextTick } = process
 
 // Limits a transaction, so that a flood of commits does not hold the event loop.
 const maxWrites = 2000
 
 interface CommitSettings {
+  readonly changes: Changes
   readonly anchors: Anchors
   readonly busyTimeout: number
   readonly maxWaitingCommits: number
 }
 
-/** Group commit: the commits of one turn share a transaction and one disk sync. One that is alone runs at once. */
+/** Group commit: the commits of one turn share a transaction and one disk sync. A single commit runs at once. */
 export class CommitQueue {
   #pending: PendingCommit[] = []
   #isRunning = false
@@ -116,6 +118,7 @@ export class CommitQueue {
       try {
         this.#transact(() => { this.#run(writes) })
         this.#counts.addBatch(1)
+        this.settings.changes.notify()
         return undefined
       } catch (error) {
         if (!isBusy(error)) throw explainRefusal(this.database, error, writes[0] as Write)
@@ -124,7 +127,7 @@ export class CommitQueue {
     return new Promise<void>((resolve, reject) => {
       if (this.#pending.length >= this.settings.maxWaitingCommits) {
         this.#counts.refused++
-        return reject(new BusyError('Too many changes wait to be made; nothing was done'))
+        return reject(new BusyError('Too many changes are waiting; nothing was done'))
       }
       this.#pending.push({ writes, resolve, reject })
       if (this.#isRunning) return
@@ -187,6 +190,7 @@ export class CommitQueue {
       })
       this.#counts.addBatch(group.length)
       for (const { resolve } of group) resolve()
+      this.settings.changes.notify()
     } catch (error) {
       if (!isRefused) throw error
       if (group.length === 1) group[0]?.reject(error)
@@ -212,6 +216,7 @@ export class CommitQueue {
     })
     this.#counts.addBatch(group.length - refusals.size)
     for (const commit of group) refusals.has(commit) ? commit.reject(refusals.get(commit)) : commit.resolve()
+    this.settings.changes.notify()
   }
 
   #run (writes: readonly Write[]): void {

@@ -1,6 +1,7 @@
 import { HeavyReadQueue, type QueueLimits } from '../../core/storage/turns.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import { CommitQueue, ReadBurst } from './bursts.js'
+import { Changes } from './changes.js'
 import { findFile, openDatabase, type SqliteDatabase } from './driver.js'
 import { HeavyReads } from './heavy-reads.js'
 import { Anchors, pathLimits } from './paths.js'
@@ -24,10 +25,11 @@ export async function openConnection (options: OpenOptions, limits = pathLimits)
   addFunctions(database)
   const burst = new ReadBurst(database, file !== undefined, busyTimeout)
   const anchors = new Anchors(database, limits.anchorRows)
-  const queue = new CommitQueue(database, { busyTimeout, maxWaitingCommits, anchors })
-  const line = new HeavyReadQueue(options)
+  const changes = new Changes(database)
+  const queue = new CommitQueue(database, { busyTimeout, maxWaitingCommits, anchors, changes })
+  const heavyQueue = new HeavyReadQueue(options)
   // Only a file that was opened by its name can be opened again by a worker.
-  const heavy = new HeavyReads(line, file === undefined ? undefined : findFile(database))
+  const heavy = new HeavyReads(heavyQueue, file === undefined ? undefined : findFile(database))
 
   return {
     dialect: sqliteDialect,
@@ -48,14 +50,16 @@ export async function openConnection (options: OpenOptions, limits = pathLimits)
       }
     },
     commit: writes => queue.add(writes),
+    watch: wake => changes.watch(wake),
     async idle () {
       await burst.idle()
       await queue.idle()
     },
     async close () {
+      changes.stop()
       await heavy.close()
       if (file !== undefined) database.close()
     },
-    metrics: () => ({ ...queue.metrics(), ...line.metrics() })
+    metrics: () => ({ ...queue.metrics(), ...heavyQueue.metrics() })
   }
 }

@@ -64,7 +64,7 @@ export function prepareWrite (database: SqliteDatabase, sql: string): WriteState
 // In KiB. With SQLite's 2 MB, hot pages are read from the file again and again.
 const cacheSize = 'PRAGMA cache_size = -16000'
 
-/** Opens a file so that a commit survives a power cut once it is answered. */
+/** Opens a file so that a finished commit survives a power cut. */
 export async function openDatabase (file: string): Promise<SqliteDatabase> {
   const database = new (await loadDatabaseClass())(file)
   await waitUntilFree(5000, () => {
@@ -83,7 +83,7 @@ export async function openReader (file: string): Promise<SqliteDatabase> {
   return database
 }
 
-/** Undefined where the database has no file. */
+/** Undefined if the database has no file. */
 export function findFile (database: SqliteDatabase): string | undefined {
   const file = prepareRead(database, "SELECT file FROM pragma_database_list WHERE name = 'main'").get([])?.[0]
   return typeof file === 'string' && file !== '' ? file : undefined

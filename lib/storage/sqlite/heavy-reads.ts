@@ -8,15 +8,15 @@ import type { Column, Layout } from '../sql/layout.js'
 import type { PageText } from './paths.js'
 import { running, type TableStatements } from './statements.js'
 
-export interface HeavyQuestion {
+export interface HeavyRequest {
   readonly layout: Layout
   readonly query: Query
   readonly members: readonly string[]
 }
 
-export const leaveMessage = 'leave'
+export const exitMessage = 'exit'
 
-export type HeavyAnswer = { readonly page: PageText } | { readonly error: unknown }
+export type HeavyResult = { readonly page: PageText } | { readonly error: unknown }
 
 export interface WorkerSettings {
   readonly file: string
@@ -28,8 +28,8 @@ interface Thread {
   readonly worker: Worker
   readonly isEnded: Int32Array
   /** Undefined while it is idle. */
-  answering: Promise<HeavyAnswer> | undefined
-  resolve: (answer: HeavyAnswer) => void
+  pending: Promise<HeavyResult> | undefined
+  resolve: (answer: HeavyResult) => void
   reject: (error: Error) => void
 }
 
@@ -44,14 +44,14 @@ export class HeavyReads {
   #logBytes = 0
   #isClosed = false
 
-  constructor (readonly line: HeavyReadQueue, file: string | undefined, readonly script?: URL) {
+  constructor (readonly queue: HeavyReadQueue, file: string | undefined, readonly script?: URL) {
     this.#file = file
   }
 
   async read (
     statements: TableStatements, query: Query, members: readonly Column[], signal?: AbortSignal
   ): Promise<PageText> {
-    const release = await this.line.enter(signal)
+    const release = await this.queue.enter(signal)
     // An abort rejects at once, but the next read begins only when this one has ended.
     return await raceSignal(signal, this.#read(statements, query, members, signal).finally(release))
   }
@@ -62,7 +62,7 @@ export class HeavyReads {
     await Promise.all(Array.from(this.#threads, ({ worker, isEnded }) => new Promise(resolve => {
       Atomics.store(isEnded, 0, 1)
       worker.ref()
-      worker.once('exit', resolve).postMessage(leaveMessage)
+      worker.once('exit', resolve).postMessage(exitMessage)
     })))
   }
 
@@ -71,7 +71,7 @@ export class HeavyReads {
   ): Promise<PageText> {
     if (this.#file !== undefined) {
       try {
-        return await this.#ask(this.#file, statements.layout, query, members, signal)
+        return await this.#readInThread(this.#file, statements.layout, query, members, signal)
       } catch (error) {
         if (!isFileMissing(error)) throw error
         if (this.#file !== undefined) process.emitWarning(noWorker, { code: 'DEALBOOK_NO_WORKER' })
@@ -89,30 +89,30 @@ export class HeavyReads {
     }
   }
 
-  async #ask (
+  async #readInThread (
     file: string, layout: Layout, query: Query, members: readonly Column[], signal: AbortSignal | undefined
   ): Promise<PageText> {
     if (this.#pausing !== undefined || this.#isLogGrowing(file)) await (this.#pausing ??= this.#pause())
     // A thread started now would never end.
     if (this.#isClosed) throw makeClosed()
     signal?.throwIfAborted()
-    const thread = [...this.#threads].find(({ answering }) => answering === undefined) ?? this.#start(file)
+    const thread = [...this.#threads].find(({ pending }) => pending === undefined) ?? this.#start(file)
     const { worker, isEnded } = thread
     Atomics.store(isEnded, 0, 0)
     const end = (): void => { Atomics.store(isEnded, 0, 1) }
     signal?.addEventListener('abort', end, { once: true })
     // Keeps the process alive until the answer.
     worker.ref()
-    thread.answering = new Promise((resolve, reject) => {
+    thread.pending = new Promise((resolve, reject) => {
       Object.assign(thread, { resolve, reject })
       worker.postMessage({ layout, query, members: members.map(({ field }) => field.name) })
     })
     try {
-      const answer = await thread.answering
+      const answer = await thread.pending
       if ('page' in answer) return answer.page
       throw this.#isClosed ? makeClosed() : answer.error
     } finally {
-      thread.answering = undefined
+      thread.pending = undefined
       signal?.removeEventListener('abort', end)
       if (!this.#isClosed) worker.unref()
     }
@@ -125,9 +125,9 @@ export class HeavyReads {
     // Without the host's --import and --require: loading a tracer in each thread costs more than most reads.
     const execArgv = process.execArgv.filter(option => option === '--experimental-sqlite')
     const worker = new Worker(script, { workerData, execArgv })
-    const thread: Thread = { worker, isEnded, answering: undefined, resolve: () => {}, reject: () => {} }
+    const thread: Thread = { worker, isEnded, pending: undefined, resolve: () => {}, reject: () => {} }
     this.#threads.add(thread)
-    worker.on('message', (answer: HeavyAnswer) => { thread.resolve(answer) })
+    worker.on('message', (answer: HeavyResult) => { thread.resolve(answer) })
     const end = (error: Error): void => {
       this.#threads.delete(thread)
       thread.reject(error)
@@ -147,14 +147,14 @@ export class HeavyReads {
   }
 
   async #pause (): Promise<void> {
-    await Promise.allSettled(Array.from(this.#threads, ({ answering }) => answering))
+    await Promise.allSettled(Array.from(this.#threads, ({ pending }) => pending))
     await delay(pauseMs)
     this.#pausing = undefined
   }
 }
 
-const noWorker = 'fastify-dealbook: heavy-worker.js was not found, as after bundling. Heavy reads of SQLite run in ' +
-  'the main thread and hold it up; leave the package out of the bundle'
+const noWorker = 'fastify-dealbook: heavy-worker.js was not found, probably due to bundling. Heavy SQLite reads run ' +
+  'in the main thread and block it; exclude the package from the bundle'
 
 // Bundles may lack the worker file; in CommonJS there is no URL of this module.
 function isFileMissing (error: unknown): boolean {

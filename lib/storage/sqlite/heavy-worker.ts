@@ -2,7 +2,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { getColumns } from '../sql/layout.js'
 import { openReader } from './driver.js'
-import { type HeavyAnswer, type HeavyQuestion, isLogLong, leaveMessage, type WorkerSettings } from './heavy-reads.js'
+import { exitMessage, type HeavyRequest, type HeavyResult, isLogLong, type WorkerSettings } from './heavy-reads.js'
 import { addFunctions, running, TableStatements } from './statements.js'
 
 const port = parentPort as MessagePort
@@ -13,13 +13,13 @@ running.isEnded = () => Atomics.load(isEnded, 0) !== 0
 // By the serial number of the layout.
 const tables = new Map<number, TableStatements>()
 
-port.on('message', (message: HeavyQuestion | typeof leaveMessage) => {
-  if (message !== leaveMessage) return port.postMessage(answer(message))
+port.on('message', (message: HeavyRequest | typeof exitMessage) => {
+  if (message !== exitMessage) return port.postMessage(answer(message))
   database.close()
   port.close()
 })
 
-function answer ({ layout, query, members }: HeavyQuestion): HeavyAnswer {
+function answer ({ layout, query, members }: HeavyRequest): HeavyResult {
   const statements = tables.get(layout.serial) ?? new TableStatements(database, layout)
   tables.set(layout.serial, statements)
   // The page and the total must be of one state.
@@ -30,7 +30,7 @@ function answer ({ layout, query, members }: HeavyQuestion): HeavyAnswer {
     return { error }
   } finally {
     database.exec('COMMIT')
-    // Else the next commit does it, in the main thread.
+    // Otherwise the next commit does it, in the main thread.
     if (isLogLong(file)) database.exec('PRAGMA wal_checkpoint(PASSIVE)')
   }
 }

@@ -72,7 +72,7 @@ export class TableReader {
     return small ?? await heavy.read(this.statements, query, members, signal)
   }
 
-  /** Undefined where it may take long. */
+  /** Undefined if it may take long. */
   #readSmall (query: Query, members: readonly Column[]): PageText | undefined {
     const ids = query.where.find(condition => condition.op === 'eq' && condition.field === 'id')
     if (ids !== undefined && 'values' in ids) {

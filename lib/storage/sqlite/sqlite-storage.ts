@@ -20,14 +20,14 @@ export interface SqliteOptions extends SqlOptions {
 }
 
 /**
- * Keeps everything in an SQLite file, which several processes may share. A commit is on disk when it is answered.
+ * Keeps everything in an SQLite file, which several processes may share. A commit is on disk when its promise resolves.
  *
- * Takes the name of a file (created where it is missing), or an open database: a `DatabaseSync` of node:sqlite or
+ * Takes the name of a file (created if missing), or an open database: a `DatabaseSync` of node:sqlite or
  * `@photostructure/sqlite`, or one of better-sqlite3. An open database keeps its settings, and you close it.
  *
- * A family is a table of its name in snake_case, with a column per field (`holdReason` is `hold_reason`): INTEGER,
- * REAL, TEXT (also dates, as `2026-01-31` and `2026-01-31T12:00:00.000Z`, and JSON), BOOLEAN (0 and 1). An absent
- * member is NULL. Fields that are added later have their default in existing rows.
+ * Each family is a table with the family's name in snake_case and a column per field (`holdReason` is `hold_reason`):
+ * INTEGER, REAL, TEXT (also JSON, and dates such as `2026-01-31` and `2026-01-31T12:00:00.000Z`), BOOLEAN (0 and 1).
+ * An absent member is NULL. Fields that are added later have their default in existing rows.
  *
  * @example
  * const storage = sqliteStorage({ file: 'dealbook.db' })
@@ -39,8 +39,8 @@ export function sqliteStorage (
   checkSource(options, ['file', 'database'])
   checkStorageOptions<SqliteOptions & OpenOptions>(options, optionRules)
   const { file }: OpenOptions = options
-  const place = file === undefined ? 'SQLite' : `SQLite, ${file}`
-  return createSqlStorage(() => openConnection(options), options, place)
+  const location = file === undefined ? 'SQLite' : `SQLite, ${file}`
+  return createSqlStorage(() => openConnection(options), options, location)
 }
 
 const optionRules: OptionRules<SqliteOptions & OpenOptions> = {

@@ -34,7 +34,7 @@ export class TableStatements {
     return row === undefined ? undefined : this.#decode(row)
   }
 
-  /** Undefined where the path has fewer rows. */
+  /** Undefined if the path has fewer rows. */
   readAt (path: Path, field: string, offset: number): Scalar | null | undefined {
     const { selected, kind } = getColumn(this.layout, field)
     const texts = makeStatementKey(dialect, [], path.bounds, path.order)
@@ -74,10 +74,10 @@ export class TableStatements {
         `LIMIT ${maxRows})${clauses.where(rest)}`
       const hasMore = `EXISTS (SELECT 1 FROM ${rows} LIMIT 1 OFFSET ${maxRows})`
       // If rows are in order, those after a full page do not matter.
-      const isCut = isOrdered && !count ? `CASE WHEN count(*) < ${limit} THEN ${hasMore} END` : hasMore
+      const isTruncated = isOrdered && !count ? `CASE WHEN count(*) < ${limit} THEN ${hasMore} END` : hasMore
       const total = count ? `, (SELECT count(*) FROM ${found})` : ''
       const end = `${isOrdered ? '' : clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
-      return this.#writeText(members, item => `SELECT ${item} FROM ${found}${end}`, `, ${isCut}${total}`)
+      return this.#writeText(members, item => `SELECT ${item} FROM ${found}${end}`, `, ${isTruncated}${total}`)
     })
     const bounds = this.#encode(path.bounds)
     const others = this.#encode(rest)
@@ -85,7 +85,7 @@ export class TableStatements {
     return row?.[2] === 1 ? undefined : this.#toPage(members, row, count ? row?.[3] as number : undefined)
   }
 
-  /** Visits as many rows as it takes; SQLite plans it. */
+  /** Visits as many rows as needed; SQLite plans it. */
   readAll (query: Query, members: readonly Column[]): PageText {
     const { where, order, limit, offset, count } = query
     const { table, id: { equated: id } } = this.layout
@@ -201,7 +201,7 @@ export const running = {
 
 export function addFunctions (database: SqliteDatabase): void {
   const refuseEnded = (): void => {
-    if (running.isEnded()) throw new Error('the read was ended')
+    if (running.isEnded()) throw new Error('the read was aborted')
   }
   database.function(numberFunction, { deterministic: true }, value => String(value))
   database.function(decimalFunction, { deterministic: true }, (value: unknown, scale: number) =>

@@ -6,7 +6,7 @@ import { isDate, readDateTime } from '../../core/values/formats.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import { type Dialect, nameType, type PresentColumn, quoteName, quoteText } from '../sql/dialect.js'
 import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
-import type { Column, Layout } from '../sql/layout.js'
+import { type Column, getColumn, type Layout } from '../sql/layout.js'
 import { prepareRead, prepareTransaction, type SqliteDatabase, waitUntilFree } from './driver.js'
 import type { Index } from './paths.js'
 
@@ -21,7 +21,7 @@ const encodeNumber = (value: number): unknown => value > 0 && value < tiny ? Str
 const encoders: Dialect['encode'] = {
   boolean: value => value === true ? 1 : 0,
   number: value => encodeNumber(value as number),
-  // Mapped tables may have integers that a number cannot have.
+  // Mapped tables may have integers that a number cannot hold.
   decimal: value => isBigInteger(String(value)) ? BigInt(value as string) : encodeNumber(Number(value)),
   json: value => JSON.stringify(value)
 }
@@ -130,20 +130,20 @@ function getAffinity (type: string): 'INTEGER' | 'TEXT' | 'REAL' | 'BLOB' {
   return /REAL|FLOA|DOUB/i.test(type) ? 'REAL' : 'INTEGER'
 }
 
-/** Empty where the table does not exist. */
+/** Empty if the table does not exist. */
 function readColumns (database: SqliteDatabase, tableName: string): Map<string, PresentColumn> {
   const sql = 'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?) WHERE hidden <> 1'
   const rows = prepareRead(database, sql).all([tableName]) as [string, string, number, string | null, number, number][]
   const [text] = prepareRead(database, 'SELECT sql FROM sqlite_master WHERE name = ?').get([tableName]) ?? []
   // The ids of deleted rows are not used again.
-  const countsOn = /\bAUTOINCREMENT\b/i.test(String(text))
+  const isAutoincrement = /\bAUTOINCREMENT\b/i.test(String(text))
   const next = `SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = ${quoteText(tableName)}`
   return new Map(rows.map(([name, type, isNotNull, value, key, hidden]) => [name, {
     type,
     isNotNull: isNotNull === 1,
     hasDefault: value !== null || hidden > 0,
     isGenerated: hidden > 0,
-    next: value ?? (key === 1 && countsOn ? next : undefined)
+    next: value ?? (key === 1 && isAutoincrement ? next : undefined)
   }]))
 }
 
@@ -191,7 +191,7 @@ function isPlain ({ isFilled, kind, present }: Column): boolean {
   return !isFilled && !isSpaced(kind, present)
 }
 
-/** Throws where something cannot be made. */
+/** Throws if something cannot be created. */
 export function listMissing (database: SqliteDatabase, layout: Layout): string[] {
   const present = readColumns(database, layout.tableName)
   const indexes = readIndexes(database, layout)
@@ -227,11 +227,26 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
     }
     statements.push(writeUnique(layout, fields, dialect))
   }
+  const { sequence } = layout
+  const hasSequence = sequence !== undefined && present.has(sequence.name as string)
+  if (sequence !== undefined && !isNew && (!hasSequence || hasRow(`WHERE ${sequence.equated} IS NULL`))) {
+    statements.push(writeNumbers(layout, sequence))
+  }
   return statements
 }
 
+/** For items from before the sequence. */
+function writeNumbers (layout: Layout, { name, equated }: Column): string {
+  const { table, id } = layout
+  const createdAt = getColumn(layout, 'createdAt').equated
+  const numbered = `SELECT ${id.equated} AS id, row_number() OVER (ORDER BY ${createdAt}, ${id.equated}) ` +
+    `+ COALESCE((SELECT max(${equated}) FROM ${table}), 0) AS n FROM ${table} WHERE ${equated} IS NULL`
+  return `UPDATE ${table} SET ${quoteName(name as string)} = numbered.n FROM (${numbered}) AS numbered ` +
+    `WHERE ${table}.${id.equated} = numbered.id`
+}
+
 export async function makeMissing (database: SqliteDatabase, layout: Layout, timeout: number): Promise<void> {
-  // Locks only to write, so that a restarting process need not wait for others.
+  // Locks only to write, so that a restarting process does not wait for others.
   if (listMissing(database, layout).length === 0) return
   const transact = prepareTransaction(database)
   await waitUntilFree(timeout, () => {

@@ -2,7 +2,7 @@ import { getValue } from '../../core/storage/shapes.js'
 import {
   type Change, ConflictError, ConstraintError, type ConstraintRule, DuplicateError, getId, type Id, type Stored
 } from '../../core/storage/storage.js'
-import { describeRule, listLooked, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
+import { describeRule, listSetReferences, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
 import { quoteName } from '../sql/dialect.js'
 import { type Column, getColumn, getColumns, type Layout, listWritten } from '../sql/layout.js'
 import { prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement } from './driver.js'
@@ -37,7 +37,7 @@ export function runWrites (database: SqliteDatabase, writes: readonly Write[], a
   } catch (error) {
     const write = running as Write
     const { layout: { references } } = write
-    // What it refers to may be among the changes that were not made yet.
+    // The item that it refers to may be inserted later in the same commit.
     const isInserted = writes.slice(writes.indexOf(write) + 1).some(({ type, layout: { family } }) =>
       type === 'insert' && Object.values(references).includes(family))
     throw explainRefusal(database, error, isInserted ? { ...write, checks: none } : write)
@@ -68,9 +68,12 @@ export class TableWriter {
     const revision = quoteName(getColumn(layout, 'revision').name as string)
     this.#asExpected = `WHERE ${id.equated} = ? AND ${revision} = ?`
     const names = this.#columns.map(({ name }) => quoteName(name as string))
+    const values = this.#columns.map(column => column === layout.sequence
+      ? `COALESCE(?, (SELECT COALESCE(max(${column.equated}), 0) + 1 FROM ${table}))`
+      : '?')
     // A taken id inserts no row instead of failing: all drivers report that alike.
     this.#insert = prepareWrite(database, `INSERT INTO ${table} (${names.join(', ')}) ` +
-      `VALUES (${names.map(() => '?').join(', ')}) ON CONFLICT (${quoteName(id.name as string)}) DO NOTHING`)
+      `VALUES (${values.join(', ')}) ON CONFLICT (${quoteName(id.name as string)}) DO NOTHING`)
     this.#delete = prepareWrite(database, `DELETE FROM ${table} ${this.#asExpected}`)
     const required = prepareRead(database, `SELECT 1 FROM ${table} ${this.#asExpected}`)
     this.#require = parameters => required.all(parameters).length
@@ -120,7 +123,7 @@ export class TableWriter {
         if (this.#hasRow(from.table, column, id)) throw refuseInUse(reference, id)
       })
     }
-    return listLooked(change, relations).map(({ reference, id: referred }) => () => {
+    return listSetReferences(change, relations).map(({ reference, id: referred }) => () => {
       const { to } = reference
       if (!this.#hasRow(to.table, to.id, referred)) throw refuseDangling(reference, id)
     })
@@ -143,7 +146,7 @@ function encode (columns: readonly Column[], item: Stored): unknown[] {
   })
 }
 
-// As SQLite writes it, whatever the driver. All others, such as of a trigger, are `other`.
+// SQLite's own text, with every driver. All other texts, such as those of triggers, are `other`.
 const failure =
   /(UNIQUE|NOT NULL|CHECK|FOREIGN KEY) constraint failed(?:: (.*))?|cannot store \w+ value in \w+ column (.*)/s
 const rules: Readonly<Record<string, ConstraintRule>> = {
@@ -155,7 +158,7 @@ export function isConstraint (error: unknown): boolean {
   return typeof errcode === 'number' ? (errcode & 0xff) === 19 : code?.startsWith('SQLITE_CONSTRAINT') === true
 }
 
-/** Returns other errors as they are. */
+/** Returns other errors unchanged. */
 export function explainRefusal (database: SqliteDatabase, error: unknown, write: Write): unknown {
   if (!isConstraint(error)) return error
   const { layout, item, id, type } = write
@@ -203,7 +206,7 @@ function listDangling (database: SqliteDatabase, { tableName, columns }: Layout,
     const parts = rows.filter(([id]) => id === key).map(([, parent, from, to]) =>
       ({ parent, to, column: columns.find(({ name }) => name === from) }))
     const values = parts.map(({ column }) => column && encodeValue(getValue(item, column.field), column.kind))
-    // A reference without a value, or of a column that is no field, cannot be checked.
+    // A reference without a value, or of a column that is not a field, cannot be checked.
     if (values.some(value => value === null || value === undefined)) return []
     const where = parts.map(({ to }) => `${quoteName(to)} = ?`).join(' AND ')
     const statement = prepareRead(database, `SELECT 1 FROM ${quoteName(parts[0]?.parent ?? '')} WHERE ${where}`)

@@ -1,0 +1,128 @@
+import type { Family } from '../../core/family/family.js'
+import { makePageUrl, type PageLinks, type ParsedQuery } from '../../core/query/grammar.js'
+import { type Feed, type FeedFamily, writePosition } from '../../core/service/feed.js'
+import { nameRecord, readTarget } from '../../core/service/record.js'
+import { toOwnRecord } from '../../core/service/renamed.js'
+import type { FeedEntry } from '../../core/service/tail.js'
+import { selectById } from '../../core/storage/pages.js'
+import type { Id } from '../../core/storage/storage.js'
+import type { LogEntry, PageAffordances } from '../../representations/affordances.js'
+import type { Exchange, Mount } from '../mount.js'
+import { listLogFilters } from './form-fields.js'
+import { listEvents, showEntry } from './log-entries.js'
+import { linkList, trailToItem } from './offers.js'
+import { makeRowAffordances } from './page-affordances.js'
+import { nameInLog, titleOf } from './references.js'
+
+/** A family of the feed, and the mount that shows its entries. */
+export interface Source extends FeedFamily {
+  readonly mount: Mount
+}
+
+/** What a feed is of: all families at a prefix, one of them, or one item. */
+export interface Scope {
+  readonly mount: Mount
+  readonly mounts: readonly Mount[]
+  /** Whether entries say of which family they are. */
+  readonly isShared?: boolean
+  readonly id?: Id
+}
+
+/** The entries with the titles of their items: for each family one read of these, and one of those they refer to. */
+export async function showEntries (
+  exchange: Pick<Exchange, 'request'>,
+  feed: Feed<Source>,
+  entries: readonly FeedEntry[],
+  isShared: boolean
+): Promise<LogEntry[]> {
+  const { request } = exchange
+  const shown = new Map<FeedEntry, LogEntry>()
+  await Promise.all(feed.families.map(async ({ family, reader, mount }) => {
+    const own = entries.filter(entry => entry.family === family.name)
+    const here = { request, mount }
+    const [titles, named] = await Promise.all([
+      findTitles(family, reader, own),
+      nameInLog(here, own.map(entry => showEntry(here, toOwnRecord(family, entry), reader.principal)))
+    ])
+    for (const [index, entry] of own.entries()) {
+      const title = titles.get(entry.target)
+      const url = mount.urls.item(request, readTarget(family, entry))
+      const { labels } = family.presentation
+      const item = { id: entry.target, title, href: title === undefined ? `${url}/commands` : url, labels, isShared }
+      shown.set(entry, { ...named[index] as LogEntry, item })
+    }
+  }))
+  return entries.map(entry => shown.get(entry) as LogEntry)
+}
+
+/** By the ids of the items that are still there. */
+async function findTitles (
+  family: Family,
+  reader: Source['reader'],
+  entries: readonly FeedEntry[]
+): Promise<ReadonlyMap<string, string>> {
+  const ids = [...new Set(entries.map(({ target }) => target))].map(target => family.readId(target))
+    .filter(id => id !== undefined)
+  if (ids.length === 0) return new Map()
+  const { items } = await reader.find(selectById([{ field: 'id', op: 'eq', values: ids }], ids.length))
+  return new Map(items.map(item => [String(item.id), titleOf(family, item)]))
+}
+
+interface Shown {
+  readonly members: readonly string[]
+  readonly entries: readonly FeedEntry[]
+  readonly links: PageLinks
+  /** Everything up to this position is on the page, or on one after it. */
+  readonly position: number
+}
+
+/** The page of a feed: who did what. */
+export async function makeFeedAffordances (
+  exchange: Exchange,
+  { mount, mounts, id, isShared = false }: Scope,
+  feed: Feed<Source>,
+  parsed: ParsedQuery,
+  { members, entries, links, position }: Shown
+): Promise<PageAffordances> {
+  const { request, suffix = '' } = exchange
+  const isActivity = id === undefined
+  const shown = await showEntries(exchange, feed, entries, isShared)
+  const rows = await makeRowAffordances(exchange, parsed, {
+    grammar: mount.feedGrammar,
+    columns: members,
+    title: 'id',
+    isCountable: false,
+    links,
+    labels: isShared ? undefined : mount.family.presentation.labels,
+    filters: listLogFilters(mounts.map(({ family }) => family), parsed, isShared),
+    recent: 'createdAt',
+    timeline: isActivity ? shown : shown.map(({ item, ...entry }) => entry),
+    isActivity,
+    trail: isActivity ? isShared ? [] : [linkList(mount, request)] : trailToItem(exchange, id, undefined),
+    address: index => addressOf(feed, exchange, entries[index] as FeedEntry),
+    identify: index => ({ id: String(entries[index]?.id), revision: 0 }),
+    page: undefined
+  })
+  if (!isActivity) return rows
+  // The events are those of the plain URL.
+  const self = mount.urls.self(request).slice(0, suffix === '' ? undefined : -suffix.length - 1)
+  const { site } = rows
+  const families = site.families.map(family => ({ ...family, isCurrent: !isShared && family.isCurrent }))
+  return {
+    ...rows,
+    site: { ...site, families },
+    exported: rows.others.find(({ title }) => title === 'csv')?.href,
+    live: {
+      href: makePageUrl(self, parsed, notFollowed, `after=${writePosition(position)}`),
+      actions: listEvents(mount),
+      show: rows.url({})
+    }
+  }
+}
+
+const notFollowed = ['after', 'before', 'sort', 'format', 'fields', 'maxpagesize']
+
+function addressOf (feed: Feed<Source>, { request }: Exchange, entry: FeedEntry): string {
+  const { mount: { urls, family }, reader } = feed.get(entry)
+  return urls.command(request, readTarget(family, entry), nameRecord(entry, reader.principal))
+}

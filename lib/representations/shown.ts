@@ -1,0 +1,94 @@
+import type { Labels, Tone } from '../core/family/presentation.js'
+import type { Kind } from '../core/storage/storage.js'
+
+/** The labels of a family, by language. */
+export type LabelTable = Readonly<Record<string, Labels>>
+
+/** The state of an item, and how it is coloured. */
+export interface ShownState {
+  readonly state: string
+  readonly tone: Tone
+}
+
+/** An item that another refers to. */
+export interface Referred {
+  readonly title: string
+  readonly href?: string | undefined
+}
+
+/** The kind of value of each member. */
+export type Kinds = Readonly<Record<string, ShownKind>>
+
+/** The kind of a value, for people: a choice is one of a few words. */
+export type ShownKind = Kind | 'choice'
+
+/** A member of an item, or a parameter of a command, as it is shown. */
+export interface ShownMember {
+  readonly name: string
+  readonly value: unknown
+  readonly kind?: ShownKind | undefined
+  /** Set where the value is the id of another item that the reader may see. */
+  readonly referred?: Referred | undefined
+}
+
+/** A member before and after a change; both are undefined where they were too long to keep. */
+export interface ShownChange extends Omit<ShownMember, 'value' | 'referred'> {
+  readonly from?: unknown
+  readonly to?: unknown
+  /** The items that the values refer to. */
+  readonly referred?: { readonly from?: Referred | undefined, readonly to?: Referred | undefined } | undefined
+}
+
+/** An operation that only the state of an item forbids; a refusal for a different reason has none. */
+export interface WrongState {
+  readonly operation: string
+  readonly singular: string
+  readonly state?: string | undefined
+  readonly allowed: readonly string[]
+}
+
+/** The outcome of a command. */
+export interface Feedback {
+  /** The name of the operation, `create` or `delete`; the action, if the family no longer has the operation. */
+  readonly name: string
+  readonly singular: string
+  readonly outcome: 'done' | 'unchanged' | 'refused'
+  /** The revision after the command. */
+  readonly revision: number
+  /** The current revision, if the item exists. */
+  readonly current?: number | undefined
+  /** The URL of the log, if the item was deleted. */
+  readonly log?: string | undefined
+}
+
+/** An entry of the log, as pages show it. */
+export interface LogEntry extends Feedback {
+  /** The item, in a log of many. */
+  readonly item?: LoggedItem | undefined
+  readonly href: string
+  readonly at: string
+  readonly principal?: string | undefined
+  /** The item that the command was for, if it changed this one too. */
+  readonly about?: {
+    readonly singular: string
+    readonly labels?: LabelTable | undefined
+    readonly id: string
+    readonly href?: string | undefined
+  } | undefined
+  readonly params: readonly ShownMember[]
+  readonly changes: readonly ShownChange[]
+  /** Why it was refused, as in the problem. */
+  readonly reason?: string | undefined
+  readonly wrongState?: WrongState | undefined
+}
+
+/** The item that an entry of a log is about. */
+export interface LoggedItem {
+  readonly id: string
+  /** Undefined where it is gone. */
+  readonly title: string | undefined
+  readonly href: string
+  readonly labels?: LabelTable | undefined
+  /** Whether entries of several families are listed. */
+  readonly isShared: boolean
+}

@@ -1,0 +1,75 @@
+import { quoteName, quoteText } from '../sql/dialect.js'
+import { type Column, getColumn, type Layout } from '../sql/layout.js'
+import type { Connections } from './connections.js'
+import { getCode, lockTimedOut } from './driver.js'
+
+// Rows that are numbered at once.
+const batch = 5000
+
+/**
+ * Numbers items in the order in which they became visible. A sequence would do so in the order in which transactions
+ * began to write. So items have no number when they are committed. A reader that selects by the number first
+ * numbers what is visible: one process at a time, under a lock that is taken in a statement before, so that the next
+ * statement sees all numbers.
+ */
+export class Positions {
+  readonly #check: string
+  readonly #lock: string
+  readonly #number: string
+  #running: Promise<void> | undefined
+  #next: Promise<void> | undefined
+
+  constructor (readonly connections: Connections, layout: Layout, sequence: Column) {
+    const { table } = layout
+    const [id, family, target, revision, outcome, createdAt] = logKey.map(field =>
+      quoteName(getColumn(layout, field).name as string))
+    const position = quoteName(sequence.name as string)
+    this.#check = `SELECT 1 FROM ${table} WHERE ${position} IS NULL LIMIT 1`
+    this.#lock = `SELECT pg_advisory_xact_lock(hashtext(${quoteText(`fastify-dealbook positions ${table}`)}))`
+    // Clocks of processes differ: an earlier revision is numbered first, though its time may be later.
+    const own = `${family}, ${target}`
+    // As the index has it, so that only these rows are read.
+    const byIndex = `${position} NULLS FIRST, ${createdAt} NULLS FIRST, ${id}`
+    const inLog = `${revision}, ${outcome}, ${createdAt}, ${id}`
+    this.#number = `WITH first AS MATERIALIZED (SELECT ${id}, ${own}, ${revision} FROM ${table}
+        WHERE ${position} IS NULL ORDER BY ${byIndex} LIMIT ${batch}),
+      last AS (SELECT ${own}, max(${revision}) AS last FROM first GROUP BY ${own}),
+      found AS (SELECT ${id} FROM first UNION SELECT t.${id} FROM last JOIN ${table} t USING (${own})
+        WHERE t.${position} IS NULL AND t.${revision} < last.last),
+      timed AS (SELECT ${id}, ${own}, ${revision}, ${outcome}, ${createdAt},
+        max(${createdAt}) OVER (PARTITION BY ${own} ORDER BY ${inLog}) AS time
+        FROM ${table} WHERE ${id} IN (SELECT ${id} FROM found)),
+      numbered AS (SELECT ${id}, row_number() OVER (ORDER BY time, ${own}, ${inLog}) AS n FROM timed),
+      done AS (UPDATE ${table} t SET ${position} = numbered.n + COALESCE((SELECT max(${position}) FROM ${table}), 0)
+        FROM numbered WHERE t.${id} = numbered.${id} RETURNING 1)
+      SELECT count(*) FROM done`
+  }
+
+  /** Numbers everything that was committed before the call. Calls during a run share the next one. */
+  catchUp (): Promise<void> {
+    if (this.#running === undefined) {
+      this.#running = this.#run().finally(() => { this.#running = undefined })
+      return this.#running
+    }
+    this.#next ??= this.#running.catch(() => {}).then(() => {
+      this.#next = undefined
+      return this.catchUp()
+    })
+    return this.#next
+  }
+
+  async #run (): Promise<void> {
+    for (;;) {
+      if ((await this.connections.run(this.#check)).length === 0) return
+      try {
+        const [[count] = []] = await this.connections.write([this.#lock], { text: this.#number, values: [] })
+        if (Number(count) < batch) return
+      } catch (error) {
+        // Another process is numbering.
+        if (getCode(error) !== lockTimedOut) throw error
+      }
+    }
+  }
+}
+
+const logKey = ['id', 'family', 'target', 'revision', 'outcome', 'createdAt'] as const

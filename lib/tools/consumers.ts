@@ -1,0 +1,399 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Type } from '@sinclair/typebox'
+import { errorCodes } from '../core/errors.js'
+import { type AnyFamily, type Family, getFamily, listShapes } from '../core/family/family.js'
+import { commandsShape, listFields, ServiceFields } from '../core/family/fields.js'
+import { Feed, findPosition, showFollowed, writePosition } from '../core/service/feed.js'
+import { Reader } from '../core/service/reader.js'
+import type { FollowedCommand } from '../core/service/service.js'
+import { guardStorage, isStorage, makeStorageAccess } from '../core/service/storage-access.js'
+import { type FeedEntry, findEnd } from '../core/service/tail.js'
+import { selectById } from '../core/storage/pages.js'
+import { ConflictError, DuplicateError, type FamilyShape, type Storage, type Stored } from '../core/storage/storage.js'
+import { findFlaw, membersOf, rules } from '../core/values/rules.js'
+
+/** What a handler knows besides the entry. */
+export interface HandlerContext {
+  /** 1 for the first attempt. */
+  readonly attempt: number
+  /** Aborted when the consumer stops, or loses its lease to another process. */
+  readonly signal: AbortSignal
+}
+
+/** Options of `consume`. */
+export interface ConsumeOptions {
+  /** Names the consumer: its place is kept under this name, and one process at a time works under it. */
+  readonly name: string
+  /** The families whose commands it gets. */
+  readonly families: readonly AnyFamily[]
+  /** What to do with an entry. If it throws, it is called again with growing pauses. */
+  readonly handler: (entry: FollowedCommand, context: HandlerContext) => unknown
+  /** Where a new consumer begins: at the first entry (default), or with what happens from now on. */
+  readonly from?: 'beginning' | 'now'
+  /** Instead of `from`: after this place, the `cursor` of an entry, or that of `links.follow`. */
+  readonly after?: string
+  /** After so many failures, an entry is set aside, and the next one is handled. Default 10. */
+  readonly maxAttempts?: number
+  /** Milliseconds before the second attempt; each further pause is twice as long. Default 100. */
+  readonly retryDelay?: number
+  /** The longest pause between two attempts, in milliseconds. Default 60,000. */
+  readonly maxRetryDelay?: number
+  /** Milliseconds after which another process takes over from one that has died. Default 10,000. */
+  readonly leaseTime?: number
+  /** Called for each failure, such as to log it. */
+  readonly onError?: (error: unknown, entry: FollowedCommand) => void
+  /** Stops it. */
+  readonly signal?: AbortSignal
+}
+
+/** An entry that was set aside after too many failures. */
+export interface ParkedEntry {
+  readonly id: string
+  readonly family: string
+  readonly position: number
+  readonly attempts: number
+  /** The message of the last error. */
+  readonly error: string
+  readonly at: string
+}
+
+/** A consumer, as kept in the storage. */
+export interface ConsumerState {
+  readonly name: string
+  /** The place after the last handled entry, for `after`. */
+  readonly cursor: string
+  /** How many entries of the storage come after it. */
+  readonly lag: number
+  /** The process that works under the name now; undefined where none does. */
+  readonly holder: string | undefined
+  readonly parked: readonly ParkedEntry[]
+  readonly updatedAt: string
+}
+
+const Parked = Type.Array(Type.Object({}))
+
+/** Consumers keep their places in the storage, beside the log. */
+export const consumersShape: FamilyShape = {
+  name: 'command-consumers',
+  fields: listFields(Type.Object({
+    id: Type.String({ maxLength: 200 }),
+    ...ServiceFields.properties,
+    position: Type.Integer(),
+    holder: Type.Optional(Type.String({ maxLength: 100 })),
+    parked: Parked,
+    retried: Parked
+  })),
+  indexes: []
+}
+
+interface Place extends Stored {
+  readonly id: string
+  readonly position: number
+  readonly holder?: string
+  readonly parked: readonly ParkedEntry[]
+  /** Set aside before, and to be tried again. */
+  readonly retried: readonly ParkedEntry[]
+}
+
+const consumers = consumersShape.name
+const prepare = makeStorageAccess([commandsShape, consumersShape])
+
+const maxParked = 1000
+
+type Consumption = Omit<ConsumeOptions, 'families'>
+
+/**
+ * In milliseconds. The time is measured by the clock of the process that takes over, so that the clocks of processes
+ * need not agree; the holder stops working somewhat earlier.
+ */
+function readLease ({ leaseTime = 10_000 }: Consumption) {
+  return { renewEvery: Math.ceil(leaseTime / 10), lostAfter: 0.7 * leaseTime, takenAfter: leaseTime }
+}
+
+const optionRules = membersOf({
+  name: rules.text,
+  families: Type.Array(rules.any, { minItems: 1, description: 'a list of families' }),
+  handler: rules.callback,
+  from: Type.Union([Type.Literal('beginning'), Type.Literal('now')]),
+  after: Type.Unsafe({ holds: (text: unknown) => findPosition(String(text)) !== undefined, description: 'a cursor' }),
+  maxAttempts: rules.size,
+  retryDelay: rules.time,
+  maxRetryDelay: rules.time,
+  leaseTime: rules.time,
+  onError: rules.callback,
+  signal: rules.any
+}, ['name', 'families', 'handler'])
+
+/**
+ * Handles every command of some families at least once, in the order of each item, in one process at a time: another
+ * one takes over when it dies. Ends when the signal is aborted.
+ *
+ * @example
+ * await consume(storage, {
+ *   name: 'mailer',
+ *   families: [deals],
+ *   signal,
+ *   async handler (entry) {
+ *     if (entry.action === 'CompleteDeal') await sendMail(`Deal ${entry.deal} is complete`)
+ *   }
+ * })
+ */
+export async function consume (storage: Storage, options: ConsumeOptions): Promise<void> {
+  const flaw = isStorage(storage) ? findFlaw(optionRules, options, 'option') : 'the first argument must be a storage'
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_CONSUMER(flaw)
+  await runConsumer(storage, options.families.map(getFamily), options)
+}
+
+export async function runConsumer (
+  storage: Storage, families: readonly Family[], options: Consumption
+): Promise<void> {
+  const { signal = new AbortController().signal } = options
+  const guarded = await prepare(storage)
+  for (const family of families) for (const shape of listShapes(family)) await storage.prepare(shape)
+  while (!signal.aborted) {
+    const lease = await takeLease(guarded, options, signal)
+    if (lease === undefined) return
+    const consumer = new Consumer(storage, families, options, lease)
+    await consumer.run(signal)
+  }
+}
+
+/** Waits until it holds the lease; undefined where the signal is aborted first. */
+async function takeLease (
+  storage: Storage, options: Consumption, signal: AbortSignal
+): Promise<Place | undefined> {
+  const { name, from = 'beginning', after } = options
+  const { renewEvery, takenAfter } = readLease(options)
+  const holder = randomUUID()
+  let seen: { readonly revision: number, readonly at: number } | undefined
+  while (!signal.aborted) {
+    try {
+      const found = await storage.get(consumers, name) as Place | undefined
+      const at = performance.now()
+      if (found !== undefined && found.revision !== seen?.revision) seen = { revision: found.revision, at }
+      const isFree = found?.holder === undefined || at - (seen?.at ?? at) > takenAfter
+      if (isFree) {
+        const given = after === undefined ? undefined : findPosition(after)
+        const start = found?.position ?? given ?? (from === 'now' ? await findEnd(storage) : 0)
+        const place = found ?? { ...make(name), position: start, parked: [], retried: [] }
+        return await save(storage, { ...place, holder }, found)
+      }
+    } catch {
+      // Another process took it, or the storage does not answer now.
+    }
+    await delay(renewEvery * (0.5 + Math.random()), undefined, { signal }).catch(() => {})
+  }
+  return undefined
+}
+
+function make (id: string): Stored & { readonly id: string } {
+  const now = new Date().toISOString()
+  return { id, revision: 0, createdAt: now, updatedAt: now }
+}
+
+async function save (storage: Storage, place: Place, current: Place | undefined): Promise<Place> {
+  const item: Place = { ...place, revision: place.revision + 1, updatedAt: new Date().toISOString() }
+  await storage.commit([current === undefined
+    ? { type: 'insert', family: consumers, item }
+    : { type: 'replace', family: consumers, item, expected: current.revision, current }])
+  return item
+}
+
+/** Works while it has the lease. */
+class Consumer {
+  #place: Place
+  #position: number
+  #renewed = performance.now()
+  #saving: Promise<void> = Promise.resolve()
+  readonly #stopped = new AbortController()
+
+  constructor (
+    readonly storage: Storage,
+    readonly families: readonly Family[],
+    readonly options: Consumption,
+    lease: Place
+  ) {
+    this.#place = lease
+    this.#position = lease.position
+  }
+
+  async run (signal: AbortSignal): Promise<void> {
+    const { renewEvery, lostAfter } = readLease(this.options)
+    const stop = (): void => { this.#stopped.abort() }
+    signal.addEventListener('abort', stop)
+    // It may have been aborted while the lease was taken.
+    if (signal.aborted) stop()
+    const timer = setInterval(() => {
+      // Another process may have it by now.
+      if (performance.now() - this.#renewed > lostAfter) stop()
+      else this.#save({}).catch(() => {})
+    }, renewEvery)
+    try {
+      const guarded = guardStorage(this.storage)
+      const sources = this.families.map(family => ({ family, reader: new Reader(family, guarded, {}) }))
+      const feed = new Feed(guarded, sources, undefined)
+      const { signal } = this.#stopped
+      for await (const { entries, position } of feed.follow(this.#position, { signal, interval: renewEvery })) {
+        await this.#retryParked()
+        for (const entry of entries) {
+          await this.#handle(entry)
+          if (signal.aborted) return
+          this.#position = entry.position
+        }
+        this.#position = position
+        if (position !== this.#place.position) await this.#save({})
+      }
+    } catch {
+      // The storage does not answer, or the lease is lost: the caller begins again.
+      await delay(renewEvery, undefined, { signal: this.#stopped.signal }).catch(() => {})
+    } finally {
+      clearInterval(timer)
+      signal.removeEventListener('abort', stop)
+      stop()
+      await this.#release().catch(() => {})
+    }
+  }
+
+  /** Calls the handler until it succeeds or the entry is set aside. */
+  async #handle (entry: FeedEntry): Promise<void> {
+    const { handler, onError, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000 } = this.options
+    const { signal } = this.#stopped
+    const shown = showFollowed(this.families.find(({ name }) => name === entry.family) as Family, entry)
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      try {
+        await handler(shown, { attempt, signal })
+        return
+      } catch (error) {
+        if (signal.aborted) return
+        onError?.(error, shown)
+        if (attempt >= maxAttempts && this.#place.parked.length < maxParked) {
+          const message = String((error as Error | undefined)?.message ?? error).slice(0, 500)
+          const { id, family, position } = entry
+          const at = new Date().toISOString()
+          return await this.#save(({ parked }) =>
+            ({ parked: [...parked, { id, family, position, attempts: attempt, error: message, at }] }))
+        }
+      }
+      const pause = Math.min(maxRetryDelay, retryDelay * 2 ** Math.min(attempt - 1, 30))
+      await delay(pause, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  async #retryParked (): Promise<void> {
+    for (const { id } of this.#place.retried) {
+      const entry = await this.storage.get('commands', id) as FeedEntry | undefined
+      if (entry !== undefined) await this.#handle(entry)
+      if (this.#stopped.signal.aborted) return
+      await this.#save(({ retried }) => ({ retried: retried.filter(each => each.id !== id) }))
+    }
+  }
+
+  /** One after the other. If another process changed the entries to be tried again, that is kept. */
+  #save (change: Partial<Place> | ((place: Place) => Partial<Place>)): Promise<void> {
+    const saving = this.#saving.catch(() => {}).then(async () => {
+      for (;;) {
+        const place = this.#place
+        const changed = typeof change === 'function' ? change(place) : change
+        try {
+          this.#place = await save(this.storage, { ...place, ...changed, position: this.#position }, place)
+          this.#renewed = performance.now()
+          return
+        } catch (error) {
+          if (!(error instanceof ConflictError)) throw error
+          const found = await this.storage.get(consumers, place.id) as Place | undefined
+          if (found === undefined || found.holder !== place.holder) {
+            this.#stopped.abort()
+            throw error
+          }
+          this.#place = found
+        }
+      }
+    })
+    this.#saving = saving
+    return saving
+  }
+
+  async #release (): Promise<void> {
+    await this.#saving.catch(() => {})
+    const found = await this.storage.get(consumers, this.#place.id) as Place | undefined
+    if (found === undefined || found.holder !== this.#place.holder) return
+    const { holder, ...free } = found
+    await save(this.storage, { ...free, position: this.#position }, found)
+  }
+}
+
+/**
+ * The consumers of a storage: where each is, and what it set aside.
+ *
+ * @example
+ * for (const { name, lag, parked } of await listConsumers(storage)) console.log(name, lag, parked.length)
+ */
+export async function listConsumers (storage: Storage): Promise<ConsumerState[]> {
+  await prepare(storage)
+  const end = await findEnd(storage)
+  return (await findPlaces(storage)).map(({ id, position, holder, parked, retried, updatedAt }) => ({
+    name: id,
+    cursor: writePosition(position),
+    lag: Math.max(0, end - position),
+    holder,
+    parked: [...parked, ...retried],
+    updatedAt
+  }))
+}
+
+/**
+ * Makes a consumer handle the entries that it set aside once more.
+ *
+ * @example
+ * await retryParked(storage, 'mailer')
+ * @returns how many there are
+ */
+export async function retryParked (storage: Storage, name: string): Promise<number> {
+  await prepare(storage)
+  for (;;) {
+    const found = await storage.get(consumers, name) as Place | undefined
+    if (found === undefined) throw new errorCodes.FST_DEALBOOK_INVALID_CONSUMER(`there is no consumer "${name}"`)
+    if (found.parked.length === 0) return 0
+    try {
+      await save(storage, { ...found, parked: [], retried: [...found.retried, ...found.parked] }, found)
+      return found.parked.length
+    } catch (error) {
+      if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
+    }
+  }
+}
+
+async function findPlaces (storage: Storage): Promise<readonly Place[]> {
+  return (await storage.find(consumers, selectById([], 10_000))).items as readonly Place[]
+}
+
+/** Without a table, there are none. */
+async function findAnyPlaces (storage: Storage): Promise<readonly Place[]> {
+  try {
+    await prepare(storage)
+  } catch (error) {
+    const isMissing = /no such table|does not exist/.test((error as Error).message)
+    if (isMissing || error instanceof errorCodes.FST_DEALBOOK_MIGRATION_NEEDED) return []
+    throw error
+  }
+  return await findPlaces(storage)
+}
+
+/** Those that the target has are left as they are. */
+export async function copyPlaces (from: Storage, to: Storage): Promise<void> {
+  const places = await findAnyPlaces(from)
+  if (places.length === 0) return
+  await prepare(to)
+  for (const { holder, ...place } of places) {
+    if (await to.get(consumers, place.id) !== undefined) continue
+    await to.commit([{ type: 'insert', family: consumers, item: place }])
+  }
+}
+
+/** The position up to which all consumers have handled everything. */
+export async function findHandled (storage: Storage): Promise<number> {
+  const places = await findAnyPlaces(storage)
+  const waiting = places.flatMap(({ parked, retried }) => [...parked, ...retried].map(({ position }) => position - 1))
+  return Math.min(Infinity, ...places.map(({ position }) => position), ...waiting)
+}

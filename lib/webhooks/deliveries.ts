@@ -1,0 +1,91 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { getFamily, getStoredShape } from '../core/family/family.js'
+import { commandsShape } from '../core/family/fields.js'
+import { makeStorageAccess } from '../core/service/storage-access.js'
+import type { Change, FamilyShape, Storage, Stored } from '../core/storage/storage.js'
+import { defineFamily } from '../http/plugin/define-family.js'
+
+const DeliveryFields = Type.Object({
+  id: Type.String({ maxLength: 200, description: 'The id of the delivery, for send-again' }),
+  webhook: Type.String({ maxLength: 100, description: 'The webhook' }),
+  entry: Type.String({ maxLength: 100, description: 'The command that the event is about' }),
+  event: Type.String({ maxLength: 400, description: 'The id of the event, the same however often it is sent' }),
+  type: Type.String({ maxLength: 200, description: 'The type of the event, such as deal.holded' }),
+  status: Type.Union([Type.Literal('delivered'), Type.Literal('waiting'), Type.Literal('failed')], {
+    description: 'Whether it arrived, is to be tried again, or is not'
+  }),
+  attempts: Type.Integer({ description: 'How often it was tried' }),
+  responseStatus: Type.Optional(Type.Integer({ description: 'The status of the last response' })),
+  error: Type.Optional(Type.String({ maxLength: 500, description: 'Why the last attempt failed' })),
+  duration: Type.Integer({ description: 'How long the last attempt took, in milliseconds' }),
+  at: Type.String({ format: 'date-time', description: 'When it was last tried' })
+})
+
+/** Read at `…/webhooks/{id}/deliveries`; written by the sender only. */
+export const deliveries = defineFamily({
+  name: 'deliveries',
+  singular: 'delivery',
+  fields: DeliveryFields,
+  states: { delivered: 'good', waiting: 'warning', failed: 'bad' },
+  title: 'type',
+  list: ['type', 'status', 'attempts', 'responseStatus', 'error', 'at'],
+  order: ['-id'],
+  indexes: [['webhook', 'id']]
+})
+
+export type Delivery = Stored & Static<typeof DeliveryFields>
+
+// A host may have deliveries, too.
+const table = 'webhook-deliveries'
+export const deliveriesShape: FamilyShape = { ...getStoredShape(getFamily(deliveries)), name: table }
+
+const prepare = makeStorageAccess([commandsShape, deliveriesShape])
+
+/** For the family: the storage in which its items have their own table. */
+export function openDeliveries (storage: Storage): Storage {
+  return {
+    prepare: async () => { await prepare(storage) },
+    find: (_family, query, signal) => storage.find(table, query, signal),
+    get: (_family, id, signal) => storage.get(table, id, signal),
+    commit: changes => storage.commit(changes),
+    close: async () => {}
+  }
+}
+
+/** Sorted like the positions of the entries. */
+export function nameDelivery (webhook: string, position: number): string {
+  return `${webhook}~${String(position).padStart(16, '0')}`
+}
+
+export async function getDelivery (storage: Storage, id: string): Promise<Delivery | undefined> {
+  await prepare(storage)
+  return await storage.get(table, id) as Delivery | undefined
+}
+
+export async function saveDelivery (
+  storage: Storage, delivery: Static<typeof DeliveryFields>, before: Delivery | undefined
+): Promise<void> {
+  const { at } = delivery
+  await storage.commit([before === undefined
+    ? { type: 'insert', family: table, item: { ...delivery, revision: 1, createdAt: at, updatedAt: at } }
+    : {
+        type: 'replace',
+        family: table,
+        item: { ...delivery, revision: before.revision + 1, createdAt: before.createdAt, updatedAt: at },
+        expected: before.revision,
+        current: before
+      }])
+}
+
+/** Deletes all but the newest ones of a webhook. */
+export async function pruneDeliveries (storage: Storage, webhook: string, kept: number): Promise<void> {
+  await prepare(storage)
+  const where = [{ field: 'webhook', op: 'eq', values: [webhook] } as const]
+  const order = [{ field: 'id', descending: true }]
+  for (;;) {
+    const { items } = await storage.find(table, { where, order, offset: kept, limit: 500, count: false })
+    if (items.length === 0) return
+    await storage.commit(items.map(({ id, revision }): Change =>
+      ({ type: 'delete', family: table, id, expected: revision })))
+  }
+}

@@ -1,0 +1,76 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Family } from '../core/family/family.js'
+import type { CommandRecord } from '../core/service/command.js'
+import { readTarget } from '../core/service/record.js'
+import { toOwnRecord } from '../core/service/renamed.js'
+
+/** A family that events are about. */
+export interface Source {
+  readonly family: Family
+  /** The URL of its collection. */
+  readonly url: string
+}
+
+/** By the names of the families. */
+export type Sources = ReadonlyMap<string, Source>
+
+/** An event of CloudEvents 1.0. */
+export interface CloudEvent {
+  readonly id: string
+  readonly type: string
+  readonly [attribute: string]: unknown
+}
+
+export function makeEvent (sources: Sources, source: Source, stored: CommandRecord): CloudEvent {
+  const { family, url } = source
+  const record = toOwnRecord(family, stored)
+  const { id: command, revision, principal, params = {}, changes = {}, createdAt: time, position } = record
+  const item = encodeURIComponent(readTarget(family, record))
+  return {
+    specversion: '1.0',
+    id: `${family.name}/${item}/${revision}`,
+    source: url,
+    type: `${family.singular}.${nameChange(sources, family, record)}`,
+    subject: record.target,
+    time,
+    datacontenttype: 'application/json',
+    // Padded, since sequences are compared as texts.
+    sequence: String(position).padStart(16, '0'),
+    data: {
+      params,
+      changes,
+      revision,
+      ...(principal === undefined ? {} : { principal }),
+      command,
+      links: { item: `${url}/${item}` }
+    }
+  }
+}
+
+function nameChange (sources: Sources, family: Family, { action, about, revision }: CommandRecord): string {
+  if (about !== undefined) {
+    // The command was for another item, which may be of another family.
+    if (revision === 1) return 'created'
+    return sources.get(about.family)?.family.operations.get(action)?.operation.participle ?? 'changed'
+  }
+  if (action === family.lifecycle?.createAction) return 'created'
+  if (action === family.lifecycle?.deletion?.operation.action) return 'deleted'
+  return family.operations.get(action)?.operation.participle ?? 'changed'
+}
+
+const secretStart = 'whsec_'
+
+/** The prefix and the base64 of 24 to 64 bytes. */
+export const secretPattern = `^${secretStart}(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}(?:==|[A-Za-z0-9+/]=))?$`
+
+export function makeSecret (): string {
+  return secretStart + randomBytes(32).toString('base64')
+}
+
+/** The headers of Standard Webhooks. */
+export function signEvent (secret: string, id: string, body: string, now: number): Record<string, string> {
+  const timestamp = String(Math.floor(now / 1000))
+  const key = Buffer.from(secret.slice(secretStart.length), 'base64')
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` }
+}

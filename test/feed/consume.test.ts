@@ -1,0 +1,280 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import t from 'tap'
+import type { ConsumeOptions, FollowedCommand, Storage } from '../../lib/index.js'
+import { consume, copyStorage, deals, listConsumers, memoryStorage, prune, retryParked } from '../../lib/index.js'
+import { openBook } from '../service/book.js'
+import { storages } from '../storages.js'
+
+interface Started {
+  readonly handled: FollowedCommand[]
+  stop (): Promise<void>
+}
+
+function start (storage: Storage, options: Partial<ConsumeOptions> = {}): Started {
+  const stopping = new AbortController()
+  const handled: FollowedCommand[] = []
+  const running = consume(storage, {
+    name: 'mailer',
+    families: [deals],
+    retryDelay: 1,
+    leaseTime: 600,
+    signal: stopping.signal,
+    ...options,
+    async handler (entry, context) {
+      await options.handler?.(entry, context)
+      handled.push(entry)
+    }
+  })
+  return {
+    handled,
+    async stop () {
+      stopping.abort()
+      await running
+    }
+  }
+}
+
+async function until (holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!await holds()) await delay(10)
+}
+
+const names = (entries: readonly FollowedCommand[]): unknown[] => entries.map(({ params }) => params?.['name'])
+
+for (const { name, make } of storages) {
+  t.test(name, async t => {
+    t.test('handles each entry in order, keeps its place, and goes on from there', async t => {
+      const { storage, dispose } = await make()
+      t.teardown(dispose)
+      const book = openBook(storage)
+      for (const name of ['a', 'b']) await book.create({ name, price: 1 })
+      const first = start(storage)
+      await until(() => first.handled.length === 2)
+      await book.create({ name: 'c', price: 1 })
+      await until(() => first.handled.length === 3)
+      t.strictSame(names(first.handled), ['a', 'b', 'c'])
+      t.match(first.handled[0], { family: 'deals', action: 'CreateDeal', revision: 1, cursor: String })
+      await first.stop()
+      const [state] = await listConsumers(storage)
+      t.match(state, { name: 'mailer', lag: 0, holder: undefined, parked: [] })
+      t.equal(state?.cursor, first.handled[2]?.cursor)
+      await book.create({ name: 'd', price: 1 })
+      const second = start(storage)
+      await until(() => second.handled.length > 0)
+      await second.stop()
+      t.strictSame(names(second.handled), ['d'])
+    })
+
+    t.test('retries, sets aside what keeps failing, and tries that again when asked', async t => {
+      const { storage, dispose } = await make()
+      t.teardown(dispose)
+      const book = openBook(storage)
+      for (const name of ['a', 'bad', 'c']) await book.create({ name, price: 1 })
+      let isBroken = true
+      const errors: string[] = []
+      const attempts: number[] = []
+      const consumer = start(storage, {
+        maxAttempts: 3,
+        onError: error => { errors.push((error as Error).message) },
+        handler (entry, { attempt }) {
+          if (entry.params?.['name'] !== 'bad') return
+          attempts.push(attempt)
+          if (isBroken) throw new Error(`no ${attempt}`)
+        }
+      })
+      await until(() => consumer.handled.length === 2)
+      t.strictSame(names(consumer.handled), ['a', 'c'])
+      t.strictSame(errors, ['no 1', 'no 2', 'no 3'])
+      const [state] = await listConsumers(storage)
+      t.match(state?.parked, [{ family: 'deals', attempts: 3, error: 'no 3', id: String, at: String }])
+      isBroken = false
+      t.equal(await retryParked(storage, 'mailer'), 1)
+      await until(() => consumer.handled.length === 3)
+      t.strictSame(names(consumer.handled), ['a', 'c', 'bad'])
+      await until(async () => (await listConsumers(storage))[0]?.parked.length === 0)
+      t.equal(await retryParked(storage, 'mailer'), 0)
+      await consumer.stop()
+      await t.rejects(retryParked(storage, 'other'), { code: 'FST_DEALBOOK_INVALID_CONSUMER' })
+    })
+
+    t.test('works in one process at a time, and another takes over', async t => {
+      const { storage, another, dispose } = await make()
+      t.teardown(dispose)
+      const other = another?.() ?? storage
+      if (other !== storage) t.teardown(() => other.close())
+      const book = openBook(storage)
+      let running = 0
+      let most = 0
+      const handler = async (): Promise<void> => {
+        most = Math.max(most, ++running)
+        await delay(2)
+        running--
+      }
+      const one = start(storage, { handler })
+      for (let index = 0; index < 20; index++) await book.create({ name: `d${index}`, price: 1 })
+      const two = start(other, { handler })
+      await until(() => one.handled.length + two.handled.length === 20)
+      await one.stop()
+      await book.create({ name: 'last', price: 1 })
+      await until(() => two.handled.length > 0)
+      await two.stop()
+      t.equal(most, 1)
+      const all = names([...one.handled, ...two.handled])
+      t.strictSame(all, [...Array.from({ length: 20 }, (_, index) => `d${index}`), 'last'])
+    })
+
+    t.test('a dead holder is replaced; an operation under a command id is done once', async t => {
+      const { storage, dispose } = await make()
+      t.teardown(dispose)
+      const book = openBook(storage)
+      const { item: { id } } = await book.create({ name: 'Tea', price: 1 })
+      const hold = async (entry: FollowedCommand): Promise<void> => {
+        if (entry.action !== 'CreateDeal') return
+        await book.run('hold', id, { reason: 'Papers' }, { command: `hold-${entry.id}` })
+      }
+      // It dies after it has acted and before its place is kept.
+      const died = start(storage, { handler: hold, name: 'dead' })
+      await until(() => died.handled.length > 0)
+      await died.stop()
+      const place = await storage.get('command-consumers', 'dead')
+      if (place === undefined) throw new Error('no place')
+      await storage.commit([{
+        type: 'replace',
+        family: 'command-consumers',
+        item: { ...place, position: 0, holder: 'gone', revision: place.revision + 1 },
+        expected: place.revision
+      }])
+      const next = start(storage, { handler: hold, name: 'dead' })
+      await until(() => next.handled.length > 0)
+      await next.stop()
+      t.strictSame((await book.log(id)).items.map(({ action }) => action), ['CreateDeal', 'HoldDeal'])
+    })
+
+    t.test('prune keeps what a consumer has not handled, unless told', async t => {
+      const { storage, dispose } = await make()
+      t.teardown(dispose)
+      const book = openBook(storage)
+      await book.create({ name: 'a', price: 1 })
+      const consumer = start(storage)
+      await until(() => consumer.handled.length === 1)
+      await consumer.stop()
+      await book.create({ name: 'b', price: 1 })
+      await delay(5)
+      const before = new Date()
+      t.equal(await prune(storage, { before }), 1)
+      t.equal(await prune(storage, { before }), 0)
+      t.equal(await prune(storage, { before, ignoreConsumers: true }), 1)
+    })
+
+    t.test('a copy keeps the order and the places', async t => {
+      const { storage, dispose } = await make()
+      t.teardown(dispose)
+      const book = openBook(storage)
+      for (const name of ['c', 'a', 'b']) await book.create({ name, price: 1 })
+      const consumer = start(storage)
+      await until(() => consumer.handled.length === 3)
+      await consumer.stop()
+      await book.create({ name: 'd', price: 1 })
+      const copy = memoryStorage()
+      await copyStorage(storage, copy, { families: [deals] })
+      const copied = start(copy)
+      await until(() => copied.handled.length > 0)
+      await copied.stop()
+      t.strictSame(names(copied.handled), ['d'])
+      const followed: FollowedCommand[] = []
+      for await (const entry of openBook(copy).follow()) {
+        if (followed.push(entry) === 4) break
+      }
+      t.strictSame(names(followed), ['c', 'a', 'b', 'd'])
+    })
+  })
+}
+
+t.test('begins with what is new, if told', async t => {
+  const storage = memoryStorage()
+  const book = openBook(storage)
+  await book.create({ name: 'old', price: 1 })
+  const consumer = start(storage, { from: 'now' })
+  await until(async () => (await listConsumers(storage)).length === 1)
+  await book.create({ name: 'new', price: 1 })
+  await until(() => consumer.handled.length > 0)
+  await consumer.stop()
+  t.strictSame(names(consumer.handled), ['new'])
+})
+
+t.test('options are checked', async t => {
+  const handler = (): void => {}
+  const wrong: [object, string][] = [
+    [{ families: [deals], handler }, '"name"'],
+    [{ name: 'a', families: [], handler }, '"families"'],
+    [{ name: 'a', families: [deals] }, '"handler"'],
+    [{ name: 'a', families: [deals], handler, maxAttemps: 3 }, 'maxAttempts'],
+    [{ name: 'a', families: [deals], handler, from: 'later' }, '"from"']
+  ]
+  for (const [options, part] of wrong) {
+    await t.rejects(consume(memoryStorage(), options as never), { message: new RegExp(part) })
+  }
+})
+
+t.test('follow: from the beginning, from now, after a cursor, and under the grant', async t => {
+  const storage = memoryStorage()
+  const book = openBook(storage)
+  for (const [index, name] of ['a', 'b', 'c'].entries()) await book.create({ name, price: index })
+  const take = async (count: number, following: AsyncIterable<FollowedCommand>): Promise<FollowedCommand[]> => {
+    const taken: FollowedCommand[] = []
+    for await (const entry of following) if (taken.push(entry) === count) break
+    return taken
+  }
+  const [first] = await take(1, book.follow())
+  t.strictSame(names(await take(2, book.follow({ after: first?.cursor as string }))), ['b', 'c'])
+  const following = take(1, book.follow({ from: 'now' }))
+  await delay(20)
+  await book.create({ name: 'd', price: 3 })
+  t.strictSame(names(await following), ['d'])
+  const narrowed = openBook(storage, { authorize: () => ({ where: [{ field: 'price', op: 'gte', value: 2 }] }) })
+  t.strictSame(names(await take(2, narrowed.follow())), ['c', 'd'])
+  const ending = new AbortController()
+  const ended = take(9, book.follow({ signal: ending.signal }))
+  await delay(20)
+  ending.abort()
+  t.equal((await ended).length, 4)
+  await t.rejects(take(1, book.follow({ after: 'x' })), { code: 'bad-request' })
+})
+
+t.test('a consumer that is stopped while it takes its lease ends, and gives it back', async t => {
+  const storage = memoryStorage()
+  const stop = new AbortController()
+  const stopping: Storage = {
+    ...bindAll(storage),
+    async commit (changes) {
+      await storage.commit(changes)
+      stop.abort()
+    }
+  }
+  await consume(stopping, { name: 'mailer', families: [deals], handler: () => {}, signal: stop.signal })
+  t.match(await listConsumers(storage), [{ name: 'mailer', holder: undefined }])
+})
+
+function bindAll (storage: Storage): Storage {
+  const { prepare, find, get, commit, close } = storage
+  return {
+    prepare: prepare.bind(storage),
+    find: find.bind(storage),
+    get: get.bind(storage),
+    commit: commit.bind(storage),
+    close: close.bind(storage)
+  }
+}
+
+t.test('a new consumer begins after a cursor', async t => {
+  const storage = memoryStorage()
+  const book = openBook(storage)
+  for (const name of ['a', 'b', 'c']) await book.create({ name, price: 1 })
+  const { value } = await book.follow()[Symbol.asyncIterator]().next() as { value: FollowedCommand }
+  const after = value.cursor
+  const { handled, stop } = start(storage, { after, from: 'now' })
+  while (handled.length < 2) await delay(10)
+  await stop()
+  t.strictSame(names(handled), ['b', 'c'])
+  await t.rejects(consume(storage, { name: 'x', families: [deals], handler: () => {}, after: 'x' }),
+    { code: 'FST_DEALBOOK_INVALID_CONSUMER' })
+})

@@ -1,0 +1,143 @@
+import type { lookup } from 'node:dns'
+import { createServer } from 'node:http'
+import { type AddressInfo, isIP } from 'node:net'
+import t from 'tap'
+import { makeWebhooks, memoryStorage, webhooks } from '../../lib/index.js'
+import { findUrlFlaw, isPrivate, makeLookup, post } from '../../lib/webhooks/request.js'
+import { createDeal, createWebhook, quick, receive, startApp, until } from './receiver.js'
+
+const privateAddresses = [
+  '0.0.0.0', '0.1.2.3', '10.0.0.1', '100.64.0.1', '127.0.0.1', '127.255.0.9', '169.254.169.254', '172.16.0.1',
+  '172.31.255.255', '192.0.0.8', '192.168.1.1', '198.18.0.1', '224.0.0.1', '239.255.255.250', '255.255.255.255',
+  '::', '::1', '::7f00:1', '::ffff:127.0.0.1', '::ffff:8.8.8.8', '::ffff:a00:1', '64:ff9b::7f00:1', '2002:7f00:1::',
+  'fc00::1', 'fd12:3456::1', 'fe80::1', 'fec0::1', 'ff02::1'
+]
+const publicAddresses = ['8.8.8.8', '1.1.1.1', '172.15.0.1', '172.32.0.1', '100.128.0.1', '2606:4700:4700::1111']
+
+t.test('private and public addresses', async t => {
+  for (const address of privateAddresses) t.equal(isPrivate(address), true, address)
+  for (const address of publicAddresses) t.equal(isPrivate(address), false, address)
+})
+
+t.test('URLs that are refused, at creation and when sent', async t => {
+  const network = 'must not be an address of a private network'
+  const scheme = 'must be an http or https URL'
+  const refused = [
+    ...privateAddresses.map(address => [isIP(address) === 6 ? `http://[${address}]/` : `http://${address}/`, network]),
+    ['http://localhost:3000/', network], ['https://api.localhost/', network], ['http://2130706433/', network],
+    ['http://0x7f.1/', network], ['http://127.1/', network], ['http://%31%32%37.0.0.1/', network],
+    ['ftp://example.org/', scheme], ['file:///etc/passwd', scheme], ['example.org', scheme], ['', scheme],
+    ['javascript:alert(1)', scheme], ['http://ann:secret@example.org/', 'must not have a user name or a password'],
+    ['http://ann@example.org/', 'must not have a user name or a password']
+  ] as [string, string][]
+  const app = await startApp(t, memoryStorage(), {})
+  const { signal } = new AbortController()
+  for (const [url, flaw] of refused) {
+    const response = await app.inject({ method: 'POST', url: '/crm/webhooks', payload: { url } })
+    t.equal(response.statusCode, 400, url)
+    t.strictSame(response.json().errors, [{ pointer: '/url', detail: flaw }], url)
+    const sent = post({ url, headers: {}, body: '', allowPrivate: false, timeout: 1000, signal })
+    await t.rejects(sent, { message: `The URL ${flaw}` }, url)
+  }
+  const { home } = await createWebhook(app, { url: 'https://example.org/events' })
+  const edit = await app.inject({ method: 'PATCH', url: home, payload: { url: 'http://10.0.0.1/' } })
+  t.equal(edit.statusCode, 400)
+  t.equal(findUrlFlaw('http://127.0.0.1/', true), undefined)
+  t.equal(findUrlFlaw('http://ann@127.0.0.1/', true), 'must not have a user name or a password')
+})
+
+t.test('names are looked up once, and only public addresses are connected to', async t => {
+  const cases: [addresses: string[], open: string[]][] = [
+    [['127.0.0.1'], []], [['::1', '10.0.0.1'], []], [['169.254.169.254', '8.8.8.8'], ['8.8.8.8']],
+    [['8.8.8.8', '2606:4700:4700::1111'], ['8.8.8.8', '2606:4700:4700::1111']], [[], []]
+  ]
+  for (const [addresses, open] of cases) {
+    const resolve = ((_name: string, options: { all: boolean }, done: (error: null, found: object[]) => void) => {
+      t.equal(options.all, true)
+      done(null, addresses.map(address => ({ address, family: isIP(address) })))
+    }) as unknown as typeof lookup
+    for (const all of [true, false]) {
+      makeLookup(resolve)('example.org', { all }, (error, found) => {
+        const given = Array.isArray(found) ? found.map(({ address }) => address) : [found].filter(each => each !== '')
+        t.strictSame(given, all ? open : open.slice(0, 1), `${addresses.join()} all: ${all}`)
+        t.equal(error === null, open.length > 0)
+      })
+    }
+  }
+  const failure = new Error('ENOTFOUND')
+  const resolve = ((_name: string, _options: object, done: (error: Error) => void) => {
+    done(failure)
+  }) as unknown as typeof lookup
+  makeLookup(resolve)('example.org', {}, error => { t.equal(error, failure) })
+})
+
+t.test('redirects are not followed', async t => {
+  const target = await receive(t)
+  for (const status of [301, 302, 303, 307, 308]) {
+    const { url, received } = await receive(t, () => ({ status, location: target.url }))
+    const app = await startApp(t, memoryStorage())
+    const { home } = await createWebhook(app, { url })
+    await createDeal(app)
+    await until(() => received.length > 1)
+    const { items } = (await app.inject(`${home}/deliveries`)).json() as { items: object[] }
+    t.match(items, [{ status: 'waiting', responseStatus: status, error: `The response had the status ${status}` }])
+  }
+  t.strictSame(target.received, [])
+})
+
+t.test('of a response, only a small part is read, and none that does not come', async t => {
+  const sent: number[] = []
+  const server = createServer((request, response) => {
+    if (request.url === '/hangs') return
+    response.writeHead(200)
+    if (request.url === '/stays-open') { response.write('x'); return }
+    const part = Buffer.alloc(65_536)
+    let count = 0
+    const write = (): void => {
+      while (!response.destroyed && count++ < 1000) if (!response.write(part)) { response.once('drain', write); return }
+      sent.push(count)
+      response.end()
+    }
+    response.on('close', () => sent.push(count))
+    write()
+  })
+  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => { server.closeAllConnections(); server.close() })
+  const ending = new AbortController()
+  const to = (path: string) => post({
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+    headers: {},
+    body: '{}',
+    allowPrivate: true,
+    timeout: 300,
+    signal: ending.signal
+  })
+  t.equal(await to('/long'), 200)
+  await until(() => sent.length > 0)
+  t.ok((sent[0] as number) < 500, `${sent[0]} parts`)
+  t.equal(await to('/stays-open'), 200)
+  await t.rejects(to('/hangs'), { message: 'No response within 300 ms' })
+  const stopped = to('/hangs')
+  ending.abort()
+  await t.rejects(stopped, { name: 'AbortError' })
+  await t.rejects(to('/long'), { name: 'AbortError' })
+})
+
+t.test('closing does not wait for a receiver that hangs', async t => {
+  const { url, received } = await receive(t, () => undefined)
+  const app = await startApp(t, memoryStorage(), { ...quick, timeout: 60_000 })
+  await createWebhook(app, { url })
+  await createDeal(app)
+  await until(() => received.length > 0)
+  const began = performance.now()
+  await app.close()
+  t.ok(performance.now() - began < 3000)
+})
+
+t.test('settings are checked', async t => {
+  t.throws(() => makeWebhooks({ timeout: 0 }), { code: 'FST_DEALBOOK_INVALID_OPTION' })
+  t.throws(() => makeWebhooks({ retries: 3 } as never), { code: 'FST_DEALBOOK_INVALID_OPTION' })
+  const storage = memoryStorage()
+  await t.rejects(startApp(t, storage, {}, { storage: () => storage }), { code: 'FST_DEALBOOK_INVALID_OPTION' })
+  t.equal(webhooks.definition.name, 'webhooks')
+})
