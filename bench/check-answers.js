@@ -1,10 +1,10 @@
-// Before anything is measured: does every contender give the right answers?
+// Checks, before anything is measured, that every contender gives the right answers.
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
 import { ask } from './processes.js'
 import { itemsOf, requestOf } from './requests.js'
 import { customerIdOf, customerOf, priceOf, startOf } from './scenarios.js'
 
-/** Sends the n-th request of a scenario as any client would. */
+/** Sends the n-th request of a scenario. */
 export async function send (server, scenario, n) {
   const { method = 'GET', path, body } = requestOf(server.name, scenario)(n, server)
   const answer = await fetch(server.url + path, {
@@ -56,7 +56,7 @@ const checks = {
 // Platformatic sends every primary key as text.
 const idsOf = items => items.map(({ id }) => Number(id))
 
-/** The ids of a page of 50 of those that match, from this one on. */
+/** The ids of a page of 50 matching customers, starting with this one. */
 function idsFrom ({ customers }, start, matches) {
   const ids = []
   for (let id = start; id <= customers && ids.length < 50; id++) if (matches(customerOf(id))) ids.push(id)

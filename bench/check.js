@@ -56,7 +56,7 @@ async function measureRatios (names, chosen) {
   }))]))
 }
 
-/** Those that cost too much; what was never kept does not. */
+/** Scenarios that cost too much; those without a kept value are ignored. */
 function listExpensive (ratios, kept) {
   return list(ratios).filter(({ name, scenario, ratio }) => ratio > allowed * (kept[name]?.[scenario] ?? Infinity))
 }

@@ -1,4 +1,4 @@
-// Who is measured: the file in servers/, its settings, what it takes part in, and which expert it is compared with.
+// The contenders: the file in servers/, its settings, its scenarios, and the expert to compare it with.
 const reads = ['page', 'numbered', 'one']
 const writes = ['operation']
 const all = [...reads, ...writes]
@@ -33,7 +33,7 @@ export const contenders = {
 
 export const inShort = ['floor', 'expert', 'ours-sqlite']
 
-/** Those that are asked for; beside each of ours the same from every other checkout, to compare commits. */
+/** The selected contenders; with each of ours, the same from every other checkout, to compare commits. */
 export function chooseContenders (names, checkouts) {
   return names.flatMap(name => {
     const contender = { name, ...contenders[name] }

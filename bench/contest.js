@@ -1,4 +1,4 @@
-// Starts the contenders, each with a database of its own, measures them, and deletes all of it in the end.
+// Starts the contenders, each with its own database, measures them, and deletes everything at the end.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -50,7 +50,7 @@ async function startAll ({ names, checkouts, scenarios }, scratch) {
   return servers
 }
 
-/** Starts a file of servers/, and returns what it says of itself. */
+/** Starts a file of servers/, and returns its first message. */
 export async function startServer (scratch, { file, needsNode }, told) {
   const where = { core: cores.server, needsNode }
   const { child, ready } = await startProcess(`servers/${file}`, [JSON.stringify(told)], where)
@@ -58,7 +58,7 @@ export async function startServer (scratch, { file, needsNode }, told) {
   return { child, ...ready }
 }
 
-/** What ours answers, for the floor to send: the same on every storage, so the one that starts soonest is asked. */
+/** Our responses, for the floor to send: the same on every storage, so the fastest to start is used. */
 async function writeBytes (start, file) {
   const ours = await start({ name: 'bytes', ...contenders['ours-memory'] })
   const bytes = {}

@@ -13,7 +13,7 @@ import { sqliteStorage } from '../lib/storage/sqlite/sqlite-storage.js'
 
 const count = Number(process.env.COUNT ?? 1_000_000)
 const limit = 200
-// What the reader takes before it rests for a moment.
+// Bytes that the reader reads before it pauses.
 const sip = 1_000_000
 
 const [task, file] = process.argv.slice(2) as [string?, string?]
@@ -43,7 +43,7 @@ async function measure (): Promise<void> {
   const file = join(folder, 'customers.db')
   let server: ChildProcess | undefined
   try {
-    // In a process of its own, so that loading does not count.
+    // In a separate process, so that loading does not count.
     const [code] = await once(child('load', file), 'exit') as [number]
     if (code !== 0) throw new Error('the customers could not be loaded')
     for (const suffix of ['ndjson', 'csv']) {

@@ -1,9 +1,9 @@
-// Keeps what a run found: tables in bench/README.md, plots in docs/, and a word of it in README.md.
+// Keeps the results of a run: tables in bench/README.md, plots in docs/, and a summary in README.md.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { arch, availableParallelism, cpus, release, totalmem, type } from 'node:os'
 import { isPinned } from './processes.js'
 
-/** Replaces what stands between two comments of that name. */
+/** Replaces the text between two comments with that name. */
 export function keepText (file, name, text) {
   const place = new URL(`../${file}`, import.meta.url)
   const [start, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`]
@@ -21,7 +21,7 @@ const { model } = cpus()[0]
 /** The kind of processor. */
 export const processor = model === 'unknown' ? arch() : model
 
-/** When, on what and how, in a sentence. */
+/** The date, machine and settings, in a sentence. */
 export function describeRun (command) {
   const cores = `${availableParallelism()} cores (${processor})`
   const memory = `${Math.round(totalmem() / 2 ** 30)} GB of memory`

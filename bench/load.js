@@ -1,5 +1,5 @@
-// The load: so many connections, each of which sends the next request when it has its answer. Sockets and nothing more,
-// since a client that costs as much as the fastest server would measure itself.
+// The load: connections that each send the next request after a response. Plain sockets, since a client that costs as
+// much as the fastest server would measure itself.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { requestOf } from './requests.js'
@@ -58,11 +58,11 @@ function textOf ({ method = 'GET', path, body }) {
   return `${head}content-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`
 }
 
-/** Reads one answer after the other, and says the status of each when all of it is here. */
+/** Reads one response after the other, and reports the status of each when it is complete. */
 function makeReader (onAnswer) {
   let head = ''
   let status = ''
-  // Of the body, so many bytes are to come; a chunked one ends with its last five.
+  // Bytes of the body that are still missing; a chunked one ends with its last five.
   let left = 0
   let tail
   return chunk => {

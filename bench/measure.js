@@ -1,8 +1,8 @@
-// Measures servers in turns, round after round: what differs between them is then not the hour of the day. CPU time per
-// request is what counts; requests per second and the times of answers depend on the load and its core too.
+// Measures servers in turns, round after round, so that the time of day does not matter. CPU time per request is the
+// result; requests per second and response times also depend on the load and its core.
 import { ask } from './processes.js'
 
-// While a server waits, V8 collects its garbage, and with it what it knew of the code: seconds that do not count.
+// While a server waits, V8 collects its garbage and optimized code: the seconds after that do not count.
 const leadIn = 0.2
 
 /** The medians of all rounds: one row for each server, scenario and number of connections. */
@@ -31,7 +31,7 @@ export async function measureAll (servers, load, { connections, rounds, seconds,
   return rows
 }
 
-/** A different one begins in every round, so that none always runs after the same one. */
+/** A different one begins each round, so that none always runs after the same one. */
 function inTurn (cells, round) {
   const start = round % cells.length
   return [...cells.slice(start), ...cells.slice(0, start)]

@@ -1,4 +1,4 @@
-// What the command line asks for.
+// The options of the command line.
 import { existsSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -14,7 +14,7 @@ export async function openPostgres (scratch) {
       await query(connectionString, `CREATE SCHEMA ${schema}`)
       return { connectionString, schema }
     },
-    /** What a database does by itself a while after so much was loaded. */
+    /** The maintenance that a database does by itself some time after a large load. */
     async analyze ({ schema }) {
       const { rows } = await query(connectionString, `SELECT tablename FROM pg_tables WHERE schemaname = '${schema}'`)
       for (const { tablename } of rows) await query(connectionString, `VACUUM ANALYZE ${schema}."${tablename}"`)

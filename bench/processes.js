@@ -1,4 +1,4 @@
-// Every server, and the load, is a process of its own, bound to a core of its own where the system can do that.
+// Every server, and the load, is a separate process, bound to its own core if the system supports it.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-// PostgreSQL is where the load is, unless there is a third core: what the servers cost must not depend on it.
+// PostgreSQL shares the core of the load, unless there is a third: the cost of the servers must not depend on it.
 export const cores = { server: 0, load: 1, database: availableParallelism() > 2 ? 2 : 1 }
 
 export const isPinned = availableParallelism() > 1 && canPin()
@@ -26,7 +26,7 @@ export async function startProcess (file, args, { core, needsNode = 0 }) {
   if (isPinned) command.unshift('taskset', '-c', String(core))
   const child = spawn(command[0], command.slice(1), {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    // Ctrl-C is for the one who started them and ends them in order; without him they end by themselves.
+    // Ctrl-C is handled by the parent, which ends them in order; without a parent they end by themselves.
     detached: true,
     // Node 22 calls its SQLite experimental at every start.
     env: { ...process.env, NODE_NO_WARNINGS: '1' }
@@ -34,7 +34,7 @@ export async function startProcess (file, args, { core, needsNode = 0 }) {
   return { child, ready: await answerOf(child) }
 }
 
-/** This Node where it is new enough, else the one that is installed beside the contenders. */
+/** This Node if it is new enough, otherwise the one that is installed with the contenders. */
 function findNode (major) {
   if (Number(process.versions.node.split('.')[0]) >= major) return process.execPath
   const names = ['node', 'node-bin'].map(start => `${start}-${process.platform}-${process.arch}`)

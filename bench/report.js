@@ -12,7 +12,7 @@ export function makeTables (rows, [first, ...others]) {
   return parts.join('\n\n')
 }
 
-/** For who reads no tables: ours on SQLite beside the expert, with the first two numbers of connections. */
+/** The summary: ours on SQLite beside the expert, with the first two numbers of connections. */
 export function makeSummary (rows, numbers) {
   const cpuOf = (name, scenario, number) =>
     rows.find(row => row.server.name === name && row.scenario === scenario && row.connections === number)?.cpu
@@ -75,7 +75,7 @@ function ratio (value, base) {
   return value === undefined || base === undefined ? '–' : (value / base).toFixed(2)
 }
 
-/** Two columns of words, then figures; padded, so that it can be read as it stands. */
+/** Two columns of words, then figures; padded, so that the source is readable. */
 export function table (heads, lines) {
   const widths = heads.map((head, column) => Math.max(3, ...[heads, ...lines].map(line => line[column].length)))
   const show = cells => `| ${cells.map((cell, column) => pad(cell, widths[column], column)).join(' | ')} |`

@@ -1,4 +1,4 @@
-// How each contender is asked, and what its answers say: the same questions, in the URLs of each.
+// The same requests in the URLs of each contender, and how to read its responses.
 import { customerIdOf, logScenarios, orderScenarios, priceOf, scenarios, startOf } from './scenarios.js'
 
 const dialects = {

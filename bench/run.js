@@ -1,4 +1,4 @@
-// npm run bench: the contenders of contenders.js, each in a bare host and a process of its own, in turns.
+// npm run bench: the contenders of contenders.js, each in a bare host and its own process, in turns.
 import { runContest } from './contest.js'
 import { describeRun, keepPlot, keepText } from './keep.js'
 import { readOptions } from './options.js'

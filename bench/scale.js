@@ -77,8 +77,8 @@ async function measureStorage (storage, scratch) {
     ...await measureAll(doing(servers, ['page', 'one', 'operation', ...Object.keys(orderScenarios)]), load, {
       ...how, connections: [32]
     }),
-    // One at a time what may take a second, and what is done to the one deal with the longest log: to wait for each
-    // other is not what is asked here.
+    // One at a time for slow requests, and for those to the one deal with the longest log: waiting for each other is
+    // not what is measured.
     ...await measureAll([
       ...doing(servers, ['numbered']),
       ...doing(logServers, Object.keys(logScenarios))
@@ -86,7 +86,7 @@ async function measureStorage (storage, scratch) {
   ]
 }
 
-/** Where a page leads on to. */
+/** The next page. */
 async function findNext ({ url }, path) {
   const { links } = await (await fetch(url + path)).json()
   return links.next

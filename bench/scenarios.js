@@ -1,15 +1,15 @@
-// What is measured: each scenario makes the n-th request, the same for every contender that speaks our URLs. It is told
-// what the server says of itself: how many customers it has, the ids of deals, the logs that were made.
+// The scenarios: each makes the n-th request, the same for every contender with our URLs. Its argument is the first
+// message of the server: how many customers it has, the ids of deals, and its logs.
 
-/** The customer that every contender has under this id. */
+/** The customer with this id in every contender. */
 export function customerOf (id) {
   return { id, age: 18 + id * 37 % 73, children: id * 13 % 5 }
 }
 
-/** The customer behind whom the n-th page begins; there are more than fifty after him who match. */
+/** The customer before the n-th page; more than fifty after it match. */
 export const startOf = (n, { customers }) => (n * 997) % (customers - 200)
 export const customerIdOf = (n, { customers }) => 1 + (n * 997) % customers
-// Every request changes the price, so that none is the one that changes nothing.
+// Every request changes the price, so that none is a no-op.
 export const priceOf = n => n + 1
 
 export const scenarios = {
@@ -43,7 +43,7 @@ export const orderScenarios = {
   sorted: { title: 'customers, sort=-age, by cursor', request: (_n, { sorted }) => ({ path: sorted }) }
 }
 
-/** What is asked of one deal with a log of some length. */
+/** Requests to one deal with a log of some length. */
 export const logScenarios = {
   logFirst: { title: 'log, first page', request: (_n, { log }) => ({ path: log.first }) },
   logMiddle: { title: 'log, page by its cursor in the middle', request: (_n, { log }) => ({ path: log.middle }) },

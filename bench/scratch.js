@@ -1,4 +1,4 @@
-// A folder and whatever else is made for a run, all of it gone afterwards, also when the run fails or is broken off.
+// A folder and other resources for a run, deleted afterwards, also if the run fails or is interrupted.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ export async function inScratch (run) {
   }
 }
 
-/** What was made last goes first; one that cannot be undone must not keep the others. */
+/** In reverse order of creation; a failure must not prevent the others. */
 async function undoAll (ends) {
   while (ends.length > 0) {
     try {

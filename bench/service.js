@@ -1,5 +1,5 @@
-// node bench/service.js [checkout…]: what does an operation cost without HTTP, and on a storage that does nothing? All
-// that is left is to check, decide and write down. Several builds are measured in turns.
+// node bench/service.js [checkout…]: the cost of an operation without HTTP, on a storage that does nothing. Only the
+// checks, the decision and the log entry are left. Several builds are measured in turns.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { checkout } from './contest.js'
@@ -32,7 +32,7 @@ async function change (service, times) {
   }
 }
 
-/** A thousand deals, of which only the last state is kept. */
+/** A thousand deals; only their last state is kept. */
 function makeStorage () {
   const now = new Date().toISOString()
   const deal = { name: 'a deal', price: 1, held: false, status: 'open', revision: 1, createdAt: now, updatedAt: now }

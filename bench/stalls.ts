@@ -1,5 +1,5 @@
-// How long does one request keep all others waiting? Asks a million customers what no index answers, on every storage,
-// and prints how long each request took, and the longest time that the event loop was held meanwhile.
+// How long does one request block all others? Sends queries that no index serves over a million customers, on every
+// storage, and prints how long each request took, and the longest time that the event loop was blocked meanwhile.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

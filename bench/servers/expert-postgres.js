@@ -1,4 +1,4 @@
-// What an expert writes by hand on Fastify and PostgreSQL: a pool, named statements, BEGIN … COMMIT for every write.
+// Code of an expert on Fastify and PostgreSQL: a pool, named statements, BEGIN … COMMIT for every write.
 import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
 import Fastify from 'fastify'
@@ -8,7 +8,7 @@ import { anywhere, given, serve } from './serve.js'
 
 const pg = createRequire(import.meta.resolve('fastify-dealbook'))('pg')
 const { connectionString, schema } = given.postgres
-// As many connections as ours has; numbers as numbers, as every expert sets it.
+// As many connections as ours; numbers as numbers, as any expert would configure it.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 const pool = new pg.Pool({ connectionString, max: 10, options: `-c search_path=${schema} -c datestyle=ISO` })
 

@@ -1,5 +1,5 @@
-// What an expert keeps prepared for these four requests alone, on SQLite: one transaction per write, or one for all
-// that came in the same turn of the event loop.
+// Prepared statements of an expert for only these four requests, on SQLite: one transaction per write, or one for all
+// writes in the same turn of the event loop.
 import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { customerOf } from '../scenarios.js'
@@ -63,7 +63,7 @@ export function prepareReads (db) {
   }
 }
 
-/** The deal after the change of its price, or what keeps it from that: 404, 409. */
+/** The deal after the change of its price, or the status that refuses it: 404, 409. */
 export function prepareChange (db) {
   const dealById = db.prepare('SELECT * FROM deals WHERE id = ?')
   const setPrice = db.prepare(`
@@ -95,7 +95,7 @@ export function inTransaction (db, run) {
   }
 }
 
-/** Runs what came in one turn of the event loop as one transaction; all of it is answered when that is on the disk. */
+/** Runs the writes of one turn of the event loop as one transaction; they resolve when it is on disk. */
 export function inGroups (db) {
   let waiting = []
   const commit = () => {

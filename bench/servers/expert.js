@@ -1,5 +1,5 @@
-// What an expert writes by hand for these four requests alone, on Fastify and SQLite. Told "json", SQLite makes the
-// JSON of reads; told "group", the writes of one turn are committed together.
+// Code of an expert for only these four requests, on Fastify and SQLite. With "json", SQLite makes the JSON of reads;
+// with "group", the writes of one turn are committed together.
 import Fastify from 'fastify'
 import { changeSchema, listSchema, singleSchema } from './expert-schemas.js'
 import { inGroups, inTransaction, openDatabase, prepareChange, prepareReads } from './expert-sqlite.js'
@@ -55,7 +55,7 @@ async function oneAsText (request, reply) {
   return found.item
 }
 
-/** What is not there, or known to the client; sets the headers of what is. */
+/** Handles 404 and 304; otherwise sets the headers. */
 function answerAtOnce (found, request, reply) {
   if (found === undefined) return reply.code(404).send({ title: 'not found', status: 404 })
   const etag = `"${found.revision}-json"`

@@ -1,4 +1,4 @@
-// Express 5 with routes by hand over the statements of the expert, checking what comes in as few do.
+// Express 5 with routes by hand over the statements of the expert, with more input checks than usual.
 import express from 'express'
 import { inTransaction, openDatabase, prepareChange, prepareReads } from './expert-sqlite.js'
 import { anywhere, serve, urlOf } from './serve.js'

@@ -1,5 +1,5 @@
 // Feathers 5 on Koa, with its adapter for Knex: a page counts all that match, as its pagination does. Lean: without the
-// schemas and resolvers that its generator adds. The operation is a service of its own, with one transaction.
+// schemas and resolvers that its generator adds. The operation is a separate service, with one transaction.
 import { randomUUID } from 'node:crypto'
 import { Conflict } from '@feathersjs/errors'
 import { feathers } from '@feathersjs/feathers'
@@ -17,7 +17,7 @@ const Model = knex({
   pool: {
     min: 1,
     max: 1,
-    // Its driver does not wait for the disk in WAL mode unless told to.
+    // Its driver does not wait for the disk in WAL mode by default.
     afterCreate (connection, done) {
       connection.pragma('synchronous = FULL')
       done()

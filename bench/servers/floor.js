@@ -1,4 +1,4 @@
-// The floor: Fastify sending what ours sends, headers and all, from constants.
+// The floor: Fastify that sends our responses, with all headers, from constants.
 import { readFileSync } from 'node:fs'
 import Fastify from 'fastify'
 import { anywhere, given, serve } from './serve.js'

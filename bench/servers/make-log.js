@@ -1,6 +1,6 @@
 // Deals with long logs, made in batches: hundreds of thousands of requests would take a while.
 
-/** The n-th of the ids that we would make ourselves (UUIDv7), which grow with time. */
+/** The n-th id in the form of ours (UUIDv7), which grow with time. */
 export function idOf (n, kind = 0) {
   const time = (0x0197_0000_0000 + n).toString(16).padStart(12, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${String(kind).padStart(12, '0')}`

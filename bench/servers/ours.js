@@ -1,4 +1,4 @@
-// This package, on the storage that is named, from the checkout that is named.
+// This package, with the given storage, from the given checkout.
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import Fastify from 'fastify'
@@ -23,7 +23,7 @@ const now = new Date().toISOString()
 const deal = { name: 'a deal', price: 1, held: false, status: 'open', revision: 1, createdAt: now, updatedAt: now }
 await loadItems(storage, deals, count(given.deals, n => ({ id: idOf(n), ...deal })))
 const app = Fastify()
-// The middle of a million is further than clients may go by number otherwise.
+// By default, the middle of a million is beyond the reach of page numbers.
 await app.register(dealbook, { storage, version: 'v1', maxPageSize: Math.max(1000, given.customers / 50) })
 const logs = []
 let taken = 0

@@ -1,5 +1,5 @@
-// Every server is a process of its own: it says where it listens, and what it has cost when asked. `countLog` says how
-// many changes of a deal it has written down.
+// Every server is a separate process: it sends its URL and, on request, its cost. `countLog` returns how many changes
+// of a deal it has logged.
 import { once } from 'node:events'
 
 export async function serve (url, known, countLog) {
@@ -12,14 +12,14 @@ export async function serve (url, known, countLog) {
 
 const costNow = () => ({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss() })
 
-/** What the server was told: a file for its database, the PostgreSQL to use, and more. */
+/** The settings of the server: a file for its database, the PostgreSQL to use, and more. */
 export const given = JSON.parse(process.argv[2])
 
 export const anywhere = { port: 0, host: '127.0.0.1' }
 
-/** Of a server of Node, once it listens. */
+/** For a Node server, once it listens. */
 export async function urlOf (server) {
-  // As Fastify has it; Node's own five seconds cut connections that wait for a slow server.
+  // Fastify's default; Node's five seconds would close connections that wait for a slow server.
   server.keepAliveTimeout = 72_000
   if (!server.listening) await once(server, 'listening')
   return `http://${anywhere.host}:${server.address().port}`
