@@ -207,7 +207,7 @@ export class Sender {
     }
     await saving
     if (operation !== undefined) {
-      // The consumer ends when the change is seen, and goes on after `resume`.
+      // The consumer ends when the change is seen, and continues after `resume`.
       log.warn({ webhook: id, operation }, 'A webhook gets no more events')
       await service.run(operation, id, { reason: error }, { command: `${operation}-${id}-${webhook.revision}` })
     }

@@ -42,14 +42,13 @@ testOverStorages(async (t, { book, storage, another }) => {
     const watched: Storage = {
       ...storage,
       async commit (changes) {
-        commits.push(changes.length)
+        commits.push(changes.filter(({ type }) => type === 'delete').length)
         await storage.commit(changes)
       }
     }
     t.equal(await prune(watched, { before: new Date(Date.parse(old) - 1000) }), 0, 'nothing is so old')
     t.equal(await prune(watched, { before: new Date(Date.now() - year / 2), batch: 50 }), 120)
-    // The first also keeps the position of the last that was deleted.
-    t.strictSame(commits.map(length => Math.floor(length / 10) * 10), [50, 50, 20])
+    t.strictSame(commits, [50, 50, 20])
     t.equal(await count(storage), before - 120 + 1)
     t.equal((await book.log(id)).items.length, 3)
     await t.rejects(book.log('gone'), { code: 'not-found' }, 'the log ends there')

@@ -124,7 +124,7 @@ for (const { name, make } of storages) {
   t.test(`on ${name}, a receiver that fails half the time and one that hangs hold up no others`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)
-    const app = await startApp(t, storage, { ...quick, timeout: 300 })
+    const app = await startApp(t, storage, { ...quick, timeout: 3000 })
     const good = await receive(t)
     const flaky = await receive(t, (_received, count) => count % 2 === 1 ? 500 : 200)
     const hanging = await receive(t, () => undefined)
@@ -132,8 +132,9 @@ for (const { name, make } of storages) {
     const count = 12
     const ids: string[] = []
     for (let i = 0; i < count; i++) ids.push(await createDeal(app))
-    await until(() => good.answered.length >= count && flaky.answered.length >= count, () => flaky.received.length)
-    const idsOf = ({ answered }: typeof good) => answered.map(({ event }) => event.id)
+    // On a busy machine, an answer may come too late, and the event is sent again.
+    const idsOf = ({ answered }: typeof good) => [...new Set(answered.map(({ event }) => event.id))]
+    await until(() => idsOf(good).length >= count && idsOf(flaky).length >= count, () => flaky.received.length)
     t.strictSame(idsOf(good), ids.map(id => `deals/${id}/1`))
     t.strictSame(idsOf(flaky), ids.map(id => `deals/${id}/1`), 'in order')
     t.ok(hanging.received.length > 0)

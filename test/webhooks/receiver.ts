@@ -41,7 +41,7 @@ export async function receive (
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/events`, received, answered }
 }
 
-export const quick: WebhookSettings = { allowPrivate: true, timeout: 5000, retryDelay: 20, maxRetryDelay: 100 }
+export const quick: WebhookSettings = { allowPrivate: true, timeout: 60_000, retryDelay: 20, maxRetryDelay: 100 }
 
 export async function startApp (
   t: { teardown (work: () => unknown): void },
@@ -72,9 +72,9 @@ export async function createDeal (app: FastifyInstance, name = 'Tea'): Promise<s
   return (response.json() as { id: string }).id
 }
 
-/** Waits until it holds, and fails with what there is after ten seconds. */
+/** Waits until it holds, and fails with what there is after a minute. */
 export async function until (holds: () => boolean | Promise<boolean>, show: () => unknown = () => ''): Promise<void> {
-  for (let waited = 0; waited < 1000; waited++) {
+  for (let waited = 0; waited < 6000; waited++) {
     if (await holds()) return
     await delay(10)
   }

@@ -104,34 +104,33 @@ t.test('of a response, only a small part is read, and none that does not come', 
   await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
   t.teardown(() => { server.closeAllConnections(); server.close() })
   const ending = new AbortController()
-  const to = (path: string) => post({
+  const to = (path: string, timeout: number) => post({
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
     headers: {},
     body: '{}',
     allowPrivate: true,
-    timeout: 300,
+    timeout,
     signal: ending.signal
   })
-  t.equal(await to('/long'), 200)
+  t.equal(await to('/long', 60_000), 200)
   await until(() => sent.length > 0)
   t.ok((sent[0] as number) < 500, `${sent[0]} parts`)
-  t.equal(await to('/stays-open'), 200)
-  await t.rejects(to('/hangs'), { message: 'No response within 300 ms' })
-  const stopped = to('/hangs')
+  t.equal(await to('/stays-open', 3000), 200)
+  await t.rejects(to('/hangs', 300), { message: 'No response within 300 ms' })
+  const stopped = to('/hangs', 60_000)
   ending.abort()
   await t.rejects(stopped, { name: 'AbortError' })
-  await t.rejects(to('/long'), { name: 'AbortError' })
+  await t.rejects(to('/long', 60_000), { name: 'AbortError' })
 })
 
 t.test('closing does not wait for a receiver that hangs', async t => {
   const { url, received } = await receive(t, () => undefined)
-  const app = await startApp(t, memoryStorage(), { ...quick, timeout: 60_000 })
+  // Longer than the limit of a test file.
+  const app = await startApp(t, memoryStorage(), { ...quick, timeout: 600_000 })
   await createWebhook(app, { url })
   await createDeal(app)
   await until(() => received.length > 0)
-  const began = performance.now()
-  await app.close()
-  t.ok(performance.now() - began < 3000)
+  await t.resolves(app.close())
 })
 
 t.test('settings are checked', async t => {

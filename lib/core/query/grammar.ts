@@ -333,7 +333,7 @@ export interface PageLinks {
   readonly first: string
   next?: string
   prev?: string
-  /** Of a feed: to go on from here later. */
+  /** Of a feed: to continue from here later. */
   follow?: string
 }
 

@@ -74,7 +74,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     throw new Problem('pruned', 'Commands after this cursor were deleted; start again at the first page')
   }
 
-  /** A page, and the place to go on from later: everything before it was on this page or an earlier one. */
+  /** A page, and the cursor to continue from later: everything before it was on this page or an earlier one. */
   async findPage (parsed: ParsedQuery): Promise<FoundPage & { readonly follow: Position }> {
     const { query, list, start } = parsed
     // Read before the page, which then has everything up to it.

@@ -26,7 +26,7 @@ interface Events {
 const interval = 15_000
 const reconnectAfter = 1000
 
-/** Server-sent events: goes on until the client or the application closes. A slow client is cut off, and resumes. */
+/** Server-sent events, until the client or the application closes. A slow client is disconnected, and can resume. */
 export function sendEvents (
   { mount, request, reply }: { readonly mount: Mount, readonly request: FastifyRequest, readonly reply: FastifyReply },
   feed: Feed,
