@@ -2,13 +2,14 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Params, readParams } from '../core/family/params.js'
 import { invalidBody, Problem } from '../core/problems.js'
-import { decodeText } from '../core/query/query-string.js'
+import { startParameters } from '../core/query/grammar.js'
+import { decodeText, splitQuery } from '../core/query/query-string.js'
 import { hashText } from '../core/values/ids.js'
 import {
   type BodyLimits, escapePointer, explainMembers, findFlawInJson, findJsonFlaws, isObject, type Members
 } from '../core/values/json.js'
 import { readEntries } from './form-values.js'
-import { readIdempotencyKey } from './request.js'
+import { readIdempotencyKey, splitUrl } from './request.js'
 
 /** No bytes are the empty object, so that an operation without parameters needs no body. */
 function readJson (bytes: Buffer, limits: BodyLimits): unknown {
@@ -28,6 +29,16 @@ function readJson (bytes: Buffer, limits: BodyLimits): unknown {
   const flaws = findJsonFlaws(value)
   if (flaws.length > 0) throw invalidBody(flaws)
   return value
+}
+
+function readForm (bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw new Problem('invalid-body', 'The form is not valid UTF-8')
+  // Browsers encode braces in a form, but curl -d sends JSON under this type.
+  if (bytes[0] === 0x7b) {
+    const detail = 'This is JSON with the media type of a form; send it with content-type: application/json'
+    throw new Problem('unsupported-media-type', detail)
+  }
+  return bytes.toString('utf8')
 }
 
 export class FormBody {
@@ -53,13 +64,7 @@ export class FormBody {
   readonly sent: readonly (readonly [name: string, text: string])[]
 
   constructor (bytes: Buffer, { maxMembers }: BodyLimits) {
-    if (!isUtf8(bytes)) throw new Problem('invalid-body', 'The form is not valid UTF-8')
-    // Browsers encode braces in a form, but curl -d sends JSON under this type.
-    if (bytes[0] === 0x7b) {
-      const detail = 'This is JSON with the media type of a form; send it with content-type: application/json'
-      throw new Problem('unsupported-media-type', detail)
-    }
-    const entries = splitForm(bytes.toString('utf8'), maxMembers)
+    const entries = splitForm(readForm(bytes), maxMembers)
     const take = (name: string): string | undefined => {
       const text = entries.get(name)
       entries.delete(name)
@@ -141,12 +146,12 @@ export function isolateScope (app: FastifyInstance, limits: BodyLimits): void {
   app.setValidatorCompiler(() => undefined as never)
   app.setSerializerCompiler(() => payload => JSON.stringify(payload))
   app.removeAllContentTypeParsers()
-  const add = (types: string[], parse: (bytes: Buffer) => unknown): void => {
+  const add = (types: string[], parse: (bytes: Buffer, request: FastifyRequest) => unknown): void => {
     // A callback costs less than a promise.
-    app.addContentTypeParser<Buffer>(types, { parseAs: 'buffer' }, (_request, bytes, done) => {
+    app.addContentTypeParser<Buffer>(types, { parseAs: 'buffer' }, (request, bytes, done) => {
       let body: unknown
       try {
-        body = parse(bytes)
+        body = parse(bytes, request)
       } catch (error) {
         done(error as Error)
         return
@@ -155,7 +160,8 @@ export function isolateScope (app: FastifyInstance, limits: BodyLimits): void {
     })
   }
   add(['application/json', 'application/merge-patch+json'], bytes => readJson(bytes, limits))
-  add(['application/x-www-form-urlencoded'], bytes => new FormBody(bytes, limits))
+  add(['application/x-www-form-urlencoded'], (bytes, { method }) =>
+    method === 'QUERY' ? readForm(bytes) : new FormBody(bytes, limits))
 }
 
 export function getJsonBody ({ body = {} }: FastifyRequest): Members {
@@ -164,6 +170,28 @@ export function getJsonBody ({ body = {} }: FastifyRequest): Members {
   }
   if (isObject(body)) return body
   throw invalidBody([{ pointer: '', detail: 'must be an object' }])
+}
+
+/** The query string and, of a QUERY, the parameters in its body. Where both name a page, the query string counts. */
+export function readSearch (request: FastifyRequest): string {
+  const { search } = splitUrl(request)
+  const { method, body } = request
+  if (method !== 'QUERY') return search
+  const sent = typeof body === 'string' ? body : writeQuery(getJsonBody(request))
+  if (search === '') return sent
+  const isStart = (raw: string): boolean => splitQuery(raw).some(({ name = '' }) => startParameters.includes(name))
+  const all = sent.split('&')
+  return [search, ...isStart(search) ? all.filter(raw => !isStart(raw)) : all].join('&')
+}
+
+function writeQuery (members: Members): string {
+  return Object.entries(members).flatMap(([name, value]) => [value].flat().map(each => {
+    if (['string', 'number', 'boolean'].includes(typeof each)) {
+      return `${encodeURIComponent(name)}=${encodeURIComponent(String(each))}`
+    }
+    const detail = 'must be a text, a number, true or false, or a list of these'
+    throw invalidBody([{ pointer: `/${escapePointer(name)}`, detail }])
+  })).join('&')
 }
 
 export function readJsonParams (params: Params, request: FastifyRequest): Members {

@@ -106,10 +106,11 @@ interface Described {
 
 const onlyJson = ['application/json']
 
-// RFC 5789, 3.1; Linked Data Platform, 7.1; RFC 9110, 12.5.1.
-const headers: Readonly<Record<string, string>> = { PATCH: 'accept-patch', POST: 'accept-post' }
+// RFC 5789, 3.1; Linked Data Platform, 7.1; RFC 9110, 12.5.1; RFC 10008, 3.
+const headers: Readonly<Record<string, string>> =
+  { PATCH: 'accept-patch', POST: 'accept-post', QUERY: 'accept-query' }
 
-/** The Accept-Patch and Accept-Post headers of these endpoints. */
+/** The Accept-Patch, Accept-Post and Accept-Query headers of these endpoints. */
 export function listAccepted (
   endpoints: readonly { readonly method: string, readonly schema: Described }[]
 ): Record<string, string> {

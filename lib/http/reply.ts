@@ -116,7 +116,7 @@ export function sendProblem (
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
   const { path, search } = splitUrl(request)
   // Only reads have a suffix: a command id may contain a dot.
-  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  const isRead = ['GET', 'HEAD', 'QUERY'].includes(request.method)
   const suffix = isRead ? /\.([^./]+)\/?$/.exec(path)?.[1] : undefined
   const choice = chooser.chooseForProblem(readRequestedFormat(request.headers, search, suffix))
   const document = problem.document(path.length > maxInstance ? undefined : path)

@@ -20,7 +20,7 @@ export interface RouteSchema extends FastifySchema {
 }
 
 export interface Endpoint {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'QUERY' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly schema: RouteSchema
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>

@@ -15,6 +15,7 @@ import type { Id } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import type { Home } from '../../representations/affordances.js'
 import type { Representation } from '../../representations/representation.js'
+import { readSearch } from '../body.js'
 import type { Mount } from '../mount.js'
 import {
   describePage, describeQuerystring, describeRoute, describeSharedRoute, describeShortly
@@ -23,11 +24,11 @@ import { describeEntry, nameItem } from '../openapi/schemas.js'
 import { makeFeedAffordances, type Scope, showEntries, type Source } from '../pages/activity.js'
 import { nameParams } from '../pages/log-entries.js'
 import { toProblem, tryEach } from '../reply.js'
-import { readRequestedFormat, splitUrl } from '../request.js'
+import { readRequestedFormat } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { sendEvents, wantsEvents } from './events.js'
 import { findDownload, type FollowedPage, type Listing, loadPage } from './page.js'
-import { parsePageQuery } from './read.js'
+import { makeReadEndpoints, parsePageQuery } from './read.js'
 
 /** `GET …/commands`: what happened to all items of a family. */
 export function familyFeedEndpoints (mount: Mount): Endpoint[] {
@@ -77,15 +78,12 @@ export function listLogged ({ neighbours }: Mount): Mount[] {
 
 function feedEndpoints (path: string, scope: () => Scope, schema: Endpoint['schema']): Endpoint[] {
   const handler: Endpoint['handler'] = (request, reply) => answerFeed(scope(), request, reply)
-  return [
-    { method: 'GET', path, schema, handler },
-    { method: 'GET', path: `${path}.:extension`, schema: { hide: true }, handler }
-  ]
+  return makeReadEndpoints({ path, schema, handler }, { isList: true, hasSuffixes: true })
 }
 
 /** Whether the log of an item is asked for as a feed. */
 export function isFeedRequest (request: FastifyRequest): boolean {
-  const { search } = splitUrl(request)
+  const search = readSearch(request)
   const cursor = readTextParameter(search, 'after') ?? readTextParameter(search, 'before')
   return wantsEvents(request) || (cursor !== undefined && findPosition(cursor) !== undefined)
 }
@@ -93,7 +91,7 @@ export function isFeedRequest (request: FastifyRequest): boolean {
 /** Negotiate, authorize, parse, load, represent: as other reads, but for several families. */
 export async function answerFeed (scope: Scope, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { mount } = scope
-  const { search } = splitUrl(request)
+  const search = readSearch(request)
   const { extension } = request.params as { extension?: string }
   const requested = readRequestedFormat(request.headers, search, extension)
   const isLive = extension === undefined && requested.format === undefined && wantsEvents(request)
@@ -123,7 +121,7 @@ export async function answerFeed (scope: Scope, request: FastifyRequest, reply: 
 
 async function openFeed (scope: Scope, request: FastifyRequest): Promise<Feed<Source>> {
   const { mount, mounts, id } = scope
-  const named = readFamilies(splitUrl(request).search)
+  const named = readFamilies(readSearch(request))
   const wanted = mounts.filter(({ family: { name } }) => named.includes(name))
   const sources = await openSources(wanted.length === 0 ? mounts : wanted, request, id)
   const storages = new Set(sources.map(({ storage }) => storage))
@@ -244,7 +242,7 @@ async function waitForPage (
   const ended = new AbortController()
   const end = (): void => { ended.abort() }
   const timer = setTimeout(end, seconds * 1000)
-  request.raw.once('close', end)
+  reply.raw.once('close', end)
   const position = page.follow.item.position as number
   try {
     for await (const { entries } of feed.follow(position, { where: parsed.query.where, signal: ended.signal })) {
@@ -255,7 +253,7 @@ async function waitForPage (
     return await feed.findPage({ ...parsed, start })
   } finally {
     clearTimeout(timer)
-    request.raw.off('close', end)
+    reply.raw.off('close', end)
   }
 }
 

@@ -15,6 +15,7 @@ import type { PageAffordances } from '../../representations/affordances.js'
 import type { Representation, Rows } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
 import { addLinks, endStalled, send, sendText, setRepresentation } from '../reply.js'
+import { splitUrl } from '../request.js'
 import type { Answer } from './read.js'
 
 /** A page, and where the feed is followed from after it. */
@@ -124,7 +125,19 @@ async function findInParts (find: FindPage, parsed: ParsedQuery): Promise<Follow
   }
 }
 
+export const queryTypes = ['application/x-www-form-urlencoded', 'application/json']
+
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
+  const answer = await load(listing, representation)
+  return exchange => {
+    exchange.reply.header('accept-query', acceptQuery)
+    return answer(exchange)
+  }
+}
+
+const acceptQuery = queryTypes.join(', ')
+
+async function load (listing: Listing, representation: Representation): Promise<Answer> {
   const { parsed, hasLongItems, find, expand, download } = listing
   const { rows, pageOfText, interactive } = representation
   // Without a page or its size, everything is streamed as rows.
@@ -174,7 +187,8 @@ function findSingle ({ query, list, start }: ParsedQuery): Query | undefined {
 
 function sendPageText (exchange: Exchange, { parsed, isBare }: Listing, found: FoundText): FastifyReply {
   const { mount: { urls }, request, reply, choice: { representation } } = exchange
-  const members = makePageMembers(urls.self(request), parsed, findPositionsAround(parsed, found), found.total)
+  const linked = selectLinked(request, parsed)
+  const members = makePageMembers(urls.self(request), linked, findPositionsAround(parsed, found), found.total)
   const write = representation.pageOfText as NonNullable<Representation['pageOfText']>
   const text = write(found.text, isBare ? undefined : members)
   addLinks(reply, members.links)
@@ -186,8 +200,9 @@ async function sendItems (exchange: Exchange, listing: Listing, page: FollowedPa
   const { parsed, name, singular, members, isBare, expand, show = makePicker(members) } = listing
   const isMissing = page.items.length === 0 && (isBare || emptyList === 'not-found')
   if (isMissing && reply.statusCode === 200) reply.code(404)
-  const others = makePageMembers(urls.self(request), parsed, page, page.total)
-  if (page.follow !== undefined) others.links.follow = linkToFollow(urls.self(request), parsed, page.follow)
+  const linked = selectLinked(request, parsed)
+  const others = makePageMembers(urls.self(request), linked, page, page.total)
+  if (page.follow !== undefined) others.links.follow = linkToFollow(urls.self(request), linked, page.follow)
   addLinks(reply, others.links)
   const items = (expand === undefined ? page.items : await expand(page.items)).map(show)
   nameFile(exchange, listing)
@@ -201,6 +216,13 @@ async function sendItems (exchange: Exchange, listing: Listing, page: FollowedPa
     document: isBare ? items : { items, ...others },
     affordances: () => listing.afford(exchange, page, others.links)
   })
+}
+
+/** Links of a QUERY leave out what its body has: the client sends the same body there. */
+function selectLinked (request: FastifyRequest, parsed: ParsedQuery): ParsedQuery {
+  if (request.method !== 'QUERY') return parsed
+  const own = splitUrl(request).search.split('&')
+  return { ...parsed, parameters: parsed.parameters.filter(({ raw }) => own.includes(raw)) }
 }
 
 /** In the order of the feed, whatever the order of the page. */

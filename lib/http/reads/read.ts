@@ -7,10 +7,12 @@ import type { Caller, Intent } from '../../core/service/caller.js'
 import { authorizeReader, openReader, type Reader } from '../../core/service/reader.js'
 import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
+import { readSearch } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
 import { toProblem } from '../reply.js'
-import { readParameter, readRequestedFormat, splitUrl } from '../request.js'
+import { readParameter, readRequestedFormat } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
+import { queryTypes } from './page.js'
 
 export type Answer = (exchange: Exchange) => FastifyReply | Promise<FastifyReply>
 
@@ -43,9 +45,21 @@ export interface Loading<Q> {
 
 export function readEndpoints<Q> (read: Read<Q>, path: string, schema: RouteSchema): Endpoint[] {
   const reads = [read] as const
+  const { kind, parameter } = read
   const handler: Endpoint['handler'] = (request, reply) => answerRead(reads, request, reply)
-  const suffixed = { method: 'GET', path: `${path}.:extension`, schema: { hide: true }, handler } as const
-  return [{ method: 'GET', path, schema, handler }, ...(read.parameter === undefined ? [suffixed] : [])]
+  return makeReadEndpoints({ path, schema, handler }, { isList: kind === 'page', hasSuffixes: parameter === undefined })
+}
+
+/** With QUERY (RFC 10008), the body has the parameters of a list. */
+export function makeReadEndpoints (
+  { path, schema, handler }: Pick<Endpoint, 'path' | 'schema' | 'handler'>,
+  { isList, hasSuffixes }: { readonly isList: boolean, readonly hasSuffixes: boolean }
+): Endpoint[] {
+  const paths = hasSuffixes ? [path, `${path}.:extension`] : [path]
+  return paths.flatMap((each): Endpoint[] => [
+    { method: 'GET', path: each, schema: each === path ? schema : { hide: true }, handler },
+    ...isList ? [{ method: 'QUERY', path: each, schema: { hide: true, consumes: queryTypes }, handler } as const] : []
+  ])
 }
 
 /**
@@ -57,7 +71,7 @@ export async function answerRead<Q> (
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const { search } = splitUrl(request)
+  const search = readSearch(request)
   const requested = readRequestedFormat(request.headers, search)
   const { extension } = request.params as { extension?: string }
   const [only] = reads

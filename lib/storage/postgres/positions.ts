@@ -31,11 +31,12 @@ export class Positions {
     // As the index has it, so that only these rows are read.
     const byIndex = `${position} NULLS FIRST, ${createdAt} NULLS FIRST, ${id}`
     const inLog = `${revision}, ${outcome}, ${createdAt}, ${id}`
+    // Only a full batch can lack earlier revisions. To look for them reads the whole log of these items.
     this.#number = `WITH first AS MATERIALIZED (SELECT ${id}, ${own}, ${revision} FROM ${table}
         WHERE ${position} IS NULL ORDER BY ${byIndex} LIMIT ${batch}),
       last AS (SELECT ${own}, max(${revision}) AS last FROM first GROUP BY ${own}),
       found AS (SELECT ${id} FROM first UNION SELECT t.${id} FROM last JOIN ${table} t USING (${own})
-        WHERE t.${position} IS NULL AND t.${revision} < last.last),
+        WHERE (SELECT count(*) FROM first) = ${batch} AND t.${position} IS NULL AND t.${revision} < last.last),
       timed AS (SELECT ${id}, ${own}, ${revision}, ${outcome}, ${createdAt},
         max(${createdAt}) OVER (PARTITION BY ${own} ORDER BY ${inLog}) AS time
         FROM ${table} WHERE ${id} IN (SELECT ${id} FROM found)),
