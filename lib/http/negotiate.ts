@@ -105,6 +105,7 @@ interface Described {
 }
 
 const onlyJson = ['application/json']
+export const queryTypes = ['application/x-www-form-urlencoded', 'application/json']
 
 // RFC 5789, 3.1; Linked Data Platform, 7.1; RFC 9110, 12.5.1; RFC 10008, 3.
 const headers: Readonly<Record<string, string>> =

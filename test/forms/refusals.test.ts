@@ -433,19 +433,19 @@ t.test('a method that is not allowed names those that are', async t => {
   const app = await dealsApp(memoryStorage())
   const { id } = await createDeal(app)
   for (const [url, allow] of [
-    [home, 'GET, HEAD, OPTIONS, POST'],
-    [`${home}/`, 'GET, HEAD, OPTIONS, POST'],
+    [home, 'GET, HEAD, OPTIONS, POST, QUERY'],
+    [`${home}/`, 'GET, HEAD, OPTIONS, POST, QUERY'],
     [`${home}/${id}`, 'DELETE, GET, HEAD, OPTIONS, PATCH, PUT'],
     [`${home}/${id}/hold`, 'OPTIONS, PUT'],
     [`${home}/${id}/holded`, 'OPTIONS, PUT'],
-    [`${home}/${id}/holds`, 'GET, HEAD, OPTIONS, POST'],
+    [`${home}/${id}/holds`, 'GET, HEAD, OPTIONS, POST, QUERY'],
     [`${home}/${id}/holds/c1`, 'GET, HEAD, OPTIONS'],
-    [`${home}/${id}/commands`, 'GET, HEAD, OPTIONS'],
+    [`${home}/${id}/commands`, 'GET, HEAD, OPTIONS, QUERY'],
     [`${home}/${id}/commands/c1`, 'GET, HEAD, OPTIONS, PUT'],
     ['/rest/commands/c1', 'GET, HEAD, OPTIONS, PUT'],
     ['/command/HoldDeal/', 'OPTIONS, POST'],
     ['/command/CreateDeal', 'OPTIONS, POST'],
-    [`/query/deals/${id}`, 'GET, HEAD, OPTIONS']
+    [`/query/deals/${id}`, 'GET, HEAD, OPTIONS, QUERY']
   ] as const) {
     const answer = await app.inject({ method: 'TRACE' as 'GET', url })
     t.equal(answer.statusCode, 405, url)

@@ -213,14 +213,14 @@ t.test('methods that Fastify does not know are refused as others are', async t =
       }).on('error', reject).end()
     })
   for (const [path, allow] of [
-    [home, 'GET, HEAD, OPTIONS, POST'],
-    [`${home}/`, 'GET, HEAD, OPTIONS, POST'],
-    [`${home}.json`, 'GET, HEAD, OPTIONS'],
+    [home, 'GET, HEAD, OPTIONS, POST, QUERY'],
+    [`${home}/`, 'GET, HEAD, OPTIONS, POST, QUERY'],
+    [`${home}.json`, 'GET, HEAD, OPTIONS, QUERY'],
     [`${home}/1`, 'DELETE, GET, HEAD, OPTIONS, PATCH, PUT'],
-    [`${home}/1/holds/`, 'GET, HEAD, OPTIONS, POST'],
+    [`${home}/1/holds/`, 'GET, HEAD, OPTIONS, POST, QUERY'],
     [`${home}/1/commands/c1`, 'GET, HEAD, OPTIONS, PUT'],
     ['/crm/customers/1', 'GET, HEAD, OPTIONS'],
-    ['/crm/query/deals/1', 'GET, HEAD, OPTIONS'],
+    ['/crm/query/deals/1', 'GET, HEAD, OPTIONS, QUERY'],
     ['/crm/command/HoldDeal', 'OPTIONS, POST'],
     ['/crm/rest/commands/c1', 'GET, HEAD, OPTIONS, PUT']
   ] as const) {

@@ -123,7 +123,9 @@ export function operationsEndpoints (mount: Mount): Endpoint[] {
       return item && (exchange => sendOperations(exchange, item, reader))
     }
   }
-  return readEndpoints(read, `${home}/:id/operations`, describeOperations(mount))
+  const endpoints = readEndpoints(read, `${home}/:id/operations`, describeOperations(mount))
+  // It has no parameters that a body could hold.
+  return endpoints.filter(({ method }) => method === 'GET')
 }
 
 async function sendOperations (

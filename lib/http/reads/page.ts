@@ -14,6 +14,7 @@ import { makePicker, measureAll, type Members } from '../../core/values/json.js'
 import type { PageAffordances } from '../../representations/affordances.js'
 import type { Representation, Rows } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
+import { queryTypes } from '../negotiate.js'
 import { addLinks, endStalled, send, sendText, setRepresentation } from '../reply.js'
 import { splitUrl } from '../request.js'
 import type { Answer } from './read.js'
@@ -124,8 +125,6 @@ async function findInParts (find: FindPage, parsed: ParsedQuery): Promise<Follow
     follow: (isForward ? parts.at(-1) : parts[0])?.follow
   }
 }
-
-export const queryTypes = ['application/x-www-form-urlencoded', 'application/json']
 
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
   const answer = await load(listing, representation)

@@ -9,10 +9,10 @@ import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
 import { readSearch } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
+import { queryTypes } from '../negotiate.js'
 import { toProblem } from '../reply.js'
 import { readParameter, readRequestedFormat } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
-import { queryTypes } from './page.js'
 
 export type Answer = (exchange: Exchange) => FastifyReply | Promise<FastifyReply>
 
