@@ -238,8 +238,8 @@ async function walkThrough (t: Test, app: FastifyInstance, headers: Record<strin
 
 /** The rows of the table in docs/hosting.md: the plugins, and where they are registered. */
 const rows = new Map(
-  [...readFileSync('docs/hosting.md', 'utf8').matchAll(/^\| \[(@[^\]]+)\]\([^|]* \| ([^|]*) \|/gm)]
-    .map(([, name, where]) => [name as string, where as string])
+  [...readFileSync('docs/hosting.md', 'utf8').matchAll(/^\| (\[@[^|]*) \| ([^|]*) \|/gm)].flatMap(([, names, where]) =>
+    [...(names as string).matchAll(/\[(@[^\]]+)\]/g)].map(([, name]) => [name as string, where as string] as const))
 )
 
 t.test('the table of docs/hosting.md has the plugins that are tried here', async t => {
