@@ -5,7 +5,8 @@ import t from 'tap'
 import type { FamilyDefinition } from '../../lib/core/family/definition.js'
 import { isPlainSchema, isPlainValue } from '../../lib/core/values/plain-schema.js'
 import { findFlawInSchema } from '../../lib/core/values/validate.js'
-import { customers, deals } from '../../lib/index.js'
+import { customers, deals, webhooks } from '../../lib/index.js'
+import { deliveries } from '../../lib/webhooks/deliveries.js'
 
 const ajv = new Ajv({ strict: false, validateFormats: false })
 
@@ -19,9 +20,11 @@ function isUsable (schema: object): boolean {
 
 t.test('common schemas are plain, and Ajv can use them', async t => {
   for (const schema of [
-    customers.definition.fields,
-    deals.definition.fields,
-    ...Object.values((deals.definition as unknown as FamilyDefinition).operations ?? {}).map(({ params }) => params),
+    // These are checked whenever the package is loaded.
+    ...[customers, deals, webhooks, deliveries].flatMap(({ definition }) => {
+      const { fields, operations = {} } = definition as unknown as FamilyDefinition
+      return [fields, ...Object.values(operations).map(({ params }) => params)]
+    }),
     Type.Object({}),
     Type.Object({ list: Type.Array(Type.String({ pattern: '^a+$' }), { minItems: 1 }), any: Type.Unknown() }),
     Type.Object({ one: Type.Union([Type.Literal('a'), Type.Null()], { default: 'a', description: 'One' }) })

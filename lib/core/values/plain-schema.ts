@@ -6,6 +6,7 @@ type Test = (value: unknown) => boolean
 const isAnything: Test = () => true
 const isText: Test = value => typeof value === 'string'
 const isNumber: Test = value => Number.isFinite(value)
+const isFlag: Test = value => typeof value === 'boolean'
 const isSize: Test = value => Number.isInteger(value) && (value as number) >= 0
 const isListOf = (test: Test): Test => value => Array.isArray(value) && value.length > 0 && value.every(test)
 
@@ -41,7 +42,8 @@ const tests: Readonly<Record<string, Test>> = {
   items: isPlainSchema,
   properties: value => isObject(value) && Object.values(value).every(isPlainSchema),
   required: value => isListOf(isText)(value) && new Set(value as string[]).size === (value as string[]).length,
-  additionalProperties: value => typeof value === 'boolean'
+  additionalProperties: isFlag,
+  writeOnly: isFlag
 }
 
 /** Whether a schema only has common keywords with valid values: Ajv takes milliseconds to check that. */
