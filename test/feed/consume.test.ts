@@ -17,7 +17,6 @@ function start (storage: Storage, options: Partial<ConsumeOptions> = {}): Starte
     name: 'mailer',
     families: [deals],
     retryDelay: 1,
-    leaseTime: 600,
     signal: stopping.signal,
     ...options,
     async handler (entry, context) {
@@ -48,9 +47,9 @@ for (const { name, make } of storages) {
       const book = openBook(storage)
       for (const name of ['a', 'b']) await book.create({ name, price: 1 })
       const first = start(storage)
-      await until(() => first.handled.length === 2)
+      await until(() => first.handled.length >= 2)
       await book.create({ name: 'c', price: 1 })
-      await until(() => first.handled.length === 3)
+      await until(() => first.handled.length >= 3)
       t.strictSame(names(first.handled), ['a', 'b', 'c'])
       t.match(first.handled[0], { family: 'deals', action: 'CreateDeal', revision: 1, cursor: String })
       await first.stop()
@@ -81,14 +80,14 @@ for (const { name, make } of storages) {
           if (isBroken) throw new Error(`no ${attempt}`)
         }
       })
-      await until(() => consumer.handled.length === 2)
+      await until(() => consumer.handled.length >= 2)
       t.strictSame(names(consumer.handled), ['a', 'c'])
       t.strictSame(errors, ['no 1', 'no 2', 'no 3'])
       const [state] = await listConsumers(storage)
       t.match(state?.parked, [{ family: 'deals', attempts: 3, error: 'no 3', id: String, at: String }])
       isBroken = false
       t.equal(await retryParked(storage, 'mailer'), 1)
-      await until(() => consumer.handled.length === 3)
+      await until(() => consumer.handled.length >= 3)
       t.strictSame(names(consumer.handled), ['a', 'c', 'bad'])
       await until(async () => (await listConsumers(storage))[0]?.parked.length === 0)
       t.equal(await retryParked(storage, 'mailer'), 0)
@@ -112,7 +111,7 @@ for (const { name, make } of storages) {
       const one = start(storage, { handler })
       for (let index = 0; index < 20; index++) await book.create({ name: `d${index}`, price: 1 })
       const two = start(other, { handler })
-      await until(() => one.handled.length + two.handled.length === 20)
+      await until(() => one.handled.length + two.handled.length >= 20)
       await one.stop()
       await book.create({ name: 'last', price: 1 })
       await until(() => two.handled.length > 0)
@@ -143,7 +142,8 @@ for (const { name, make } of storages) {
         item: { ...place, position: 0, holder: 'gone', revision: place.revision + 1 },
         expected: place.revision
       }])
-      const next = start(storage, { handler: hold, name: 'dead' })
+      // A short lease may be lost on a busy machine, and an entry be handled again.
+      const next = start(storage, { handler: hold, name: 'dead', leaseTime: 600 })
       await until(() => next.handled.length > 0)
       await next.stop()
       t.strictSame((await book.log(id)).items.map(({ action }) => action), ['CreateDeal', 'HoldDeal'])
@@ -155,7 +155,7 @@ for (const { name, make } of storages) {
       const book = openBook(storage)
       await book.create({ name: 'a', price: 1 })
       const consumer = start(storage)
-      await until(() => consumer.handled.length === 1)
+      await until(() => consumer.handled.length >= 1)
       await consumer.stop()
       await book.create({ name: 'b', price: 1 })
       await delay(5)
@@ -171,7 +171,7 @@ for (const { name, make } of storages) {
       const book = openBook(storage)
       for (const name of ['c', 'a', 'b']) await book.create({ name, price: 1 })
       const consumer = start(storage)
-      await until(() => consumer.handled.length === 3)
+      await until(() => consumer.handled.length >= 3)
       await consumer.stop()
       await book.create({ name: 'd', price: 1 })
       const copy = memoryStorage()
