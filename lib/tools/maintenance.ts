@@ -1,6 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { errorCodes } from '../core/errors.js'
-import { type AnyFamily, getFamily, listShapes } from '../core/family/family.js'
+import { type AnyFamily, listStored } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { type FeedEntry, prunedId } from '../core/service/tail.js'
 import { selectById } from '../core/storage/pages.js'
@@ -107,5 +107,5 @@ function refuse (flaw: string): Error {
  */
 export async function writeMigration (storage: Storage, families: readonly AnyFamily[]): Promise<string> {
   if (storage.writeMigration === undefined) throw new errorCodes.FST_DEALBOOK_NO_MIGRATIONS()
-  return await storage.writeMigration(families.flatMap(family => listShapes(getFamily(family))))
+  return await storage.writeMigration(families.flatMap(listStored))
 }

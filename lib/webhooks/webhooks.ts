@@ -10,7 +10,8 @@ import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import { findNeighbours } from '../http/mount.js'
 import { defineFamily, type FamilyPlugin } from '../http/plugin/define-family.js'
 import type { FamilyOptions } from '../http/plugin/options.js'
-import { deliveries, openDeliveries } from './deliveries.js'
+import { consumersShape } from '../tools/consumers.js'
+import { deliveries, deliveriesShape, openDeliveries } from './deliveries.js'
 import { makeSecret, secretPattern, type Sources } from './event.js'
 import { findUrlFlaw } from './request.js'
 import { sendAgainAction, Sender, type SenderSettings } from './sender.js'
@@ -180,7 +181,7 @@ function attach (family: FamilyPlugin, settings: SenderSettings): FamilyPlugin {
     rename: (names: never) => attach(family.rename(names) as never, settings),
     service: family.service
   }) as unknown as FamilyPlugin
-  keepFamily(plugin, getFamily(family))
+  keepFamily(plugin, getFamily(family), [consumersShape, deliveriesShape])
   return plugin
 }
 

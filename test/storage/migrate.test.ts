@@ -1,13 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyPluginAsync } from 'fastify'
 import Fastify from 'fastify'
 import type { Test } from 'tap'
 import t from 'tap'
 import { shape } from '../../lib/conformance/fixture.js'
 import type { AnyFamily, FamilyOptions, Storage } from '../../lib/index.js'
-import { customers, deals, memoryStorage, Type, writeMigration } from '../../lib/index.js'
+import { customers, deals, listConsumers, memoryStorage, Type, webhooks, writeMigration } from '../../lib/index.js'
 import type { PostgresOptions } from '../../lib/storage/postgres/postgres-storage.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
@@ -126,6 +127,17 @@ for (const [name, make] of Object.entries(databases)) {
     t.equal(await writeMigration(storage, families), '', 'and twice is harmless')
     await boot(t, open({ migrate: 'check' }), ourDeals)
     t.equal((await ourDeals.service({ storage: open({ migrate: 'check' }) }).create(tea)).item.revision, 1)
+  })
+
+  t.test(`${name}: the SQL of webhooks is all that they need`, async t => {
+    const { open, run } = await make(t)
+    await run(await writeMigration(open(), [webhooks]))
+    const app = await boot(t, open({ migrate: 'check' }), webhooks)
+    const made = await app.inject({ method: 'POST', url: '/rest/v1/webhooks', payload: { url: 'https://example.org' } })
+    t.equal(made.statusCode, 201)
+    t.equal((await app.inject(`${made.headers.location}/deliveries`)).statusCode, 200)
+    const storage = open({ migrate: 'check' })
+    while ((await listConsumers(storage)).length === 0) await delay(10)
   })
 
   t.test(`${name}: the SQL for a database that is there`, async t => {

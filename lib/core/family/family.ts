@@ -105,8 +105,17 @@ export type { AnyFamily } from './types.js'
 // Not a member of the plugin: compiled families are internal.
 const families = new WeakMap<object, Family>()
 
-export function keepFamily (plugin: AnyFamily, family: Family): void {
+const storedBesides = new WeakMap<object, readonly FamilyShape[]>()
+
+/** @param besides what the plugin also stores */
+export function keepFamily (plugin: AnyFamily, family: Family, besides: readonly FamilyShape[] = []): void {
   families.set(plugin, family)
+  storedBesides.set(plugin, besides)
+}
+
+/** Everything that a storage needs for a plugin. */
+export function listStored (plugin: AnyFamily): readonly FamilyShape[] {
+  return [...listShapes(getFamily(plugin)), ...storedBesides.get(plugin) ?? []]
 }
 
 export function getFamily (plugin: AnyFamily): Family {
