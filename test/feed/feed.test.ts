@@ -162,6 +162,23 @@ for (const { name: storageName, make } of storages) {
       t.equal((await get('guest', '/rest/v1/deals/commands')).statusCode, 403)
     })
 
+    t.test('the newest first: links.follow has only what comes later', async t => {
+      const { storage, dispose } = await make()
+      t.teardown(dispose)
+      const app = await makeApp(t, storage)
+      for (const each of ['a', 'b', 'c']) await create(app, each)
+      const newest = await read(app, '/rest/commands?sort=-position&maxpagesize=2')
+      t.strictSame(newest.items.map(name), ['CreateDeal c', 'CreateDeal b'])
+      const older = await read(app, newest.links.next as string)
+      t.strictSame(older.items.map(name), ['CreateDeal a'])
+      const filtered = await read(app, '/rest/commands?action=HoldDeal')
+      await create(app, 'd')
+      for (const { links } of [newest, older]) {
+        t.strictSame((await read(app, links.follow as string)).items.map(name), ['CreateDeal d'])
+      }
+      t.strictSame((await read(app, filtered.links.follow as string)).items, [])
+    })
+
     t.test('an empty page waits, if the client prefers that', async t => {
       const { storage, dispose } = await make()
       t.teardown(dispose)
