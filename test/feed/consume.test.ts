@@ -149,6 +149,36 @@ for (const { name, make } of storages) {
       t.strictSame((await book.log(id)).items.map(({ action }) => action), ['CreateDeal', 'HoldDeal'])
     })
 
+    t.test('a holder that lost its lease stops, and leaves the place to the next', async t => {
+      const { storage, dispose } = await make()
+      t.teardown(dispose)
+      const book = openBook(storage)
+      await book.create({ name: 'a', price: 1 })
+      let lost: AbortSignal | undefined
+      let release = (): void => {}
+      const held = new Promise<void>(resolve => { release = resolve })
+      const late = start(storage, {
+        leaseTime: 3000,
+        async handler (_entry, { signal }) {
+          lost ??= signal
+          await held
+        }
+      })
+      await until(() => lost !== undefined)
+      const takeOver = async (): Promise<boolean> => {
+        const place = await storage.get('command-consumers', 'mailer')
+        if (place === undefined) return false
+        const item = { ...place, holder: 'other', revision: place.revision + 1 }
+        const change = { type: 'replace', family: 'command-consumers', item, expected: place.revision } as const
+        return await storage.commit([change]).then(() => true, () => false)
+      }
+      await until(takeOver)
+      await until(() => lost?.aborted === true)
+      release()
+      await late.stop()
+      t.match(await storage.get('command-consumers', 'mailer'), { holder: 'other', position: 0 })
+    })
+
     t.test('prune keeps what a consumer has not handled, unless told', async t => {
       const { storage, dispose } = await make()
       t.teardown(dispose)
