@@ -222,16 +222,15 @@ export async function listTools (tools: Iterable<Tool>, request: FastifyRequest)
     answers.set(key, answer)
     return answer
   }
-  const granted: Tool['listed'][] = []
-  let challenge: Problem | undefined
-  for (const { mount, action, listed } of tools) {
-    const { offers = undefined } = action === 'list' || action === 'read' ? {} : await ask(mount, 'list') as Grant
-    const answer = offers?.includes(action) ?? await ask(mount, action)
-    if (answer instanceof Problem) challenge ??= isChallenge(answer) ? answer : undefined
-    else if (answer !== false) granted.push(listed)
-  }
-  if (granted.length === 0 && challenge !== undefined) throw challenge
-  return granted
+  const asked = await Promise.all(Array.from(tools, async ({ mount, action, listed }) => {
+    const list = action === 'list' || action === 'read' ? {} : await ask(mount, 'list')
+    const offers = list instanceof Problem ? undefined : list.offers
+    return { listed, answer: offers?.includes(action) ?? await ask(mount, action) }
+  }))
+  const granted = asked.filter(({ answer }) => answer !== false && !(answer instanceof Problem))
+  const challenge = asked.find(({ answer }) => answer instanceof Problem && isChallenge(answer))
+  if (granted.length === 0 && challenge !== undefined) throw challenge.answer
+  return granted.map(({ listed }) => listed)
 }
 
 async function askTentatively (mount: Mount, action: string, request: FastifyRequest): Promise<Grant | Problem> {
