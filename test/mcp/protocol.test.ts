@@ -138,7 +138,7 @@ t.test('the latest version: every request has its metadata', async t => {
     ['no header', 'tools/list', { _meta: meta }, { 'mcp-method': 'tools/list' }, 400, { error: { code: -32020 } }],
     ['another header', 'tools/list', { _meta: meta }, { ...list, 'mcp-protocol-version': '2025-11-25' }, 400,
       { error: { code: -32020 } }],
-    ['no Mcp-Method', 'tools/list', { _meta: meta }, header, 400, { error: { code: -32020, message: /Mcp-Method is/ } }],
+    ['no Mcp-Method', 'tools/list', { _meta: meta }, header, 400, { error: { code: -32020, message: /missing/ } }],
     ['another Mcp-Method', 'tools/call', found, { ...named, 'mcp-method': 'tools/list' }, 400,
       { error: { code: -32020 } }],
     ['no Mcp-Name', 'tools/call', found, { ...header, 'mcp-method': 'tools/call' }, 400, { error: { code: -32020 } }],
@@ -149,7 +149,8 @@ t.test('the latest version: every request has its metadata', async t => {
     ['an unknown version', 'tools/list', { _meta: { ...meta, [key('protocolVersion')]: '1900-01-01' } },
       { ...list, 'mcp-protocol-version': '1900-01-01' }, 400,
       { error: { code: -32022, data: { supported: [latest, '2025-11-25', '2025-06-18'], requested: '1900-01-01' } } }],
-    ['no Mcp-Method', 'tools/list', { _meta: meta }, header, 400, { error: { code: -32020, message: /missing/ } }],
+    ['an unknown method', 'ping', { _meta: meta }, { ...header, 'mcp-method': 'ping' }, 404,
+      { error: { code: -32601 } }],
     ['no handshake', 'initialize', { _meta: meta }, { ...header, 'mcp-method': 'initialize' }, 404,
       { error: { code: -32601 } }]
   ]
