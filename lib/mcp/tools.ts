@@ -119,7 +119,7 @@ function listReadTools (mount: Mount): Tool[] {
 const notFilters = ['page', 'maxpagesize', 'sort', 'fields', 'count', 'format', 'after', 'before', 'expand', 'search']
 
 function parseFind ({ grammar }: Mount, { filter = {}, fields, limit, count, ...others }: FindArguments): ParsedQuery {
-  const misplaced = Object.keys(filter).filter(name => notFilters.includes(name))
+  const misplaced = Object.keys(filter).filter(name => notFilters.includes(name) && !grammar.filters.has(name))
   if (misplaced.length > 0) {
     throw invalidBody(misplaced.map(name => ({ pointer: `/filter/${name}`, detail: 'is not a filter' })))
   }

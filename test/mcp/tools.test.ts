@@ -114,6 +114,8 @@ t.test('a family with hyphens, a name with a space, and parameters named like ar
   const { properties, required } = tools.get('line-items_send-off')?.inputSchema ?? { properties: {} }
   t.strictSame(Object.keys(properties), ['id', '_revision', '_command', 'command', 'revision'])
   t.strictSame(required, ['id', 'command'])
+  const { anyOf } = tools.get('line-items_create')?.inputSchema.properties.total as { anyOf: object[] }
+  t.strictSame(anyOf.map(each => 'type' in each && each.type), ['string', 'number'], 'a decimal may be a number')
   const made = await call(app, 'line-items_create', { label: ' Nails ', total: 1.5, secret: 'x', command: 'n-1' })
   const { item } = made.content
   t.match(item, { id: 1, label: 'Nails', total: '1.50', secret: 'x' }, 'a secret is in the answer that sets it')
@@ -123,6 +125,29 @@ t.test('a family with hyphens, a name with a space, and parameters named like ar
   const args = { id: 1, command: 'by post', _command: 's-1', _revision: 1 }
   t.match((await call(app, 'line-items_send-off', args)).content, { item: { status: 'sent' }, command: { id: 's-1' } })
   t.match((await call(app, 'line-items_send-off', args)).content, { replayed: true })
+})
+
+t.test('ids that clients choose, and a field named like an argument', async t => {
+  const rooms = defineFamily({
+    name: 'rooms',
+    singular: 'room',
+    fields: Type.Object({ id: Type.String({ maxLength: 20 }), search: Type.String() }),
+    create: ['id', 'search']
+  })
+  const app = await bootWith(app => {
+    app.register(mcp, { prefix: '/crm' })
+    app.register(rooms, { storage: memoryStorage(), prefix: '/crm' })
+  })
+  t.teardown(() => app.close())
+  const tools = await listAll(app)
+  t.match(tools.get('rooms_create'), {
+    annotations: { idempotentHint: true }, inputSchema: { required: ['id', 'search'] }
+  })
+  t.match((await call(app, 'rooms_create', { id: 'B.117', search: 'x' })).content, { item: { id: 'B.117' } })
+  t.match(await call(app, 'rooms_create', { id: 'B.117', search: 'x' }), { isError: true, content: { status: 409 } })
+  t.match((await call(app, 'rooms_find', { filter: { search: 'x' } })).content, { items: [{ id: 'B.117' }] })
+  t.match(await call(app, 'rooms_find', { search: 'x' }), { isError: true, text: /\/search: is unknown/ })
+  t.match(await call(app, 'rooms_delete', { id: 'B.117', revision: 7 }), { isError: true, content: { status: 412 } })
 })
 
 t.test('an operation cannot have the name of another tool', async t => {
@@ -180,6 +205,30 @@ t.test('prefixes and scopes', async t => {
   const root = await ask(app, 'tools/list', {}, {}, '/mcp')
   t.strictSame(root.body.result?.tools.map(({ name }) => name), ['customers_find', 'customers_get'])
   t.match(await ask(app, 'tools/list', {}, {}, '/slow/mcp'), { status: 429, body: { error: { message: 'Slow down' } } })
+})
+
+t.test('a page of long items ends before it is too long', async t => {
+  const notes = defineFamily({
+    name: 'notes',
+    singular: 'note',
+    fields: Type.Object({ id: Type.Integer(), text: Type.String() }),
+    create: ['text']
+  })
+  const app = await bootWith(app => {
+    app.register(notes, { storage: memoryStorage(), prefix: '/crm' })
+    app.register(mcp, { prefix: '/crm' })
+  })
+  t.teardown(() => app.close())
+  for (let i = 0; i < 25; i++) await call(app, 'notes_create', { text: 'x'.repeat(200_000) })
+  const ids: string[] = []
+  let pages = 0
+  for (let after: unknown; pages === 0 || after !== undefined; pages++) {
+    const { content: { items, next } } = await call(app, 'notes_find', { after })
+    ids.push(...items.map(({ id }) => id))
+    after = next
+  }
+  t.strictSame([ids.length, new Set(ids).size], [25, 25])
+  t.ok(pages > 1, `${pages} pages`)
 })
 
 t.test('limits of the mount: the size of pages, and the time of a request', async t => {
