@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
 import { csv, dealbook, html, json, ndjson, xml } from 'fastify-dealbook'
+import { mcp } from 'fastify-dealbook/mcp'
 import { loadFirstCustomers } from './first-customers.js'
 import type { Settings } from './settings.js'
 import { readSettings } from './settings.js'
@@ -27,7 +28,8 @@ try {
   home           ${address}${settings.prefix}/
   customers      ${address}${settings.prefix}/customers?min-age=30&sort=-age
   deals          ${address}${settings.prefix}/rest/${settings.version}/deals
-  documentation  ${address}${settings.prefix}/documentation`)
+  documentation  ${address}${settings.prefix}/documentation
+  tools (MCP)    ${address}${settings.prefix}/mcp`)
   await finishRequests(app, stopping.signal)
 } catch (error) {
   if (stopping.signal.aborted) console.log('Stopped before it was ready; the next start continues')
@@ -78,5 +80,6 @@ async function buildApp ({ prefix, version, logLevel }: Settings, storage: Stora
   const pages = html({ title: 'Dealbook', documentation: `${prefix}/documentation` })
   const representations = [json, xml, pages, csv, ndjson]
   await app.register(dealbook, { storage, prefix, version, representations, home: true })
+  await app.register(mcp, { prefix })
   return app
 }

@@ -14,6 +14,7 @@ const entries = [
   'lib/index.ts',
   'lib/storage/sqlite/sqlite-storage.ts',
   'lib/storage/postgres/postgres-storage.ts',
+  'lib/mcp/mcp.ts',
   'lib/conformance/storage-conformance.ts'
 ]
 const parse = (path: string) => ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.ESNext, true)
@@ -68,12 +69,13 @@ t.test('every export has TSDoc, and is in the documentation', async t => {
   }
 })
 
-t.test('every option of a storage is documented', async t => {
+t.test('every option of a storage, and of mcp, is documented', async t => {
   for (const [path, type] of [
     ['lib/storage/sqlite/sqlite-storage.ts', 'SqliteOptions'],
     ['lib/storage/postgres/postgres-storage.ts', 'PostgresOptions'],
     ['lib/storage/sql/options.ts', 'SqlOptions'],
-    ['lib/storage/memory/memory-storage.ts', 'MemoryOptions']
+    ['lib/storage/memory/memory-storage.ts', 'MemoryOptions'],
+    ['lib/mcp/mcp.ts', 'McpOptions']
   ] as const) {
     const members = membersOf(path, type)
     t.ok(members.length > 1, type)

@@ -143,7 +143,7 @@ export function sendProblem (
 }
 
 // Clients can cause timeouts and load: these are not faults, and their stacks are useless.
-function logFailure ({ log }: FastifyRequest, problem: Problem): void {
+export function logFailure ({ log }: FastifyRequest, problem: Problem): void {
   const { code, cause, message } = problem
   if (code === 'timeout' || code === 'busy') log.warn({ code }, message)
   // Only the host may know which rule it was.

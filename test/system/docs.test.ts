@@ -8,6 +8,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { loadFirstCustomers } from '../../examples/first-customers.js'
 import { dealbook, memoryStorage } from '../../lib/index.js'
+import { mcp } from '../../lib/mcp/mcp.js'
 import type { Block } from '../docs/pages.js'
 import { blocks, blocksIn, pages, toPattern, writeTutorial } from '../docs/pages.js'
 import { unmeasured } from '../unmeasured.js'
@@ -97,6 +98,7 @@ t.test('every sh block runs, and shows what stands after it', { skip: !hasCurl &
   const app = Fastify()
   const storage = memoryStorage()
   app.register(dealbook, { storage, version: 'v1' })
+  app.register(mcp)
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   // The customers of the example server, which is what the pages are written for.
   await loadFirstCustomers(storage, undefined)

@@ -88,7 +88,10 @@ function makePrecondition (
 }
 
 /** Logs the outcome, without what was sent. */
-function logOutcome ({ mount: { family }, request }: Exchange, { record, item, replayed }: Outcome): void {
+export function logOutcome (
+  { mount: { family }, request }: Pick<Exchange, 'mount' | 'request'>,
+  { record, item, replayed }: Outcome
+): void {
   const { action, outcome, revision } = record
   const id = item?.id ?? readTarget(family, record)
   const logged = { family: family.name, action, id, outcome, revision }
@@ -159,8 +162,8 @@ export function sendItem (
 }
 
 // Permission to write does not include reading. The command is done, so a failure only hides the item.
-async function mayRead (
-  { mount: { family, isGuarded, caller: makeCaller }, request }: Exchange,
+export async function mayRead (
+  { mount: { family, isGuarded, caller: makeCaller }, request }: Pick<Exchange, 'mount' | 'request'>,
   { record, item, replayed }: Outcome
 ): Promise<boolean> {
   if (!isGuarded) return true

@@ -138,7 +138,7 @@ function describeSettings ({ representations, family }: Mount, grammar: Grammar)
 const rare = ['revision', 'updatedAt']
 
 /** Filters that have a shorter name (`.gte` is `min-`), or that few clients need, are only mentioned. */
-function describeFilters ({ filters }: Grammar): Record<string, TSchema> {
+export function describeFilters ({ filters }: Grammar): Record<string, TSchema> {
   const described: Record<string, TSchema> = {}
   for (const [name, { field, op }] of filters) {
     const isText = field.kind === 'string' && field.values === undefined

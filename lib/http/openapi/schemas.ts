@@ -107,7 +107,7 @@ export function describeNew (mount: Mount, { schema }: Params): TSchema {
 }
 
 /** A decimal may be sent as a number. */
-function acceptNumbers (schema: TObject): TObject {
+export function acceptNumbers (schema: TObject): TObject {
   const decimals = Object.entries(schema.properties).filter(([, each]) => withoutNull(each).format === 'decimal')
   const either = decimals.map(([name, { description, anyOf, ...decimal }]) =>
     [name, { description, anyOf: [...anyOf ?? [decimal], { type: 'number' }] }])

@@ -29,7 +29,11 @@ export interface Offer {
 }
 
 /** Operations that the reader may run, if the state allows it. */
-export async function findOffers (exchange: Exchange, item: Stored, reader: Reader): Promise<Offer[]> {
+export async function findOffers (
+  exchange: Pick<Exchange, 'mount' | 'request'>,
+  item: Stored,
+  reader: Reader
+): Promise<Offer[]> {
   const { mount, request } = exchange
   const { family, makers } = mount
   const all: Omit<Offer, 'reason'>[] = [...family.operations.values()]

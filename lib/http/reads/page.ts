@@ -84,6 +84,11 @@ export function choosePartSize (size: number, { length, count }: { length: numbe
   return Math.min(10 * size, fitting ?? 1)
 }
 
+/** In parts, if the items may be so long that few fit on a page. */
+export async function findBounded (find: FindPage, parsed: ParsedQuery, hasLongItems: boolean): Promise<FollowedPage> {
+  return await (hasLongItems && parsed.query.limit > firstPartSize ? findInParts(find, parsed) : find(parsed))
+}
+
 /** Ends the page where it gets too long: the length of items is only known when they are read. */
 async function findInParts (find: FindPage, parsed: ParsedQuery): Promise<FollowedPage> {
   const backwards = parsed.start?.backwards === true
@@ -163,7 +168,7 @@ async function load (listing: Listing, representation: Representation): Promise<
     return exchange => sendPageText(exchange, listing, text)
   }
   const findOne: FindPage = listing.findPage ?? (parsed => findPage(find, parsed))
-  const page = await (isInParts ? findInParts(findOne, parsed) : findOne(parsed))
+  const page = await findBounded(findOne, parsed, hasLongItems)
   // People create the first item on the page of the empty list.
   if (page.items.length === 0 && interactive !== true) refuseEmpty(listing)
   return exchange => sendItems(exchange, listing, page)

@@ -1,0 +1,278 @@
+import { type TSchema, Type } from '@sinclair/typebox'
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, RegisterOptions } from 'fastify'
+import fp from 'fastify-plugin'
+import Negotiator from 'negotiator'
+import { errorCodes } from '../core/errors.js'
+import { Problem } from '../core/problems.js'
+import { isObject, type Members } from '../core/values/json.js'
+import { findFlaw, membersOf, oneOf, rules } from '../core/values/rules.js'
+import { didYouMean, shorten } from '../core/values/words.js'
+import { isolateScope } from '../http/body.js'
+import { findNeighbours, type Mount, type Neighbours } from '../http/mount.js'
+import { logFailure, sendText, toProblem } from '../http/reply.js'
+import { type Endpoint, mountEndpoints } from '../http/routes.js'
+import { json } from '../representations/formats.js'
+import { callTool, listTools, makeTools, type Tool } from './tools.js'
+
+/** Options of `mcp`. */
+export interface McpOptions {
+  /** Fastify's prefix: that of the families. */
+  readonly prefix?: string
+  /** The name and version of your server, for clients. Default: those of this package. */
+  readonly serverInfo?: { readonly name: string, readonly version: string, readonly title?: string }
+  /** Advice for the model. Default: how the tools work together. */
+  readonly instructions?: string
+  /** Origins, such as `https://example.org`, whose pages may call it; others get 403. Default: none. */
+  readonly trustedOrigins?: readonly string[]
+  /** The version of a family to use, such as `{ deals: 'v1' }`. Default: the latest at the prefix. */
+  readonly versions?: Readonly<Record<string, string>>
+  /** Whether every change needs a command id, so that any call can be repeated. Default `optional`. */
+  readonly commandIds?: 'optional' | 'required'
+  /** Maximum bytes of a message. Default 1 MiB. */
+  readonly bodyLimit?: number
+}
+
+const optionsRule = membersOf({
+  prefix: rules.word,
+  serverInfo: membersOf({ name: rules.text, version: rules.text, title: rules.text }, ['name', 'version']),
+  instructions: rules.text,
+  trustedOrigins: { ...rules.words, description: 'a list of origins, such as "https://example.org"' },
+  versions: Type.Record(Type.String(), Type.String(), { description: 'versions by the names of families' }),
+  commandIds: oneOf('optional', 'required'),
+  bodyLimit: rules.size
+} satisfies Record<keyof McpOptions, TSchema>)
+
+// The first is stateless. Clients of the others begin with initialize; nothing is kept of that.
+const [latest, ...earlier] = ['2026-07-28', '2025-11-25', '2025-06-18'] as const
+const versions: readonly string[] = [latest, ...earlier]
+
+const defaultInfo = { name: 'fastify-dealbook', version: '0.1.0' }
+
+const defaultInstructions = 'Items change only by operations. The tool that ends in _operations lists those of an ' +
+  'item that the state allows now, and why it does not allow others. The tools that end in _find have cursors: pass ' +
+  'next as after. Pass the revision that you read to refuse a change if the item has changed since. To be able to ' +
+  'repeat a call safely, pass a command id that you choose, and repeat it with the same one.'
+
+/**
+ * Serves the Model Context Protocol at `{prefix}/mcp`: tools for the families that are registered at the same prefix
+ * in the same scope, before or after it.
+ *
+ * @example
+ * app.register(deals, { storage, prefix: '/crm', version: 'v1' })
+ * app.register(mcp, { prefix: '/crm' })   // POST /crm/mcp
+ */
+export const mcp: FastifyPluginAsync<McpOptions> = fp(async (scope: FastifyInstance, options: McpOptions) => {
+  const { logLevel, logSerializers, ...ours } = options as McpOptions & RegisterOptions
+  const flaw = findFlaw(optionsRule, ours, 'option')
+  if (flaw !== undefined) throw refuseOption(flaw)
+  await scope.register(async app => {
+    mountMcp(app, findNeighbours(scope, app.prefix.replace(/\/+$/, '')), options)
+  }, options as RegisterOptions)
+}, { fastify: '5.x', name: 'fastify-dealbook-mcp' })
+
+function refuseOption (flaw: string): Error {
+  return new errorCodes.FST_DEALBOOK_INVALID_OPTION('mcp', flaw)
+}
+
+const mebibyte = 1_048_576
+
+function mountMcp (app: FastifyInstance, neighbours: Neighbours, options: McpOptions): void {
+  const { bodyLimit = mebibyte, trustedOrigins = [], commandIds = 'optional' } = options
+  isolateScope(app, { maxMembers: 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte)), maxDepth: 22 })
+  app.setErrorHandler(sendError)
+  // Browsers send an Origin, other clients do not. A page that rebinds its name has the Host of its own origin, so
+  // only a list of origins protects a server in a private network.
+  app.addHook('onRequest', async ({ headers: { origin } }) => {
+    if (origin === undefined || trustedOrigins.includes(origin)) return
+    const detail = `A page of ${shorten(origin)} may not send this; the option trustedOrigins can allow it`
+    throw new Problem('cross-site', detail)
+  })
+  const tools = new Map<string, Tool>()
+  // Only now are all families known.
+  app.addHook('onReady', async () => {
+    const mounts = chooseMounts(neighbours.mounts, options.versions ?? {})
+    if (mounts.length === 0) throw refuseOption(`there is no family at the prefix "${app.prefix}" in this scope`)
+    for (const [name, tool] of makeTools(mounts, commandIds === 'required')) tools.set(name, tool)
+  })
+  const server: Server = {
+    tools,
+    info: options.serverInfo ?? defaultInfo,
+    instructions: options.instructions ?? defaultInstructions
+  }
+  const refuseMethod: Endpoint['handler'] = async ({ method }) => {
+    const detail = `${method} is not allowed here; allowed: POST`
+    throw new Problem('method-not-allowed', detail, { headers: { allow: 'POST' } })
+  }
+  const path = '/mcp'
+  const schema = { hide: true }
+  mountEndpoints(app, [
+    { method: 'POST', path, schema, handler: (request, reply) => answer(server, request, reply) },
+    ...(['GET', 'PUT', 'PATCH', 'DELETE'] as const).map(method => ({ method, path, schema, handler: refuseMethod }))
+  ], { bodyLimit, unknown: refuseMethod })
+}
+
+/** Of each family the latest version: v10 comes after v9, and any version after none. */
+function chooseMounts (mounts: readonly Mount[], wanted: Readonly<Record<string, string>>): Mount[] {
+  const chosen = new Map<string, Mount>()
+  for (const mount of mounts) {
+    const { family: { name }, version = '' } = mount
+    const before = chosen.get(name)?.version ?? ''
+    const isChosen = Object.hasOwn(wanted, name)
+      ? wanted[name] === version
+      : !chosen.has(name) || version.localeCompare(before, 'en', { numeric: true }) > 0
+    if (isChosen) chosen.set(name, mount)
+  }
+  for (const [name, version] of Object.entries(wanted)) {
+    if (!chosen.has(name)) throw refuseOption(`there is no version "${version}" of "${name}" at this prefix`)
+  }
+  return [...chosen.values()]
+}
+
+interface Server {
+  readonly tools: ReadonlyMap<string, Tool>
+  readonly info: NonNullable<McpOptions['serverInfo']>
+  readonly instructions: string
+}
+
+/** An error of the protocol, as opposed to a refusal by a tool. */
+class RpcError extends Error {
+  constructor (readonly code: number, message: string, readonly status: number, readonly data?: Members) {
+    super(message)
+  }
+}
+
+const codes = {
+  parse: -32700, request: -32600, method: -32601, params: -32602, internal: -32603, header: -32020, version: -32022
+}
+
+interface Message {
+  readonly id: string | number
+  readonly method: string
+  readonly params: Members
+}
+
+/** The pipeline of every message: read it, agree on the version, run the method. */
+async function answer (server: Server, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  if (new Negotiator(request.raw).mediaType(['application/json']) === undefined) {
+    throw new Problem('not-acceptable', 'The response is application/json')
+  }
+  const message = readMessage(request.body)
+  // A notification: nothing here depends on one.
+  if (message === undefined) return await reply.code(202).send()
+  const isLatest = checkVersion(request, message)
+  const methods = isLatest ? latestMethods : earlierMethods
+  const run = Object.hasOwn(methods, message.method) ? methods[message.method] : undefined
+  if (run === undefined) {
+    throw new RpcError(codes.method, `Unknown method: ${shorten(message.method)}`, isLatest ? 404 : 200)
+  }
+  const result = await run(server, message.params, request)
+  const shared = isLatest ? { resultType: 'complete', _meta: { [`${meta}serverInfo`]: server.info } } : {}
+  return send(reply, { jsonrpc: '2.0', id: message.id, result: { ...shared, ...result } })
+}
+
+function readMessage (body: unknown): Message | undefined {
+  const { jsonrpc, id, method, params = {} } = isObject(body) ? body : {}
+  const isValid = jsonrpc === '2.0' && typeof method === 'string' && isObject(params) &&
+    (id === undefined || typeof id === 'string' || Number.isFinite(id))
+  if (!isValid) throw new RpcError(codes.request, 'The body must be one JSON-RPC 2.0 request or notification', 400)
+  return id === undefined ? undefined : { id: id as Message['id'], method, params }
+}
+
+const meta = 'io.modelcontextprotocol/'
+
+/** Returns whether the message has the latest version, of which every request has its own metadata. */
+function checkVersion ({ headers }: FastifyRequest, { method, params }: Message): boolean {
+  const given = isObject(params._meta) ? params._meta : {}
+  const claimed = given[`${meta}protocolVersion`]
+  const header = headers['mcp-protocol-version']
+  // The earlier handshake has the version in its parameters.
+  if (claimed === undefined && method === 'initialize') return false
+  if (claimed !== undefined && claimed !== header) throw mismatch('MCP-Protocol-Version', header, claimed)
+  if (header !== undefined && !versions.includes(String(header))) {
+    const data = { supported: versions, requested: header }
+    throw new RpcError(codes.version, 'Unsupported protocol version', 400, data)
+  }
+  if (header !== latest) return false
+  for (const key of ['protocolVersion', 'clientCapabilities'].map(name => meta + name)) {
+    if (given[key] === undefined) throw new RpcError(codes.params, `params._meta lacks ${key}`, 400)
+  }
+  if (headers['mcp-method'] !== method) throw mismatch('Mcp-Method', headers['mcp-method'], method)
+  const name = decodeHeader(headers['mcp-name'])
+  if (method === 'tools/call' && name !== params.name) throw mismatch('Mcp-Name', name, params.name)
+  return true
+}
+
+function mismatch (header: string, sent: unknown, expected: unknown): RpcError {
+  const detail = sent === undefined
+    ? 'is missing'
+    : `"${shorten(String(sent))}" does not match "${shorten(String(expected))}" in the body`
+  return new RpcError(codes.header, `Header mismatch: ${header} ${detail}`, 400)
+}
+
+function decodeHeader (value: string | readonly string[] | undefined): string | undefined {
+  const text = value === undefined ? undefined : String(value)
+  const encoded = text === undefined ? null : /^=\?base64\?(.*)\?=$/.exec(text)
+  return encoded === null ? text : Buffer.from(encoded[1] as string, 'base64').toString('utf8')
+}
+
+type Method = (server: Server, params: Members, request: FastifyRequest) => Members | Promise<Members>
+
+const capabilities = { tools: {} }
+
+const list: Method = async ({ tools }, { cursor }, request) => {
+  if (cursor !== undefined) throw new RpcError(codes.params, 'Unknown cursor: all tools are on one page', 200)
+  return { tools: await listTools(tools.values(), request) }
+}
+
+const call: Method = async ({ tools }, { name, arguments: sent = {} }, request) => {
+  const tool = tools.get(String(name))
+  if (tool === undefined) {
+    const hint = didYouMean(String(name), tools.keys())
+    throw new RpcError(codes.params, `Unknown tool: ${shorten(String(name))}.${hint}`, 200)
+  }
+  if (!isObject(sent)) throw new RpcError(codes.params, 'arguments must be an object', 200)
+  return await callTool(tool, request, sent)
+}
+
+// A list depends on the caller; its clients may keep it for a minute.
+const cached = { ttlMs: 60_000, cacheScope: 'private' }
+
+const latestMethods: Readonly<Record<string, Method>> = {
+  'server/discover': ({ instructions }) => ({ supportedVersions: versions, capabilities, instructions, ...cached }),
+  'tools/list': async (...asked) => ({ ...await list(...asked), ...cached }),
+  'tools/call': call
+}
+
+const earlierMethods: Readonly<Record<string, Method>> = {
+  initialize ({ info, instructions }, { protocolVersion: wanted }) {
+    const protocolVersion = earlier.find(version => version === wanted) ?? earlier[0]
+    return { protocolVersion, capabilities, serverInfo: info, instructions }
+  },
+  ping: () => ({}),
+  'tools/list': list,
+  'tools/call': call
+}
+
+/** Milliseconds for a client to read a long response. */
+const exportTimeout = 30_000
+
+function send (reply: FastifyReply, message: Members): FastifyReply {
+  const choice = { representation: json, mediaType: 'application/json' }
+  return sendText({ reply, choice, mount: { exportTimeout } }, JSON.stringify(message))
+}
+
+/** Errors of the protocol, of hooks, of the parser, and refusals that ask to sign in. */
+function sendError (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { id } = isObject(request.body) ? request.body : {}
+  const known = typeof id === 'string' || Number.isFinite(id) ? { id } : {}
+  if (error instanceof RpcError) {
+    const { code, message, data } = error
+    return send(reply.code(error.status), { jsonrpc: '2.0', ...known, error: { code, message, ...(data && { data }) } })
+  }
+  const problem = toProblem(error)
+  const { statusCode, message, headers } = problem
+  if (statusCode >= 500) logFailure(request, problem)
+  const code = problem.code === 'malformed-json' ? codes.parse : statusCode >= 500 ? codes.internal : codes.request
+  return send(reply.code(statusCode).headers(headers),
+    { jsonrpc: '2.0', ...known, error: { code, message, data: problem.document() } })
+}

@@ -1,0 +1,277 @@
+import type { FastifyRequest } from 'fastify'
+import { errorCodes } from '../core/errors.js'
+import type { Params } from '../core/family/params.js'
+import { invalidBody, invalidQuery, notFound, preconditionFailed, Problem } from '../core/problems.js'
+import { writeCursor } from '../core/query/cursor.js'
+import type { ParsedQuery } from '../core/query/grammar.js'
+import { type Grant, intendToList, intendToRead } from '../core/service/caller.js'
+import { execute } from '../core/service/execute.js'
+import { authorizeReader, findPage } from '../core/service/reader.js'
+import { showCommand } from '../core/service/record.js'
+import type { Id } from '../core/storage/storage.js'
+import { escapePointer, makePicker, type Members } from '../core/values/json.js'
+import { addArticle } from '../core/values/words.js'
+import { logOutcome, mayRead } from '../http/forms/write.js'
+import type { Mount } from '../http/mount.js'
+import { findOffers } from '../http/pages/offers.js'
+import { findBounded } from '../http/reads/page.js'
+import { logFailure, toProblem } from '../http/reply.js'
+import { explainEnd, hasEnded } from '../http/routes.js'
+import { describeFind, describeTarget, describeWrite, type FindArguments } from './schemas.js'
+
+export interface Tool {
+  readonly mount: Mount
+  /** The one that `authorize` is asked for. */
+  readonly action: string
+  /** As clients see it. */
+  readonly listed: { readonly name: string, readonly [member: string]: unknown }
+  call (request: FastifyRequest, sent: Members): Promise<Members>
+}
+
+/** By name, in the order in which they are listed. */
+export function makeTools (mounts: readonly Mount[], needsCommand: boolean): Map<string, Tool> {
+  const tools = new Map<string, Tool>()
+  for (const tool of mounts.flatMap(mount => [...listReadTools(mount), ...listWriteTools(mount, needsCommand)])) {
+    const { name } = tool.listed
+    const flaw = name.length > 128 ? 'is too long' : tools.has(name) ? 'exists; rename the operation' : undefined
+    if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION('mcp', `the tool "${name}" ${flaw}`)
+    tools.set(name, tool)
+  }
+  return tools
+}
+
+interface Description {
+  readonly title: string
+  readonly more: string
+  readonly schema: object
+  readonly hints: object
+}
+
+function makeTool (mount: Mount, end: string, action: string, about: Description, call: Tool['call']): Tool {
+  const { title, more, schema, hints } = about
+  const listed = {
+    name: `${mount.family.name}_${end}`,
+    title,
+    description: `${title}. ${more}`.trim(),
+    inputSchema: schema,
+    annotations: { title, ...hints, openWorldHint: false }
+  }
+  return { mount, action, listed, call }
+}
+
+/** The name of an operation, unless a tool cannot have it. */
+function nameEnd ({ name, verb = name }: { readonly name: string, readonly verb?: string }): string {
+  return /^[\w-]+$/.test(name) ? name : verb
+}
+
+function listReadTools (mount: Mount): Tool[] {
+  const { family, family: { name, singular, members } } = mount
+  const hints = { readOnlyHint: true }
+  const pick = makePicker(members)
+  const { schema: findSchema, read: readFind } = describeFind(mount)
+  const { schema, read: readTarget } = describeTarget(mount)
+  const more = 'Returns items and, if there are more, next.'
+  const find = makeTool(mount, 'find', 'list', { title: `Find ${name}`, more, schema: findSchema, hints },
+    async (request, sent) => {
+      // Before the arguments are checked: a caller who is refused learns no fields.
+      const reader = await authorizeReader(family, mount.caller(request), intendToList(family))
+      const parsed = parseFind(mount, readFind(sent))
+      const query = (parsed: ParsedQuery) => findPage(query => reader.find(query), parsed)
+      const page = await findBounded(query, parsed, family.hasLongItems)
+      return {
+        items: page.items.map(parsed.fields === undefined ? pick : makePicker(parsed.fields)),
+        ...page.total !== undefined && { total: page.total },
+        ...page.next && { next: writeCursor(parsed.list, page.next) }
+      }
+    })
+  const load = async (request: FastifyRequest, sent: Members) => {
+    const id = requireId(mount, readTarget(sent).id)
+    const reader = await authorizeReader(family, mount.caller(request), intendToRead(family, id))
+    const item = await reader.get(id)
+    if (item === undefined) throw notFound(singular, id)
+    return { item, reader }
+  }
+  const get = makeTool(mount, 'get', 'read', { title: `Read ${addArticle(singular)}`, more: '', schema, hints },
+    async (request, sent) => pick((await load(request, sent)).item))
+  if (!family.writable) return [find, get]
+  const operations = makeTool(mount, 'operations', 'read', {
+    title: `List the operations of ${addArticle(singular)}`,
+    more: 'Those that you may use, whether the state allows each now, and why not.',
+    schema,
+    hints
+  }, async (request, sent) => {
+    const { item, reader } = await load(request, sent)
+    const offers = await findOffers({ mount, request }, item, reader)
+    return {
+      revision: item.revision,
+      items: offers.map(({ operation, reason }) => ({
+        name: operation.name,
+        tool: `${name}_${nameEnd(operation)}`,
+        allowed: reason === undefined,
+        ...reason !== undefined && { reason }
+      }))
+    }
+  })
+  return [find, get, operations]
+}
+
+// Parameters that are arguments beside the filter, or mean nothing here.
+const notFilters = ['page', 'maxpagesize', 'sort', 'fields', 'count', 'format', 'after', 'before', 'expand', 'search']
+
+function parseFind ({ grammar }: Mount, { filter = {}, fields, limit, count, ...others }: FindArguments): ParsedQuery {
+  const misplaced = Object.keys(filter).filter(name => notFilters.includes(name) && !grammar.filters.has(name))
+  if (misplaced.length > 0) {
+    throw invalidBody(misplaced.map(name => ({ pointer: `/filter/${name}`, detail: 'is not a filter' })))
+  }
+  const exact = count === true ? 'exact' : undefined
+  const settings = { ...others, fields: fields?.join(), maxpagesize: limit, count: exact }
+  const parameters = [...Object.entries(filter), ...Object.entries(settings)].flatMap(([name, given]) =>
+    given === undefined ? [] : [given].flat().map(value => [name, String(value)].map(encodeURIComponent).join('=')))
+  const parsed = grammar.parse(parameters.join('&'))
+  if (!('flaws' in parsed)) return parsed
+  const errors = parsed.flaws.map(({ parameter, detail }) =>
+    ({ pointer: `${Object.hasOwn(filter, parameter) ? '/filter' : ''}/${escapePointer(parameter)}`, detail }))
+  throw new Problem('invalid-query', invalidQuery(parsed.flaws).message, { errors })
+}
+
+function listWriteTools (mount: Mount, needsCommand: boolean): Tool[] {
+  const { operations, lifecycle, singular } = mount.family
+  const one = addArticle(singular)
+  const tools = [...operations.values()].map(({ operation, params }) => {
+    const { action, allowed, danger = false, final = false, summary = `${operation.name} ${one}` } = operation
+    const more = [final && 'It cannot be undone.', allowed && 'Refused if the state does not allow it.']
+    return makeWriteTool(mount, nameEnd(operation), action, params, {
+      title: summary,
+      more: more.filter(Boolean).join(' '),
+      isDestructive: danger || final,
+      // An edit only sets values.
+      isRepeatable: params.isPartial
+    }, needsCommand)
+  })
+  if (lifecycle === undefined) return tools
+  const { createAction, params, takesId, deletion } = lifecycle
+  const create = makeWriteTool(mount, 'create', createAction, params, {
+    title: `Create ${one}`, more: '', isDestructive: false, isRepeatable: takesId
+  }, needsCommand)
+  const remove = deletion && makeWriteTool(mount, 'delete', deletion.operation.action, deletion.params, {
+    title: `Delete ${one}`, more: 'Its log is kept.', isDestructive: true, isRepeatable: true
+  }, needsCommand)
+  return [create, ...tools, ...remove === undefined ? [] : [remove]]
+}
+
+interface WriteDescription extends Pick<Description, 'title' | 'more'> {
+  readonly isDestructive: boolean
+  /** Whether a repeated call changes nothing even without a command id. */
+  readonly isRepeatable: boolean
+}
+
+function makeWriteTool (
+  mount: Mount,
+  end: string,
+  action: string,
+  params: Params,
+  { title, more, isDestructive, isRepeatable }: WriteDescription,
+  needsCommand: boolean
+): Tool {
+  const { family } = mount
+  const { schema, read } = describeWrite(mount, params, action === family.lifecycle?.createAction, needsCommand)
+  const hints = { destructiveHint: isDestructive, idempotentHint: isRepeatable || needsCommand }
+  return makeTool(mount, end, action, { title, more, schema, hints }, async (request, sent) => {
+    const { id, revision: known, command, params } = read(sent)
+    const target = id === undefined ? undefined : requireId(mount, id)
+    const outcome = await execute(family, mount.caller(request), {
+      action,
+      target,
+      params,
+      id: command,
+      precondition ({ revision }) {
+        if (known !== undefined && known !== revision) throw preconditionFailed(family.singular, revision)
+      }
+    })
+    logOutcome({ mount, request }, outcome)
+    const { record, replayed, problem, secrets } = outcome
+    if (problem !== undefined) throw replayed ? adviseNewId(problem) : problem
+    const item = outcome.item ?? await outcome.loadItem?.()
+    return {
+      ...item && await mayRead({ mount, request }, { ...outcome, item }) &&
+        { item: { ...makePicker(family.members)(item), ...secrets } },
+      command: showCommand(family, record, outcome.id),
+      changed: record.outcome === 'done',
+      replayed
+    }
+  })
+}
+
+// A refusal is replayed too, although the state may allow the operation by now.
+function adviseNewId ({ code, message, statusCode: status, errors = [], members }: Problem): Problem {
+  const detail = `${message}. It was refused before under this command id; to try again, choose a new one`
+  return new Problem(code, detail, { status, errors, members: { ...members, replayed: true } })
+}
+
+function requireId ({ family: { readId, singular } }: Mount, id: Id): Id {
+  if (readId(String(id)) !== id) throw notFound(singular, id)
+  return id
+}
+
+/** Those that the caller may use: asked tentatively, as for a page. Throws if it should sign in first. */
+export async function listTools (tools: Iterable<Tool>, request: FastifyRequest): Promise<Tool['listed'][]> {
+  const answers = new Map<string, Promise<Grant | Problem>>()
+  const ask = (mount: Mount, action: string): Promise<Grant | Problem> => {
+    const key = `${mount.family.name} ${action}`
+    const answer = answers.get(key) ?? askTentatively(mount, action, request)
+    answers.set(key, answer)
+    return answer
+  }
+  const asked = await Promise.all(Array.from(tools, async ({ mount, action, listed }) => {
+    const list = action === 'list' || action === 'read' ? {} : await ask(mount, 'list')
+    const offers = list instanceof Problem ? undefined : list.offers
+    return { listed, answer: offers?.includes(action) ?? await ask(mount, action) }
+  }))
+  const granted = asked.filter(({ answer }) => answer !== false && !(answer instanceof Problem))
+  const challenge = asked.find(({ answer }) => answer instanceof Problem && isChallenge(answer))
+  if (granted.length === 0 && challenge !== undefined) throw challenge.answer
+  return granted.map(({ listed }) => listed)
+}
+
+async function askTentatively (mount: Mount, action: string, request: FastifyRequest): Promise<Grant | Problem> {
+  const { family: { name: family }, retirement, caller } = mount
+  if (hasEnded(retirement)) return explainEnd(retirement)
+  try {
+    return await caller(request).authorize({ family, action, id: undefined, params: {}, tentative: true })
+  } catch (error) {
+    const problem = toProblem(error)
+    if (problem.statusCode < 500) return problem
+    // It is listed: its call is authorized again.
+    request.log.error({ err: problem.cause ?? problem, family, action }, 'authorize failed for a tool')
+    return {}
+  }
+}
+
+/** Whether the client has to act, not the model: to sign in, or to ask for a scope. */
+function isChallenge ({ statusCode, headers }: Problem): boolean {
+  return statusCode === 401 || Object.keys(headers).some(name => name.toLowerCase() === 'www-authenticate')
+}
+
+/** A refusal is a result too, so that the model reads it. */
+export async function callTool ({ mount, call }: Tool, request: FastifyRequest, sent: Members): Promise<Members> {
+  try {
+    if (hasEnded(mount.retirement)) throw explainEnd(mount.retirement)
+    const result = await call(request, sent)
+    return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: result }
+  } catch (error) {
+    const problem = toProblem(error)
+    if (isChallenge(problem)) throw problem
+    if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
+    const text = explain(problem)
+    return { content: [{ type: 'text', text }], structuredContent: problem.document(), isError: true }
+  }
+}
+
+function explain (problem: Problem): string {
+  const { title, errors = [], allowed } = problem.document() as { title: string, errors?: Members[], allowed?: unknown }
+  const flaws = errors.map(({ pointer, parameter = pointer, detail }) => `- ${String(parameter)}: ${String(detail)}`)
+  const others = Array.isArray(allowed) ? [`Allowed now: ${allowed.join(', ') || 'nothing'}`] : []
+  // For these, the detail repeats the first flaw.
+  const isOfArguments = flaws.length > 0 && ['invalid-body', 'invalid-query'].includes(problem.code)
+  return [isOfArguments ? 'The arguments are invalid:' : `${title}: ${problem.message}`, ...flaws, ...others].join('\n')
+}
