@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import type { Condition, FamilyOptions, Storage } from '../../lib/index.js'
-import { deals, defineFamily, Problem, prune, Type } from '../../lib/index.js'
+import { deals, defineFamily, memoryStorage, Problem, prune, Type } from '../../lib/index.js'
+import { isFast } from '../size.js'
 import { storages } from '../storages.js'
 import { readEvents } from './events.js'
 
@@ -256,8 +257,24 @@ for (const { name: storageName, make } of storages) {
   })
 }
 
+// The stream asks every 15 seconds.
+t.test('events end when the caller may no longer read', { skip: isFast && 'not in test:fast' }, async t => {
+  let mayRead = true
+  const app = await makeApp(t, memoryStorage(), {
+    authorize () {
+      if (!mayRead) throw new Problem('forbidden', 'no longer')
+      return {}
+    }
+  })
+  const address = await app.listen({ port: 0, host: '127.0.0.1' })
+  const stream = await readEvents(`${address}/rest/commands`)
+  await create(app, 'Tea')
+  t.equal((await stream.take(1)).length, 1)
+  mayRead = false
+  await t.rejects(stream.ended, { message: 'terminated' })
+})
+
 t.test('versions share the feed, each in its own names', async t => {
-  const { memoryStorage } = await import('../../lib/index.js')
   const storage = memoryStorage()
   const app = Fastify()
   t.teardown(() => app.close())
@@ -270,7 +287,6 @@ t.test('versions share the feed, each in its own names', async t => {
 })
 
 t.test('families of several storages are not mixed', async t => {
-  const { memoryStorage } = await import('../../lib/index.js')
   const app = Fastify()
   t.teardown(() => app.close())
   await app.register(deals, { storage: memoryStorage(), version: 'v1' })
@@ -284,7 +300,6 @@ t.test('families of several storages are not mixed', async t => {
 })
 
 t.test('an item is not named like the feed', async t => {
-  const { memoryStorage } = await import('../../lib/index.js')
   const app = await makeApp(t, memoryStorage())
   t.equal((await app.inject(`/rest/v1/deals/${randomUUID()}/commands`)).statusCode, 404)
   t.equal((await app.inject('/rest/v1/deals/commands')).statusCode, 200)
