@@ -52,6 +52,7 @@ for (const { name, make } of storages) {
     t.notOk('name' in (held?.event.data ?? {}), 'not the item')
     const sequences = received.map(({ event }) => event.sequence)
     t.strictSame(sequences, [...sequences].sort())
+    t.ok(sequences.every(sequence => /^\d{16}$/.test(sequence)), 'of one length, also after many more')
 
     const list = async () => (await app.inject(`${home}/deliveries`)).json() as { items: Delivery[] }
     await until(async () => (await list()).items.length === 3)

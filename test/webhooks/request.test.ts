@@ -123,6 +123,20 @@ t.test('of a response, only a small part is read, and none that does not come', 
   await t.rejects(to('/long', 60_000), { name: 'AbortError' })
 })
 
+t.test('every event has a connection of its own', async t => {
+  let connections = 0
+  const server = createServer((_request, response) => { response.end() })
+  server.on('connection', () => { connections++ })
+  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => { server.closeAllConnections(); server.close() })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const { signal } = new AbortController()
+  for (let index = 0; index < 3; index++) {
+    t.equal(await post({ url, headers: {}, body: '{}', allowPrivate: true, timeout: 60_000, signal }), 200)
+  }
+  t.equal(connections, 3)
+})
+
 t.test('closing does not wait for a receiver that hangs', async t => {
   const { url, received } = await receive(t, () => undefined)
   // Longer than the limit of a test file.
