@@ -52,8 +52,8 @@ export type { Texts } from './html/texts.js'
 export type { OneView, PageView, ProblemView, Representation, Rows, View } from './representations/representation.js'
 export type { Committed, Grant, Granted, Intent } from './core/service/caller.js'
 export type {
-  CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, LoggedCommand, RunOptions, Service,
-  ServiceOptions
+  BookCommand, CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, LoggedCommand,
+  RunAllOptions, RunOptions, Service, ServiceOptions
 } from './core/service/service.js'
 export { checkHealth, readMetrics } from './core/service/watch.js'
 export type { Health } from './core/service/watch.js'

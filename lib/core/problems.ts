@@ -125,6 +125,17 @@ export function invalidQuery (flaws: readonly QueryFlaw[]): Problem {
   return new Problem('invalid-query', `${errors[0]?.detail}${andMore(errors)}`, { errors })
 }
 
+/** The same problem, of one of several commands. @param base the part of it that its pointers are in */
+export function pointToCommand (index: number, problem: Problem, base = ''): Problem {
+  const pointer = `/commands/${index}`
+  const { code, message, statusCode: status, errors, members, headers, cause, log } = problem
+  const named = errors?.map(flaw => 'pointer' in flaw ? { ...flaw, pointer: pointer + base + flaw.pointer } : flaw)
+  const detail = pointer + (message.startsWith('/') ? base + message : `: ${message}`.replace(/^: The body/, ''))
+  return new Problem(code, detail, {
+    status, members, headers, cause, errors: named ?? [{ pointer, detail: message }], ...(log !== undefined && { log })
+  })
+}
+
 /** @param hint the end of the sentence */
 export function preconditionFailed (what: string, revision: number, hint = ''): Problem {
   const detail = `The ${what} does not match the precondition; it is at revision ${revision}${hint}`

@@ -140,6 +140,13 @@ export function getStoredShape ({ shape, renaming }: Family): FamilyShape {
   return renaming?.base.shape ?? shape
 }
 
+/** With those that its operations and its creation use. */
+export function listRelated (family: Family): Family[] {
+  const all = [...family.operations.values()].flatMap(({ others, creates }) => [...others, ...creates])
+  const others = [...all, ...family.lifecycle?.others ?? []].flatMap(({ family }) => family ?? [])
+  return [...new Set([family, ...others])]
+}
+
 function listWithReferred (family: Family): Family[] {
   const others = [...family.references.values()].filter(other => other !== family)
   return [...new Set([...others.flatMap(listWithReferred), family])]

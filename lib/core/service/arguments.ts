@@ -11,7 +11,9 @@ import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../v
 import { findJsonFlaw, findTextFlaw, type Members } from '../values/json.js'
 import { findFlaw, membersOf, oneOf, rules } from '../values/rules.js'
 import type { Command } from './command.js'
-import type { CallOptions, CreateOptions, FindOptions, FollowOptions, RunOptions, ServiceOptions } from './service.js'
+import type {
+  CallOptions, CreateOptions, FindOptions, FollowOptions, RunAllOptions, RunOptions, ServiceOptions
+} from './service.js'
 import { isStorage } from './storage-access.js'
 
 // The arguments of a service are checked as strictly as what a client sends.
@@ -53,6 +55,8 @@ export const optionRules = {
   get: membersOf(call),
   create: membersOf(create),
   run: membersOf(run),
+  runAll: membersOf({ ...call, atomic: rules.flag } satisfies RulesOf<RunAllOptions>),
+  each: membersOf({ operation: any, id: any, params: any, command: any, key: any, revision: run.revision }),
   find: membersOf(find)
 }
 

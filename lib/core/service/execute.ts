@@ -21,7 +21,7 @@ import {
 import type { Reach } from './refusal.js'
 import { callBase, toBaseCommand, toOwnProblem, toOwnRecord } from './renamed.js'
 import { findConcurrentReplay, findReplay } from './replay.js'
-import { explainConstraint, refuseByConstraint } from './storage-access.js'
+import { explainConstraint, type GuardedStorage, refuseByConstraint } from './storage-access.js'
 
 export interface Outcome {
   readonly record: CommandRecord
@@ -37,7 +37,9 @@ export interface Outcome {
   readonly problem: Problem | undefined
 }
 
-interface Execution extends Asked {
+export interface Execution extends Asked {
+  /** Whether the caller may not see, or change, every item. */
+  readonly isGuarded: boolean
   /** Undefined if the client gave neither id nor key: a retry then runs again. */
   readonly identity: CommandId | undefined
   /** The result of `prepare`, and the action that it was called for. */
@@ -49,29 +51,36 @@ interface Execution extends Asked {
 
 /** A renamed family is executed as its base. */
 export function execute (family: Family, caller: Caller, command: Command): Promise<Outcome> {
-  return family.renaming === undefined ? run(family, caller, command) : runAsBase(family, caller, command)
+  if (family.renaming === undefined) return run(family, caller, command)
+  const base = callBase({ family, caller })
+  return renameOutcome(family, command, () => run(base.family, base.caller, toBaseCommand(family, command)))
 }
 
-async function runAsBase (family: Family, caller: Caller, command: Command): Promise<Outcome> {
+/** Awaits an outcome of the base, and returns it with the names of the family. */
+export async function renameOutcome (
+  family: Family,
+  { action }: Command,
+  work: () => Promise<Outcome>
+): Promise<Outcome> {
   try {
-    const base = callBase({ family, caller })
-    const outcome = await run(base.family, base.caller, toBaseCommand(family, command))
+    const outcome = await work()
+    if (family.renaming === undefined) return outcome
     const { record, item, secrets, loadItem, problem } = outcome
     return {
       ...outcome,
       record: toOwnRecord(family, record),
       item: toOwnItem(family, item),
-      secrets: secrets && renameKnown(family.renaming?.toOwn ?? new Map(), secrets),
+      secrets: secrets && renameKnown(family.renaming.toOwn, secrets),
       ...(loadItem && { loadItem: async () => toOwnItem(family, await loadItem()) }),
       problem: toOwnProblem(family, record.action, problem)
     }
   } catch (error) {
-    throw toOwnProblem(family, command.action, error)
+    throw toOwnProblem(family, action, error)
   }
 }
 
-/** Runs a command once: authorize, replay, load, precondition, decide, commit. */
-async function run (family: Family, caller: Caller, command: Command): Promise<Outcome> {
+/** Authorizes a command, before anything is read. */
+export async function open (family: Family, caller: Caller, command: Command): Promise<Execution> {
   freeze(command.params)
   // Only promises are awaited, so that a single command takes as few turns as possible.
   const granted = caller.authorize(intendCommand(family, command))
@@ -80,11 +89,12 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
   if (needsOthers(family, command)) await authorizeOthers(makeOwn({ family, caller, grants }), command)
   const opened = caller.storage()
   const storage = opened instanceof Promise ? await opened : opened
-  const { writers, counters } = storage
-  const execution: Execution = {
+  return {
     family,
     caller,
     command,
+    // Without `authorize`, no promise is returned.
+    isGuarded: granted instanceof Promise && (command.interpret !== undefined || grant.where !== undefined),
     identity: identifyCommand(command, grant.principal),
     grant,
     storage,
@@ -94,10 +104,14 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
     isCommitting: false,
     isAbandoned: false
   }
+}
+
+/** Runs a command once: authorize, replay, load, precondition, decide, commit. */
+async function run (family: Family, caller: Caller, command: Command): Promise<Outcome> {
+  const execution = await open(family, caller, command)
+  const { storage, storage: { writers, counters } } = execution
   try {
-    // Without `authorize`, no promise is returned.
-    const isGuarded = granted instanceof Promise && (command.interpret !== undefined || grant.where !== undefined)
-    const ready = isGuarded || needsOthers(family, command) || family.prepare !== undefined
+    const ready = execution.isGuarded || needsOthers(family, command) || family.prepare !== undefined
       ? await findOrRefuse(execution)
       : noReach
     if ('record' in ready) return ready
@@ -105,7 +119,7 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
     const turn = writers.enter(keys, caller.waiting, caller.signal)
     if (turn !== undefined) await turn
     try {
-      return await attemptUntilDone(execution)
+      return await attemptUntilDone(storage, () => attempt(execution))
     } finally {
       writers.leave(keys)
     }
@@ -144,9 +158,9 @@ async function prepareFor (execution: Execution, loaded: Parameters<typeof prepa
 }
 
 // Writers of one item wait for each other, as do creations whose ids are counted, or that have the same id.
-function listKeys (
+export function listKeys (
   { family, caller, command: { target, params }, identity }: Execution,
-  { others, creating }: typeof noReach
+  { others, creating }: typeof noReach = noReach
 ): string[] {
   const chosen = target ?? params.id
   const made = isCounted(family, caller.makers) ? family.name : identity?.row
@@ -161,13 +175,16 @@ function listKeys (
 // Each failed attempt means that another process succeeded; of sixteen that compete, each wins in time.
 const maxAttempts = 150
 
-async function attemptUntilDone (execution: Execution): Promise<Outcome> {
+export async function attemptUntilDone<T> (
+  { counters }: Pick<GuardedStorage, 'counters'>,
+  attempt: () => Promise<T>
+): Promise<T> {
   for (let failures = 0; failures < maxAttempts; failures++) {
     try {
-      return await attempt(execution)
+      return await attempt()
     } catch (error) {
       if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
-      execution.storage.counters.retries++
+      counters.retries++
       if (failures > 2) await pause(Math.random() * Math.min(2 * failures, 20))
     }
   }
@@ -175,7 +192,7 @@ async function attemptUntilDone (execution: Execution): Promise<Outcome> {
   throw new Problem('busy', detail, { headers: { 'retry-after': '1' } })
 }
 
-async function attempt (execution: Execution): Promise<Outcome> {
+export async function attempt (execution: Execution): Promise<Outcome> {
   const { family, caller, storage, identity, command: { target, params } } = execution
   const { counters } = storage
   const chosenId = target === undefined ? params.id as Id | undefined : undefined

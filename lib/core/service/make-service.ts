@@ -1,19 +1,20 @@
 import type { TObject } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import { type Family, listShapes } from '../family/family.js'
-import { notFound, preconditionFailed } from '../problems.js'
+import { type Deletion, type Family, listRelated, listShapes } from '../family/family.js'
+import { notFound, pointToCommand, preconditionFailed, Problem } from '../problems.js'
 import { compileGrammar } from '../query/grammar.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { didYouMean } from '../values/words.js'
 import { checkOptions, checkParams, checkPrincipal, optionRules, parseQuery, readIds } from './arguments.js'
 import { type Caller, checkGrant, type Grant, intendToList, intendToRead, readMakers } from './caller.js'
 import type { Command, CommandRecord } from './command.js'
-import { execute } from './execute.js'
+import { execute, type Outcome } from './execute.js'
+import { executeAll } from './execute-all.js'
 import { Feed, showFollowed } from './feed.js'
 import { findItems, limits, readPage, showItem } from './lookups.js'
 import { authorizeReader } from './reader.js'
 import { logList, nameRecord, showCommand } from './record.js'
-import type { CallOptions, Done, RunOptions, Service, ServiceOptions } from './service.js'
+import type { CallOptions, Done, RunAllOptions, RunOptions, Service, ServiceOptions } from './service.js'
 import { guardOpening, makeStorageAccess, noteShapes, type StorageAccess } from './storage-access.js'
 import { readWaitingLimits } from './write-queue.js'
 
@@ -26,25 +27,41 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   const makers = readMakers(family, options)
   const accesses = new Map<Family, StorageAccess>()
   // The storage is prepared at the first call; an application may boot before that.
-  for (const each of listFamilies(family)) noteShapes(storage, listShapes(each))
+  for (const each of listRelated(family)) noteShapes(storage, listShapes(each))
   const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
 
   return {
     async create (fields, options = {}) {
-      const { createAction, params } = family.lifecycle ?? refuseOperation('create')
-      const command = { action: createAction, target: undefined, params: checkParams(params, fields) }
-      return await run(command, options, optionRules.create)
+      return await run(find('create'), undefined, fields, options, optionRules.create)
     },
 
     async run (name: string, id: Id, params: object = {}, options: RunOptions = {}) {
-      const { operation: { action }, params: expected } = operations.get(name) ?? refuseOperation(name)
-      return await run({ action, target: checkId(id), params: checkParams(expected, params) }, options)
+      return await run(operations.get(name) ?? refuseOperation(name), id, params, options)
     },
 
     async remove (id, options = {}) {
-      const { operation: { action } } = family.lifecycle?.deletion ?? refuseOperation('remove')
-      const { item, ...done } = await run({ action, target: checkId(id), params: {} }, options)
+      const { item, ...done } = await run(find('remove'), id, {}, options)
       return done
+    },
+
+    async runAll (commands: readonly AnyCommand[], options: RunAllOptions = {}): Promise<never> {
+      const { atomic = false } = options
+      const caller = makeCaller(options, optionRules.runAll)
+      // A mistake of the program is found before anything is done.
+      const found = commands.map(each => {
+        checkOptions(family, each, optionRules.each)
+        return operations.get(each.operation) ?? find(each.operation)
+      })
+      const results = await executeAll(commands, (each, index) => {
+        const { id, params = {} } = each
+        return { family, caller, command: readCommand(found[index] as Target, id, params, each) }
+      }, atomic, (error, index) =>
+        error instanceof Problem && error.statusCode < 500 ? pointToCommand(index, error, '/params') : error)
+      const shown = results.map(async result => {
+        if (result.status === 'rejected') throw result.reason
+        return await show(result.value)
+      })
+      return await (atomic ? Promise.all(shown) : Promise.allSettled(shown)) as never
     },
 
     async get (id, options = {}) {
@@ -83,16 +100,34 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     }
   }
 
-  async function run (command: Command, options: RunOptions, rule = optionRules.run): Promise<Done<never>> {
+  async function run (
+    target: Target,
+    id: Id | undefined,
+    params: object,
+    options: RunOptions,
+    rule = optionRules.run
+  ): Promise<Done<never>> {
+    const command = readCommand(target, id, params, options)
+    return await show(await execute(family, makeCaller(options, rule), command))
+  }
+
+  function readCommand (
+    { operation: { action }, params: expected }: Target,
+    id: Id | undefined,
+    params: object,
+    options: RunOptions
+  ): Command {
+    const isNew = action === family.lifecycle?.createAction
     const precondition = ({ revision }: Stored) => {
       if (options.revision !== undefined && revision !== options.revision) {
         throw preconditionFailed(family.singular, revision)
       }
     }
-    const { action, target, params } = command
-    const { id, key } = readIds(options)
-    const asked = { action, target, params, id, key, precondition }
-    const outcome = await execute(family, makeCaller(options, rule), asked)
+    const target = isNew ? undefined : checkId(id as Id)
+    return { action, target, params: checkParams(expected, params), ...readIds(options), precondition }
+  }
+
+  async function show (outcome: Outcome): Promise<Done<never>> {
     const { record, replayed, problem } = outcome
     if (problem !== undefined) throw problem
     const item = outcome.item ?? await outcome.loadItem?.()
@@ -102,6 +137,12 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       changed: record.outcome === 'done',
       replayed
     }
+  }
+
+  function find (name: string): Target {
+    const { createAction, params, deletion } = family.lifecycle ?? refuseOperation(name)
+    if (name === 'create') return { operation: { action: createAction }, params }
+    return name === 'remove' && deletion !== undefined ? deletion : refuseOperation(name)
   }
 
   function makeCaller (call: CallOptions, rule: TObject): Caller {
@@ -138,8 +179,13 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   }
 }
 
-function listFamilies (family: Family): Family[] {
-  const all = [...family.operations.values()].flatMap(({ others, creates }) => [...others, ...creates])
-  const others = [...all, ...family.lifecycle?.others ?? []].flatMap(({ family }) => family ?? [])
-  return [...new Set([family, ...others])]
+interface Target extends Pick<Deletion, 'params'> {
+  readonly operation: Pick<Deletion['operation'], 'action'>
+}
+
+/** A `BookCommand` of any family. */
+interface AnyCommand extends RunOptions {
+  readonly operation: string
+  readonly id?: Id
+  readonly params?: object
 }

@@ -45,7 +45,9 @@ export function makeRecord (family: Family, decided: Decided, row?: string): Com
     updatedAt: context.now,
     ...(context.principal === undefined ? {} : { principal: context.principal }),
     ...(decision.outcome === 'refused' ? { problem: keepProblem(decision.problem) } : {}),
-    ...(current === undefined && command.key !== undefined ? { result: hideSecrets(family.ownFields, item) } : {})
+    ...(current === undefined && (command.key ?? command.id) !== undefined
+      ? { result: hideSecrets(family.ownFields, item) }
+      : {})
   }
 }
 

@@ -45,6 +45,12 @@ export interface RunOptions extends CreateOptions {
   readonly revision?: number
 }
 
+/** Options of `runAll`. */
+export interface RunAllOptions extends CallOptions {
+  /** Whether all are run in one commit, or none. Default: each for itself. */
+  readonly atomic?: boolean
+}
+
 /** Options of `find` and `log`. */
 export interface FindOptions extends CallOptions, PageOptions {}
 
@@ -78,6 +84,24 @@ type ParamsAndOptions<T extends TObject> = {} extends Static<T>
   ? [params?: Static<T>, options?: RunOptions]
   : [params: Static<T>, options?: RunOptions]
 
+type ParamsOf<T> = {} extends T ? { readonly params?: T } : { readonly params: T }
+
+type Ids = Pick<RunOptions, 'key' | 'command'>
+
+type OnItem<K, P extends TProperties, T> = ParamsOf<T> & Omit<RunOptions, keyof CallOptions> &
+  { readonly operation: K, readonly id: IdOf<P> }
+
+/** One of the commands of `runAll`: an operation, `edit`, `create` or `remove`. */
+export type BookCommand<
+  P extends TProperties = TProperties,
+  O extends OperationParams = OperationParams,
+  M extends FamilyTypes = AnyTypes
+> =
+  | { [K in keyof O & string]: OnItem<K, P, Static<O[K]>> }[keyof O & string]
+  | OnItem<[keyof M['edit']] extends [never] ? never : 'edit', P, M['edit']>
+  | OnItem<'remove', P, {}>
+  | { readonly operation: 'create', readonly params: M['create'] } & Ids
+
 /** A family without HTTP: for jobs, scripts, tests, and other protocols. It refuses with the same problems. */
 export interface Service<
   P extends TProperties = TProperties,
@@ -98,6 +122,15 @@ export interface Service<
     params?: M['edit'],
     options?: RunOptions
   ): Promise<Done<ItemOf<P> | undefined>>
+  /** Runs many commands, in this order: with `atomic` all in one commit, or none, and then it throws. */
+  runAll (
+    commands: readonly BookCommand<P, O, M>[],
+    options: RunAllOptions & { readonly atomic: true }
+  ): Promise<Done<ItemOf<P> | undefined>[]>
+  runAll (
+    commands: readonly BookCommand<P, O, M>[],
+    options?: RunAllOptions
+  ): Promise<PromiseSettledResult<Done<ItemOf<P> | undefined>>[]>
   /** Deletes an item; its log stays. */
   remove (id: IdOf<P>, options?: RunOptions): Promise<Omit<Done<never>, 'item'>>
   /** Throws the problem `not-found` if it does not exist. */

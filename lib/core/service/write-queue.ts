@@ -70,6 +70,11 @@ export class Counters {
   /** Decisions repeated because another process was faster. */
   retries = 0
 
+  add ({ outcomes, replays }: Counters): void {
+    for (const name of Object.keys(outcomes) as (keyof typeof outcomes)[]) this.outcomes[name] += outcomes[name]
+    this.replays += replays
+  }
+
   countFailure (error: unknown): void {
     if (!(error instanceof Problem) || error.statusCode >= 500) this.outcomes.failed++
   }
