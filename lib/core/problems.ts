@@ -142,8 +142,8 @@ export function preconditionFailed (what: string, revision: number, hint = ''): 
   return new Problem('precondition-failed', detail, { members: { revision } })
 }
 
-export function preconditionRequired (what: string): Problem {
-  return new Problem('precondition-required', `Send If-Match with the revision of the ${what} that you know`)
+export function preconditionRequired (what: string, means = 'If-Match'): Problem {
+  return new Problem('precondition-required', `Send ${means} with the revision of the ${what} that you know`)
 }
 
 /** @param command the id that was used; undefined for an Idempotency-Key */

@@ -4,6 +4,7 @@ import { errorCodes } from '../core/errors.js'
 import type { Family } from '../core/family/family.js'
 import type { Grammar } from '../core/query/grammar.js'
 import type { Caller, Makers } from '../core/service/caller.js'
+import type { Command } from '../core/service/command.js'
 import type { Id, Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import type { Representation } from '../representations/representation.js'
@@ -34,6 +35,7 @@ export interface Mount {
   /** Milliseconds that an export or a large page waits for a client that does not read. */
   readonly exportTimeout: number
   readonly preconditions: 'optional' | 'required'
+  readonly maxCommands: number | undefined
   readonly forms: ReadonlySet<string>
   /** The form of operations that is described in full. */
   readonly recommendedForm: string | undefined
@@ -73,6 +75,9 @@ export class Neighbours {
   hasHome = false
   /** The families under `/rest/commands`, by their singulars. */
   readonly commands = new Map<string, Owned<{ readonly put: Endpoint['handler'] }>>()
+  /** The families whose commands can be sent together, by their singulars, and their schemas. */
+  readonly senders = new Map<string, Owned<{ read (sent: Members): Command }>>()
+  readonly manySchemas = { sent: [] as TSchema[], answers: [] as TSchema[] }
   /** The schemas of entries in `GET /rest/commands`. */
   readonly entrySchemas: TSchema[] = []
   readonly commandSchemas = { bodies: [] as TSchema[], answers: [] as TSchema[] }
@@ -95,6 +100,14 @@ export class Neighbours {
     const { singular } = mount.family
     const before = this.commands.get(singular)?.mount
     if (takesOver(mount, before, `/rest/commands with "${singular}"`)) this.commands.set(singular, { mount, put })
+    return before === undefined
+  }
+
+  /** Returns whether this is the first version of the family. */
+  addSender (mount: Mount, read: (sent: Members) => Command): boolean {
+    const { singular } = mount.family
+    const before = this.senders.get(singular)?.mount
+    if (takesOver(mount, before, `/rest/commands with "${singular}"`)) this.senders.set(singular, { mount, read })
     return before === undefined
   }
 

@@ -36,18 +36,24 @@ function compileEnvelope (family: Family, isNamed = false): (request: FastifyReq
   return request => {
     const sent = readParams(envelope, getJsonBody(request)) as { action: string, params?: Members }
     const { action, params = {} } = sent
-    const operation = operations.get(action)
-    if (operation === undefined) {
-      const known = [...operations.keys()]
-      const detail = `must be one of ${known.join(', ')}.${didYouMean(action, known)}`
-      throw invalidBody([{ pointer: '/action', detail }])
-    }
-    const read = readParams(operation.params, params, '/params')
+    const read = readAction(operations, action, params)
     const target = isNamed
       ? requireId(family, String((sent as Members)[singular]))
       : readItemId(family, request)
     return { action, params: read, target }
   }
+}
+
+export function readAction (
+  actions: ReadonlyMap<string, { readonly params: Params }>,
+  action: string,
+  params: Members
+): Members {
+  const found = actions.get(action)
+  if (found !== undefined) return readParams(found.params, params, '/params')
+  const known = [...actions.keys()]
+  const detail = `must be one of ${known.join(', ')}.${didYouMean(action, known)}`
+  throw invalidBody([{ pointer: '/action', detail }])
 }
 
 /** `PUT …/{id}` with `{ "action", "params" }`. */

@@ -2,6 +2,7 @@ import type { Mount } from '../mount.js'
 import type { Endpoint } from '../routes.js'
 import { attributes } from './attributes.js'
 import { actionEndpoints, command, commands, update } from './commands.js'
+import { many } from './many.js'
 import { lifecycleEndpoints, noun, participle, verb } from './words.js'
 import type { FormEndpoint } from './write.js'
 
@@ -14,9 +15,11 @@ export type FormName = typeof forms[number]['name']
 export function writeEndpoints (mount: Mount): Endpoint[] {
   const reads: Endpoint[] = []
   const writes = new Map<string, FormEndpoint>()
-  for (const { name, endpoints } of forms) {
-    // The deletion has a noun and no other form.
-    if (!mount.forms.has(name) || (mount.family.operations.size === 0 && name !== 'noun')) continue
+  for (const form of [...forms, many]) {
+    const { name, endpoints } = form
+    // Without operations, items can be created, and their deletion has a noun.
+    const isMounted = mount.family.operations.size > 0 || form === noun || (form === many && mount.family.writable)
+    if (!mount.forms.has(name) || !isMounted) continue
     for (const endpoint of endpoints(mount)) {
       const route = `${endpoint.method} ${endpoint.path}`
       // Reads have no body to distinguish two forms on one path.

@@ -36,11 +36,8 @@ export interface Write {
 /** The pipeline of every write. */
 export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   return async (request, reply) => {
-    refuseCrossSite(request, mount.trustedOrigins)
-    const { search } = splitUrl(request)
-    refuseParameters(search)
-    const choice = mount.chooser.choose('one', readRequestedFormat(request.headers, search))
-    const exchange: Exchange = { mount, request, reply, choice }
+    const exchange = startWrite(mount, request, reply)
+    const { choice } = exchange
     const { headers, body } = request
     const form = body instanceof FormBody ? body : undefined
     // A form of a page is answered by a page.
@@ -69,6 +66,13 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
       return await showAgain(exchange, form, error)
     }
   }
+}
+
+export function startWrite (mount: Mount, request: FastifyRequest, reply: FastifyReply): Exchange {
+  refuseCrossSite(request, mount.trustedOrigins)
+  const { search } = splitUrl(request)
+  refuseParameters(search)
+  return { mount, request, reply, choice: mount.chooser.choose('one', readRequestedFormat(request.headers, search)) }
 }
 
 /** `isTarget`: the target of the request is the item itself. */

@@ -197,8 +197,8 @@ async function mountFamily (
   })
   // Before the server waits for its connections to end.
   app.addHook('preClose', async () => { for (const end of mount.streams) end() })
-  const { bodyLimit = mebibyte } = options
-  const maxMembers = 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte))
+  const { bodyLimit = mebibyte, maxCommands = 100 } = options
+  const maxMembers = Math.max(1000 * Math.floor(bodyLimit / mebibyte), 10 * maxCommands, 1000)
   isolateScope(app, { maxMembers, maxDepth: 20 })
   app.setErrorHandler((error, request, reply) =>
     sendProblem(mount, error, request, reply, problem => findProblemParts({ mount, request }, problem)))
@@ -209,7 +209,9 @@ async function mountFamily (
   const all = [
     ...collectionEndpoints(mount),
     ...itemEndpoints(mount),
-    ...writeEndpoints(mount),
+    // As of the feed.
+    ...writeEndpoints(mount).filter(({ method, path }) =>
+      path !== '/rest/commands' || !app.hasRoute({ method, url: prefix + path })),
     ...(family.writable
       ? [...familyFeedEndpoints(mount), ...logEndpoints(mount), ...operationsEndpoints(mount)]
       : []),
@@ -281,6 +283,7 @@ async function makeMount (
     emptyList: options.emptyList ?? 'page',
     exportTimeout: 3 * timeout,
     preconditions: options.preconditions ?? 'optional',
+    maxCommands: options.maxCommands,
     forms: mounted,
     recommendedForm: forms.find(({ name }) => mounted.has(name))?.name,
     schemas: new Map(),

@@ -36,6 +36,8 @@ export interface FamilyOptions<I = Stored, F extends string = string> {
   readonly emptyList?: 'page' | 'not-found'
   /** Whether a write must send If-Match; without it 428. Default `optional`. */
   readonly preconditions?: 'optional' | 'required'
+  /** Maximum of commands in one `POST /rest/commands`; of several families there, the least counts. Default 100. */
+  readonly maxCommands?: number
   /** Origins, such as `https://example.org`, whose pages may send form posts here. Default: none. */
   readonly trustedOrigins?: readonly string[]
   /** Whether `/rest/commands`, `/command` and `/query` use this mount. Default: the first of the family at a prefix. */
@@ -86,6 +88,7 @@ const optionsRule = membersOf({
   timeout: time,
   emptyList: oneOf('page', 'not-found'),
   preconditions: oneOf('optional', 'required'),
+  maxCommands: size,
   trustedOrigins: Type.Array(Type.String({ pattern: '^https?://[^/?#\\s]+$' }), {
     description: 'a list of origins, such as "https://example.org"'
   }),
