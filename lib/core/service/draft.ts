@@ -1,41 +1,42 @@
-import { pageOf } from '../storage/pages.js'
-import { type Change, DuplicateError, getId, type Id, type Stored } from '../storage/storage.js'
+import type { Family } from '../family/family.js'
+import { numberDecimals } from '../query/filters.js'
+import { isAbsent, matcher } from '../storage/conditions.js'
+import { pageOf, selectById } from '../storage/pages.js'
+import {
+  type Change, type Condition, ConstraintError, DuplicateError, getId, type Id, type Scalar, type Stored
+} from '../storage/storage.js'
 import type { Caller } from './caller.js'
-import type { GuardedStorage } from './storage-access.js'
+import { type GuardedStorage, refuseByConstraint } from './storage-access.js'
 import { Counters } from './write-queue.js'
 
 /** A storage whose commits are made later, all as one. Its reads see them already. */
 export interface Draft extends GuardedStorage {
-  /** The command that is running now. */
-  index: number
-  /** The last command that changed the item; undefined if none did. */
-  findOwner (family: string, id: Id): number | undefined
-  /** The changed items, and their revisions in the storage. */
-  listChanges (): Change[]
-  /** Makes all commits. @param ended as of a commit */
+  /** By the names of items, as writers call them. */
+  readonly changes: ReadonlyMap<string, Change>
+  /** @param ended as of a commit */
   finish (signal: AbortSignal | undefined, ended: (error?: unknown) => void): Promise<void>
 }
 
-export function makeDraft (storage: GuardedStorage): Draft {
+/** @param families those whose items may be changed */
+export function makeDraft (storage: GuardedStorage, families: readonly Family[]): Draft {
   const { findText, ...own } = storage
   const changes = new Map<string, Change>()
-  const owners = new Map<string, number>()
   const reads = new Map<string, Promise<Stored | undefined>>()
   const endings: (() => void)[] = []
   const counters = new Counters()
-  const draft: Draft = {
+  const listItems = (family: string): Stored[] =>
+    [...changes.values()].flatMap(change => change.family === family && 'item' in change ? change.item : [])
+  return {
     ...own,
-    index: 0,
+    changes,
     counters,
-    findOwner: (family, id) => owners.get(nameItem(family, id)),
-    listChanges: () => [...changes.values()],
 
-    // Items are read once, so that all commands decide on the same.
+    // Once, so that all decide on the same.
     get (family, id, signal) {
       const name = nameItem(family, id)
       const change = changes.get(name)
       if (change !== undefined && change.type !== 'require') {
-        return Promise.resolve(change.type === 'delete' ? undefined : change.item)
+        return Promise.resolve('item' in change ? change.item : undefined)
       }
       const reading = reads.get(name) ?? storage.get(family, id, signal)
       reads.set(name, reading)
@@ -45,26 +46,24 @@ export function makeDraft (storage: GuardedStorage): Draft {
     async find (family, query, signal) {
       const changed = [...changes.values()].filter(({ type, family: its }) => its === family && type !== 'require')
       if (changed.length === 0) return await storage.find(family, query, signal)
-      const { where, offset, limit, count } = query
-      const all = { ...query, offset: 0, limit: offset + limit + changed.length }
-      const found = await storage.find(family, all, signal)
       const ids = new Set(changed.map(getId))
-      const here = pageOf(changed.flatMap(change => 'item' in change ? change.item : []), { ...all, count: true })
+      const all = { ...query, offset: 0, limit: query.offset + query.limit + ids.size }
+      const found = await storage.find(family, all, signal)
+      const here = pageOf(listItems(family), { ...all, count: true })
       const page = pageOf([...found.items.filter(({ id }) => !ids.has(id)), ...here.items], { ...query, count: false })
-      if (!count) return page
-      const named = [...where, { field: 'id', op: 'eq', values: [...ids] } as const]
+      if (!query.count) return page
+      const named: Condition[] = [...query.where, { field: 'id', op: 'eq', values: [...ids] }]
       const before = await storage.find(family, { ...all, where: named, limit: 0 }, signal)
       return { ...page, total: Number(found.total) - Number(before.total) + Number(here.total) }
     },
 
-    async commit (more, _signal, ended) {
+    async commit (more, signal, ended) {
       for (const change of more) {
+        if ('item' in change) await refuseTaken(change, signal)
         const name = nameItem(change.family, getId(change))
         const combined = combine(changes.get(name), change)
-        // The last change comes after those that it may depend on; nothing depends on one before its insertion.
-        if (combined?.type !== 'insert') changes.delete(name)
-        if (combined !== undefined) changes.set(name, combined)
-        if (change.type !== 'require') owners.set(name, draft.index)
+        if (combined === undefined) changes.delete(name)
+        else changes.set(name, combined)
       }
       if (ended !== undefined) endings.push(ended)
     },
@@ -81,20 +80,33 @@ export function makeDraft (storage: GuardedStorage): Draft {
       else end()
     }
   }
-  return draft
+
+  /** Not every database can move a unique value from one item to another in one commit, so none does. */
+  async function refuseTaken (change: Extract<Change, { item: Stored }>, signal: AbortSignal | undefined) {
+    const { item, item: { id } } = change
+    const shape = families.find(({ name }) => name === change.family)?.shape
+    const current = 'current' in change ? change.current : undefined
+    for (const fields of shape?.unique ?? []) {
+      if (fields.some(name => isAbsent(item[name])) || fields.every(name => item[name] === current?.[name])) continue
+      const same = fields.map(field => ({ field, op: 'eq', values: [item[field] as Scalar] }) as const)
+      const where = [...numberDecimals(shape?.fields ?? [], same), { field: 'id', op: 'ne', values: [id] } as const]
+      const { items } = await storage.find(change.family, selectById(where, 1), signal)
+      if (items.length === 0 && !listItems(change.family).some(matcher(where))) continue
+      throw refuseByConstraint(new ConstraintError(change.family, id, 'unique', { fields, declared: true }))
+    }
+  }
 }
 
-/** As writers call the item. */
-function nameItem (family: string, id: Id): string {
+export function nameItem (family: string, id: Id): string {
   return `${family}/${id}`
 }
 
-/** One change with the effect of both. */
+/** One change with the effect of both; undefined if they have none. */
 function combine (before: Change | undefined, change: Change): Change | undefined {
   if (before === undefined || before.type === 'require') return change
   const { type, family } = change
   if (type === 'require') return before
-  // As if the first of both had been committed.
+  // As if the first had been committed.
   if (type === 'insert' || before.type === 'delete') throw new DuplicateError(family, getId(change))
   if (before.type === 'insert') return type === 'delete' ? undefined : { type: 'insert', family, item: change.item }
   const { expected, current } = before
@@ -115,7 +127,7 @@ export function useDraft (caller: Caller, draft: Draft): Caller {
       const other = caller.other(family)
       return other && { ...other, caller: useDraft(other.caller, draft) }
     },
-    // All have one commit, which is traced once.
+    // The one commit is traced by itself.
     trace: trace && ((step, work) => step === 'commit' ? work() : trace(step, work))
   }
 }

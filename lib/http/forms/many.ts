@@ -186,7 +186,8 @@ function describeSent (mount: Mount): TSchema[] {
   const sent = actions.size === 0 ? [] : [name(`${nameItem(mount)}Command`, targeted)]
   if (lifecycle === undefined) return sent
   const action = Type.Literal(lifecycle.createAction)
-  return [...sent, name(lifecycle.createAction, { id: members.id, action, params: describeNew(mount, lifecycle.params) })]
+  const creating = { id: members.id, action, params: describeNew(mount, lifecycle.params) }
+  return [...sent, name(lifecycle.createAction, creating)]
 }
 
 function describeResult (mount: Mount): TSchema {
