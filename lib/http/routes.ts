@@ -45,6 +45,8 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
     const parent = path.replace(/\/:\w+$/, '')
     const methods = endpoints.filter(each => each.path === parent).map(each => each.method)
     if (parent === path || methods.length === 0 || methods.includes(method)) return []
+    // Another mount may have it, such as the feed.
+    if (app.hasRoute({ method, url: `${app.prefix.replace(/\/+$/, '')}${parent}/` })) return []
     // To the router, the parameter of DELETE /deals/:id is just empty in DELETE /deals/.
     return [{ method, path: parent, schema: {}, handler: settings.unknown }]
   })

@@ -88,6 +88,7 @@ export async function requestsFor (app: FastifyInstance, { method, url }: Route)
   if (first === 'query') return [{ ...request, url: url.replace(':parameter', await valueFor(app, second)) }]
   if (first === 'command') return [{ ...request, payload: await bodyForAction(app, second) }]
   if (/^commands(\.:extension)?$/.test(second) && third === undefined) {
+    if (method === 'POST') return [{ ...request, payload: { commands: [await commandFor(app)], atomic: true } }]
     return [{ ...request, url: url.replace(':extension', 'json') }]
   }
   if (second === 'commands') {
@@ -111,6 +112,12 @@ async function bodyForAction (app: FastifyInstance, action: string): Promise<obj
     return { id: (await itemFor(app, name, operation)).id, ...operation?.params }
   }
   throw new Error(`no family knows ${action}`)
+}
+
+/** One of several commands. */
+async function commandFor (app: FastifyInstance): Promise<object> {
+  const [operation] = operations
+  return { deal: (await itemFor(app, 'deals', operation)).id, action: operation?.action, params: operation?.params }
 }
 
 /** A request for `/rest/commands/{command}`. */

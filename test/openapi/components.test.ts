@@ -54,7 +54,8 @@ t.test('what routes have in common is a schema with a name', async t => {
     ...actions.filter(action => action !== 'EditDeal').map(action => `${action}409`),
     'CommandMembers', 'Deal', 'DealAction', 'DealChanges', 'DealCommand', 'DealEntry', 'DealEntryPage', 'DealLinks',
     'DealNounParams', 'DealOperations', 'DealPage', 'DealParticipleParams', 'DeleteDealParams',
-    'DeleteDealProperties', 'LinkedDeal', 'NewDeal', 'OperationOffer', 'UnchangedDeal',
+    'DeleteDealProperties', 'DealResult', 'SentCreateDeal', 'SentDealCommand',
+    'LinkedDeal', 'NewDeal', 'OperationOffer', 'UnchangedDeal',
     ...actions.flatMap(action => ['Params', 'Action', 'Command', 'Properties'].map(end => action + end))
   ].map(name => `dealbook.${name}`).sort())
   for (const name of Object.keys(schemas)) {

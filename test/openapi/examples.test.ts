@@ -60,6 +60,7 @@ app.register(deals, { storage, prefix: '/old', version, sunset: '2020-01-01', su
 app.register(deals, { storage, prefix: '/nouns', version, forms: ['noun'] })
 app.register(deals, { storage, prefix: '/ids', version, forms: ['command'] })
 app.register(deals, { storage, prefix: '/updates', version, forms: ['update'] })
+app.register(deals, { storage, prefix: '/sent', version, forms: ['commands'] })
 app.register(deals, { storage: failing, prefix: '/failing', version })
 await app.ready()
 const { paths, components: { schemas } } = wholeDocument<Document>(app)
@@ -141,6 +142,16 @@ const cases: readonly Case[] = [
   }],
   ['invalid-body', 'PUT', `/updates${home}/{id}`, async () =>
     ({ url: `/updates${home}/${await makeDeal()}`, payload: {} })],
+  ['invalid-body', 'POST', '/sent/rest/commands', async () => {
+    const deal = await makeDeal()
+    const commands = Array.from({ length: 4 }, (_, n) => ({ deal, action: n < 3 ? 'UnholdDeal' : 'HoldDeal' }))
+    return { url: '/sent/rest/commands', payload: { commands, atomic: true } }
+  }],
+  ['id-reused', 'POST', '/sent/rest/commands', async () => {
+    const create = { action: 'CreateDeal', params: { name: 'a', price: 1 } }
+    const reused = { id: 'order-17-hold', deal: await makeDeal(), action: 'UnholdDeal' }
+    return { url: '/sent/rest/commands', payload: { commands: [create, create, create, reused], atomic: true } }
+  }],
   ['storage-unavailable', 'PUT', `/failing${home}/{id}/hold`, async () => {
     const id = await makeDeal('/failing')
     isDown = true

@@ -54,6 +54,31 @@ describe('the service of deals', () => {
     expect(book.run).type.not.toBeCallableWith('hold', 'a', undefined, { key: 'b' })
   })
 
+  test('runs many', () => {
+    const hold = { operation: 'hold', id: 'a', params: { reason: 'b' } } as const
+    expect(book.runAll([hold], { atomic: true })).type.toBe<Promise<Done<Deal | undefined>[]>>()
+    expect(book.runAll([hold])).type.toBe<Promise<PromiseSettledResult<Done<Deal | undefined>>[]>>()
+    expect(book.runAll).type.toBeCallableWith([
+      { operation: 'hold', id: 'a', params: { reason: 'b' }, command: 'c', revision: 1 },
+      { operation: 'unhold', id: 'a' },
+      { operation: 'edit', id: 'a', params: { name: 'b' } },
+      { operation: 'create', params: { name: 'a', price: 1 }, key: 'd' },
+      { operation: 'remove', id: 'a' }
+    ], { principal: 'ann' })
+    expect(book.runAll).type.not.toBeCallableWith([{ operation: 'hodl', id: 'a' }])
+    expect(book.runAll).type.not.toBeCallableWith([{ operation: 'hold', id: 'a' }])
+    expect(book.runAll).type.not.toBeCallableWith([{ operation: 'hold', id: 'a', params: { reason: 5 } }])
+    expect(book.runAll).type.not.toBeCallableWith([{ operation: 'hold', id: 5, params: { reason: 'b' } }])
+    expect(book.runAll).type.not.toBeCallableWith([{ operation: 'create', params: { name: 'a' } }])
+    expect(book.runAll).type.not.toBeCallableWith([{ operation: 'unhold', id: 'a', comand: 'b' }])
+    expect(book.runAll).type.not.toBeCallableWith([hold], { atomci: true })
+    const invoices = defineFamily({
+      name: 'invoices', singular: 'invoice', fields: Type.Object({ id: Type.Integer() }), create: []
+    }).service({ storage })
+    expect(invoices.runAll).type.not.toBeCallableWith([{ operation: 'edit', id: 1, params: {} }])
+    expect(invoices.runAll).type.toBeCallableWith([{ operation: 'remove', id: 1 }])
+  })
+
   test('knows the fields', () => {
     expect(book.create).type.not.toBeCallableWith({ name: 'Tea', price: '5' })
     expect(book.create).type.not.toBeCallableWith({ name: 'Tea', price: 5, colour: 'green' })

@@ -1,7 +1,9 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { compileParams, readParams } from '../../core/family/params.js'
-import { invalidBody, pointToCommand, preconditionFailed, preconditionRequired, Problem } from '../../core/problems.js'
+import {
+  idReused, invalidBody, pointToCommand, preconditionFailed, preconditionRequired, Problem
+} from '../../core/problems.js'
 import type { Caller } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/command.js'
 import type { Outcome } from '../../core/service/execute.js'
@@ -215,7 +217,11 @@ function describeMany (mount: Mount): RouteSchema {
     response: {
       200: describeAnswer(mount, 'written', 'The outcome of each, in this order',
         Type.Object({ items: Type.Array(Type.Unsafe({ anyOf: answers })) })),
-      ...describeProblems(mount, 'SentCommands', { 'invalid-body': () => pointToCommand(3, flaw) })
+      ...mount.recommendedForm === 'commands' &&
+        describeProblems(mount, 'SentCommands', {
+          'invalid-body': () => pointToCommand(3, flaw),
+          'id-reused': () => pointToCommand(3, idReused(commandIdParameter.examples?.[0]))
+        })
     }
   }))
 }
