@@ -604,3 +604,29 @@ t.test('a mistake of a program is found before anything is done', async t => {
   await t.rejects(book.runAll([create, create], { atomic: true, signal: AbortSignal.abort('late') }), 'late')
   t.equal((await book.find()).items.length, 0)
 })
+
+t.test('a refusal that comes of the same commands, run by another process meanwhile, is none', async t => {
+  const inner = memoryStorage()
+  const [first, setUp] = [deals.service({ storage: inner }), deals.service({ storage: inner })]
+  const { item: { id } } = await setUp.create({ name: 'Tea', price: 1 })
+  const commands = [
+    { operation: 'hold', id, params: { reason: 'a' }, command: 'c-1' },
+    { operation: 'unhold', id, command: 'c-2' },
+    { operation: 'complete', id, command: 'c-3' }
+  ] as const
+  let other: Promise<unknown> | undefined
+  const late = deals.service({
+    storage: {
+      ...inner,
+      // What was read of the log is from before, what is read of the items from after it.
+      async get (family, id) {
+        if (family !== 'deals') return await inner.get(family, id)
+        await (other ??= first.runAll(commands, { atomic: true }))
+        return await inner.get(family, id)
+      }
+    }
+  })
+  const done = await late.runAll(commands, { atomic: true })
+  t.strictSame(done.map(({ replayed, changed }) => [replayed, changed]), [[true, true], [true, true], [true, true]])
+  t.equal((await setUp.log(id)).items.length, 4)
+})
