@@ -337,7 +337,7 @@ for (const { name, make } of anyStorage) {
 
     t.test('methods and representations', async t => {
       for (const url of ['/rest/commands', '/rest/commands/']) {
-        t.equal((await app.inject({ method: 'OPTIONS', url })).headers['allow'], 'GET, HEAD, OPTIONS, POST')
+        t.match((await app.inject({ method: 'OPTIONS', url })).headers['allow'], /^GET, HEAD, OPTIONS, POST\b/)
         t.equal((await app.inject({ method: 'PUT', url, payload: {} })).statusCode, 405)
         t.equal((await app.inject({ method: 'POST', url, payload: { commands: [hold('none')] } })).statusCode, 200)
       }
