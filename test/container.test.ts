@@ -69,7 +69,8 @@ t.test('its scripts are in package.json, and packages run no scripts of theirs',
 })
 
 t.test('it has the packages that the server imports, and the driver of PostgreSQL', async t => {
-  const [, names = ''] = /of \[(.*?)\]/.exec(dependencies.instructions.find(({ word }) => word === 'RUN')?.text ?? '') ?? []
+  const { text = '' } = dependencies.instructions.find(({ word }) => word === 'RUN') ?? {}
+  const [, names = ''] = /of \[(.*?)\]/.exec(text) ?? []
   const moved = [...names.matchAll(/'([^']+)'/g)].map(([, name]) => name as string)
   // Node 22 has SQLite.
   const drivers = Object.keys(manifest.peerDependencies).filter(name => !/^fastify$|sqlite$/.test(name))
