@@ -4,7 +4,7 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import type { Storage } from 'fastify-dealbook'
-import { csv, dealbook, html, json, ndjson, xml } from 'fastify-dealbook'
+import { checkHealth, csv, dealbook, html, json, ndjson, xml } from 'fastify-dealbook'
 import { mcp } from 'fastify-dealbook/mcp'
 import { loadFirstCustomers } from './first-customers.js'
 import type { Settings } from './settings.js'
@@ -77,6 +77,11 @@ async function buildApp ({ prefix, version, logLevel }: Settings, storage: Stora
   })
   // All tags on one screen; a click opens the operations of one.
   await app.register(swaggerUi, { routePrefix: `${prefix}/documentation`, uiConfig: { docExpansion: 'none' } })
+  // For load balancers and containers: at the root, whatever BASE_URL is.
+  app.get('/health', { schema: { hide: true } }, async (_request, reply) => {
+    const { healthy } = await checkHealth(storage)
+    return await reply.code(healthy ? 200 : 503).header('cache-control', 'no-store').send({ healthy })
+  })
   const pages = html({ title: 'Dealbook', documentation: `${prefix}/documentation` })
   const representations = [json, xml, pages, csv, ndjson]
   await app.register(dealbook, { storage, prefix, version, representations, home: true })

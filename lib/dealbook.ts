@@ -19,4 +19,4 @@ const plugin: FastifyPluginAsync<DealbookOptions> = async (app, { version, ...op
  * @example
  * app.register(dealbook, { storage, prefix: '/crm', version: 'v1' })
  */
-export const dealbook = fp(plugin, { fastify: '5.x', name: 'fastify-dealbook' })
+export const dealbook = fp(plugin, { fastify: '5.x || 6.x', name: 'fastify-dealbook' })

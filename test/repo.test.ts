@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
+import { parse as parseYaml } from 'yaml'
 import { ServiceFields } from '../lib/core/family/fields.js'
 import { reservedNames } from '../lib/core/query/filters.js'
 import { forms } from '../lib/http/forms/forms.js'
@@ -215,6 +216,25 @@ t.test('every script or file that the documentation names is there', async t => 
   for (const path of paths) t.ok(existsSync(path), `${path} is there`)
   t.ok(named.length > 3 && paths.length > 3, `${named.length} scripts, ${paths.length} files`)
 })
+
+t.test('every script that a workflow runs is there, and the versions are those of package.json', async t => {
+  const { scripts, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Scripts>
+  const { jobs } = parseYaml(readFileSync('.github/workflows/ci.yml', 'utf8')) as { jobs: Record<string, Job> }
+  t.strictSame(jobs['all']?.strategy.matrix.node, [20, 22, 24])
+  const others = jobs['next']?.strategy.matrix.include ?? []
+  t.ok(others.length > 1)
+  for (const { package: name, test } of others) {
+    const at = name.lastIndexOf('@')
+    t.ok(peerDependencies?.[name.slice(0, at)]?.endsWith(`|| ${name.slice(at + 1)}`), name)
+    const [, script = ''] = /npm run ([\w:]+)/.exec(test) ?? []
+    t.ok(scripts?.[script], test)
+  }
+})
+
+type Scripts = Record<string, string>
+interface Job {
+  strategy: { matrix: { node?: number[], include?: { package: string, test: string }[] } }
+}
 
 t.test('every example is run or imported by a test', async t => {
   const tests = filesIn('test').map(path => readFileSync(path, 'utf8')).join('\n')

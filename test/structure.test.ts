@@ -4,7 +4,7 @@ import t from 'tap'
 import ts from 'typescript'
 
 const sources = [
-  ...['lib', 'test', 'examples'].flatMap(folder => filesIn(folder, true)),
+  ...['lib', 'test', 'examples', 'create'].flatMap(folder => filesIn(folder, true)),
   // Not what is installed in there, among it a link to all of this.
   ...['bench', 'bench/servers', 'tools'].flatMap(folder => filesIn(folder, false))
 ]

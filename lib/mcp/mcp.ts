@@ -68,7 +68,7 @@ export const mcp: FastifyPluginAsync<McpOptions> = fp(async (scope: FastifyInsta
   await scope.register(async app => {
     mountMcp(app, findNeighbours(scope, app.prefix.replace(/\/+$/, '')), options)
   }, options as RegisterOptions)
-}, { fastify: '5.x', name: 'fastify-dealbook-mcp' })
+}, { fastify: '5.x || 6.x', name: 'fastify-dealbook-mcp' })
 
 function refuseOption (flaw: string): Error {
   return new errorCodes.FST_DEALBOOK_INVALID_OPTION('mcp', flaw)

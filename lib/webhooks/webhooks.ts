@@ -175,7 +175,7 @@ function attach (family: FamilyPlugin, settings: SenderSettings): FamilyPlugin {
       prefix: options.prefix ?? ''
     })
   }
-  const plugin = Object.assign(fp(mount, { fastify: '5.x', name: 'fastify-dealbook-webhooks' }), {
+  const plugin = Object.assign(fp(mount, { fastify: '5.x || 6.x', name: 'fastify-dealbook-webhooks' }), {
     definition: family.definition,
     extend: (extension: never) => attach(family.extend(extension) as never, settings),
     rename: (names: never) => attach(family.rename(names) as never, settings),

@@ -1,10 +1,21 @@
+import { readFileSync } from 'node:fs'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
-import { customers, defineFamily, memoryStorage } from '../../lib/index.js'
+import { customers, dealbook, deals, defineFamily, memoryStorage, webhooks } from '../../lib/index.js'
+import { mcp } from '../../lib/mcp/mcp.js'
 import { customersApp, people, storageOf } from '../customers-app.js'
+
+t.test('every plugin accepts the versions of Fastify that package.json names', async t => {
+  const { peerDependencies: { fastify } } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const majors = fastify.split(' || ').map((range: string) => `${/\d+/.exec(range)?.[0]}.x`).join(' || ')
+  for (const plugin of [customers, deals, dealbook, webhooks, mcp]) {
+    const { name, fastify } = Reflect.get(plugin, Symbol.for('plugin-meta')) as { name: string, fastify: string }
+    t.equal(fastify, majors, name)
+  }
+})
 
 t.test('two mounts at two prefixes with two storages', async t => {
   const app = Fastify()

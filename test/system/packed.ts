@@ -10,10 +10,10 @@ const [major, minor] = process.versions.node.split('.').map(Number) as [number, 
 export const hasSqlite = major > 22 || (major === 22 && minor >= 13)
 export const hasCurl = await run('curl', ['--version']).then(() => true, () => false)
 
-/** Makes the package as it would be published; its tarball lies in the folder, and `paths` are the files in it. */
-export async function packPackage (folder: string): Promise<{ tarball: string, paths: string[] }> {
+/** Makes a package as it would be published; its tarball lies in the folder, and `paths` are the files in it. */
+export async function packPackage (folder: string, source = '.'): Promise<{ tarball: string, paths: string[] }> {
   const packed = await run(
-    ...unmeasured('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder])
+    ...unmeasured('npm', ['pack', source, '--json', '--ignore-scripts', '--pack-destination', folder])
   )
   const [{ filename, files }] = JSON.parse(packed.stdout) as [{ filename: string, files: { path: string }[] }]
   return { tarball: join(folder, filename), paths: files.map(({ path }) => path) }

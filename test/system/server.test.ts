@@ -34,6 +34,7 @@ t.test('out of the box', async t => {
   )
   const clicked = /customers +(http\S+)/.exec(server.output())?.[1] as string
   t.equal((await get(clicked)).status, 200)
+  t.match(await get(`${server.url}/health`), { status: 200, body: '{"healthy":true}' })
 
   await t.test('documentation', async t => {
     const ui = await get(`${server.url}/documentation`)
@@ -143,6 +144,7 @@ t.test('a load that met a bad row goes on when the row is fixed, with other sett
   t.match(server.output(), /\d+ customers loaded, \d\d %, \d+ s left\n/)
   t.match(server.output(), '2501 customers loaded\n')
   t.ok(server.url.endsWith('/crm'), 'the addresses have the base URL')
+  t.equal((await get(new URL('/health', server.url).href)).status, 200, 'but not that of its health')
   t.equal(JSON.parse((await get(`${server.url}/customers?count=exact`)).body).total, 2501)
   t.equal(JSON.parse((await get(`${server.url}/documentation/json`)).body).info.version, 'v7')
   t.match(server.output(), '"msg":"incoming request"', 'the log has more than by itself')

@@ -160,7 +160,7 @@ function makeFamily (definition: FamilyDefinition, renaming?: Renaming): AnyFami
   const mountIn: FastifyPluginAsync<FamilyOptions> = async (scope, options) => {
     await scope.register(async app => { await mountFamily(family, options, scope, app) }, options as RegisterOptions)
   }
-  const plugin = Object.assign(fp(mountIn, { fastify: '5.x', name: `fastify-dealbook-${family.name}` }), {
+  const plugin = Object.assign(fp(mountIn, { fastify: '5.x || 6.x', name: `fastify-dealbook-${family.name}` }), {
     definition,
     extend (extension: AnyExtension) {
       if (renaming === undefined) return makeFamily(extendDefinition(definition, extension))
