@@ -79,6 +79,10 @@ export function listWords (url: string): string[] {
 
 /** Requests that fit a route, each with something to work on that is there. */
 export async function requestsFor (app: FastifyInstance, { method, url }: Route): Promise<InjectOptions[]> {
+  if (method === 'QUERY') {
+    const headers = { 'content-type': 'application/json' }
+    return (await requestsFor(app, { method: 'GET', url })).map(each => ({ ...each, method, headers, payload: '{}' }))
+  }
   const request = { method: method as 'GET', url }
   // Nothing that these could find need be there.
   if (!['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].includes(method)) {

@@ -37,8 +37,8 @@ const headersOfAll = [
   'allow', 'cache-control', 'connection', 'content-length', 'content-security-policy', 'content-type', 'date',
   'deprecation', 'referrer-policy', 'sunset', 'transfer-encoding', 'vary', 'x-content-type-options', 'x-frame-options',
   // Headers of HTTP that clients know, or that only people read.
-  'accept', 'accept-patch', 'accept-post', 'content-location', 'etag', 'idempotent-replayed', 'last-modified',
-  'location', 'preference-applied', 'retry-after', 'www-authenticate'
+  'accept', 'accept-patch', 'accept-post', 'accept-query', 'content-location', 'etag', 'idempotent-replayed',
+  'last-modified', 'location', 'preference-applied', 'retry-after', 'www-authenticate'
 ]
 
 /** What the document of a host says of its answers. */
