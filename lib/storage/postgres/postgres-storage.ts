@@ -11,7 +11,8 @@ import { Changes } from './changes.js'
 import { CommitQueue } from './commits.js'
 import { Connections } from './connections.js'
 import { postgresDialect as dialect } from './dialect.js'
-import { addErrorListeners, openPool, type PostgresPool, removeErrorListeners } from './driver.js'
+import { addErrorListeners, type PostgresPool, removeErrorListeners } from './driver.js'
+import { openPool, splitHosts } from './hosts.js'
 import { Migration } from './migrate.js'
 import { Positions } from './positions.js'
 import { ReadQueue } from './read-queue.js'
@@ -62,9 +63,11 @@ export function postgresStorage (
 
 // Host and database, but no user and no password.
 function describeLocation (connectionString: string): string {
-  const url = URL.canParse(connectionString) ? new URL(connectionString) : undefined
-  const host = url?.host || url?.searchParams.get('host') || 'localhost'
-  return url === undefined ? 'PostgreSQL' : `PostgreSQL, ${host}${url.pathname}`
+  const urls = splitHosts(connectionString)
+  if (!urls.every(url => URL.canParse(url))) return 'PostgreSQL'
+  const parsed = urls.map(url => new URL(url))
+  const hosts = parsed.map(({ host, searchParams }) => host || searchParams.get('host') || 'localhost')
+  return `PostgreSQL, ${hosts.join()}${parsed[0]?.pathname}`
 }
 
 interface AllOptions extends PostgresOptions {
@@ -88,11 +91,11 @@ const optionRules: OptionRules<AllOptions> = {
 async function openConnection (options: AllOptions): Promise<SqlConnection<Write>> {
   const { connectionString, poolSize: max = 10, connectionTimeout = 5000, statementTimeout = 10_000 } = options
   const { schema, preparedStatements = true, maxWaitingCommits = 1000, migrationTimeout = 600_000 } = options
-  const own = { connectionString, max, connectionTimeoutMillis: connectionTimeout, keepAlive: true }
+  const own = { max, connectionTimeoutMillis: connectionTimeout, keepAlive: true }
   // The host limits the time of statements in its own pool.
-  const { pool, limitsTime } = options.pool === undefined
-    ? await openPool(own, preparedStatements ? statementTimeout : undefined)
-    : { pool: addErrorListeners(options.pool), limitsTime: true }
+  const { pool, limitsTime } = connectionString !== undefined
+    ? await openPool({ ...own, connectionString }, preparedStatements ? statementTimeout : undefined)
+    : { pool: addErrorListeners(options.pool as PostgresPool), limitsTime: true }
   // The default of pg.
   const size = pool.options?.max ?? 10
   const forCommits = size < 4 ? 1 : Math.max(2, Math.floor(size * 0.4))
@@ -133,7 +136,7 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
     async close () {
       changes.stop()
       connections.releaseIdle()
-      if (options.pool !== undefined) removeErrorListeners(pool)
+      if (options.pool !== undefined) removeErrorListeners(options.pool)
       else await pool.end()
     },
     metrics: () => ({
