@@ -19,7 +19,8 @@ async function sqlite (url: string): Promise<Storage> {
 }
 
 async function postgres (url: string): Promise<Storage> {
-  if (!URL.canParse(url)) {
+  // Without further hosts: postgres://user@first:5432,second:5432/crm.
+  if (!URL.canParse(url.replace(/,[^@/?]*(?=[/?]|$)/, ''))) {
     throw new Error('STORAGE must be a URL such as postgres://user:password@host/database, ' +
       'with special characters of the password percent-encoded')
   }

@@ -62,7 +62,7 @@ export {
 } from './core/storage/storage.js'
 export type {
   AnyCondition, Change, Condition, ConstraintOptions, ConstraintRule, FamilyShape, Field, FieldCondition, Found,
-  FoundText, Id, ItemKey, Kind, Order, Query, Scalar, Storage, Stored
+  FoundText, Id, ItemKey, Kind, Order, Query, Scalar, Storage, StorageReads, Stored
 } from './core/storage/storage.js'
 export { KeyRules } from './storage/key-rules.js'
 export type { KeptItems } from './storage/key-rules.js'

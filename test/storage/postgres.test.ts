@@ -488,6 +488,7 @@ t.test('a server that cannot be reached, or refuses, is named, and no password',
   const table: [url: string, message: string | RegExp, code: string][] = [
     ['postgres://ann:secret@127.0.0.1:1/crm', /^PostgreSQL, 127\.0\.0\.1:1\/crm: connect ECONNREFUSED/, 'ECONNREFUSED'],
     ['postgres://ann:secret@localhost:1/crm', /^PostgreSQL, localhost:1\/crm: .*ECONNREFUSED/, 'ECONNREFUSED'],
+    ['postgres://ann:secret@127.0.0.1:1,127.0.0.1:2/crm', /^PostgreSQL, 127.0.0.1:1,127.0.0.1:2.crm: /, 'ECONNREFUSED'],
     ['postgres:///crm?host=/no/where&user=ann&password=secret', /^PostgreSQL, \/no\/where\/crm: .*ENOENT/, 'ENOENT'],
     [Object.assign(url, { pathname: '/nowhere' }).href, `${there}/nowhere: database "nowhere" does not exist`, '3D000']
   ]

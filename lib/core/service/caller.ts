@@ -63,6 +63,8 @@ export interface Caller {
   /** The same caller for another family; undefined if that family is not mounted. */
   other (family: Family): { readonly family: Family, readonly caller: Caller } | undefined
   storage (): GuardedStorage | Promise<GuardedStorage>
+  /** Of a request that only shows something: what the client has seen. Otherwise, and by default, undefined. */
+  shows? (): { readonly seen: string | undefined } | undefined
   /** Aborts reads, and waiting to write: a deadline has passed, or the client has disconnected. */
   readonly signal?: AbortSignal | undefined
   readonly waiting: WaitingLimits
@@ -182,6 +184,11 @@ interface CallerOptions<R> {
   onCommitted? (change: Committed, request: R): void | Promise<void>
 }
 
+interface CallerParts<R> {
+  other (family: Family, request: R): ReturnType<Caller['other']>
+  shows (request: R): ReturnType<NonNullable<Caller['shows']>>
+}
+
 const unlimited: Grant = {}
 
 /** The callers of a mount, one for each request. Opens the storage, unless the host chooses one by request. */
@@ -190,7 +197,7 @@ export async function makeCallers<R extends HostRequest> (
   { storage, authorize, onCommitted }: CallerOptions<R>,
   makers: Makers,
   timeout: number,
-  other: (family: Family, request: R) => ReturnType<Caller['other']>
+  { other, shows }: CallerParts<R>
 ): Promise<(request: R) => Caller> {
   const waiting = readWaitingLimits({})
   const access = makeStorageAccess(listShapes(family))
@@ -201,6 +208,7 @@ export async function makeCallers<R extends HostRequest> (
     authorize: intent => authorize === undefined ? unlimited : grant(authorize(request, intent)),
     other: family => other(family, request),
     storage: () => opened ?? choose(request),
+    shows: () => shows(request),
     signal: new RequestDeadline(deadlines, request.raw),
     waiting,
     makers,

@@ -7,18 +7,19 @@ import type { ParsedQuery } from '../query/grammar.js'
 import { matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
 import { askOneMore } from '../storage/pages.js'
-import type { Condition, FieldCondition, Found, FoundText, Id, Query, Storage, Stored } from '../storage/storage.js'
+import type {
+  Condition, FieldCondition, Found, FoundText, Id, Query, StorageReads, Stored
+} from '../storage/storage.js'
 import type { Caller, Grant, Intent } from './caller.js'
 import { type CommandRecord, nameOtherRow, nameRow } from './command.js'
 import { hasLog, isInLog, selectLog } from './record.js'
 import { toOwnRecord } from './renamed.js'
-
-type Source = Pick<Storage, 'get' | 'find' | 'findText'>
+import type { GuardedStorage } from './storage-access.js'
 
 /** The part of a family that a caller may see: items that meet the grant's conditions, and their logs. */
 export class Reader {
   readonly #family: Family
-  readonly #storage: Source
+  readonly #storage: StorageReads
   readonly #where: readonly Condition[]
   readonly #signal: AbortSignal | undefined
   readonly principal: string | undefined
@@ -28,7 +29,7 @@ export class Reader {
 
   constructor (
     family: Family,
-    storage: Source,
+    storage: StorageReads,
     { where = [], principal, claims, offers }: Grant,
     signal?: AbortSignal
   ) {
@@ -155,8 +156,14 @@ export function authorizeReader (family: Family, caller: Caller, intent: Intent)
 
 export function openReader (family: Family, caller: Caller, grant: Grant): Reader | Promise<Reader> {
   const storage = caller.storage()
-  if (storage instanceof Promise) return storage.then(storage => new Reader(family, storage, grant, caller.signal))
-  return new Reader(family, storage, grant, caller.signal)
+  const open = (storage: GuardedStorage): Reader =>
+    new Reader(family, chooseSource(storage, caller), grant, caller.signal)
+  return storage instanceof Promise ? storage.then(open) : open(storage)
+}
+
+function chooseSource (storage: GuardedStorage, { shows }: Caller): StorageReads {
+  const request = storage.replica === undefined ? undefined : shows?.()
+  return request === undefined ? storage : storage.replica?.(request.seen) ?? storage
 }
 
 export type Find = (query: Query) => Promise<Found>

@@ -4,7 +4,7 @@ import { Problem, storageUnavailable } from '../problems.js'
 import { isDeadlineAware, raceSignal, RequestDeadline } from '../storage/deadline.js'
 import {
   BusyError, type Change, ConflictError, ConstraintError, type ConstraintRule, DuplicateError, type FamilyShape,
-  ReadOnlyError, type Storage
+  ReadOnlyError, type Storage, type StorageReads
 } from '../storage/storage.js'
 import type { MemberFlaw } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
@@ -57,18 +57,15 @@ export function guardStorage (storage: Storage): GuardedStorage {
 }
 
 function makeGuarded (storage: Storage): GuardedStorage {
-  const { findText, nextId, watch } = storage
+  const { nextId, watch, replica, seen } = storage
   const endsItself = isDeadlineAware(storage)
   return {
     writers: new WriteQueue(),
     counters: new Counters(),
     prepare: shape => storage.prepare(shape),
-    find: (family, query, signal) => read(signal, signal => storage.find(family, query, signal)),
-    ...(findText !== undefined && {
-      findText: (family, query, members, signal) =>
-        read(signal, signal => findText.call(storage, family, query, members, signal))
-    }),
-    get: (family, id, signal) => read(signal, signal => storage.get(family, id, signal)),
+    ...guardReads(storage),
+    ...(replica !== undefined && { replica: seen => guardReads(replica.call(storage, seen)) }),
+    ...(seen !== undefined && { seen: () => seen.call(storage) }),
     ...(nextId !== undefined && {
       nextId: (family, signal) => read(signal, signal => nextId.call(storage, family, signal))
     }),
@@ -94,6 +91,18 @@ function makeGuarded (storage: Storage): GuardedStorage {
       throw refusal
     }
     ended?.()
+  }
+
+  function guardReads (source: StorageReads): StorageReads {
+    const { findText } = source
+    return {
+      find: (family, query, signal) => read(signal, signal => source.find(family, query, signal)),
+      ...(findText !== undefined && {
+        findText: (family, query, members, signal) =>
+          read(signal, signal => findText.call(source, family, query, members, signal))
+      }),
+      get: (family, id, signal) => read(signal, signal => source.get(family, id, signal))
+    }
   }
 
   function read<T> (signal: AbortSignal | undefined, work: (signal?: AbortSignal) => Promise<T>): Promise<T> {

@@ -157,6 +157,14 @@ export type Change =
   | { readonly type: 'delete', readonly family: string, readonly id: Id, readonly expected: number }
   | { readonly type: 'require', readonly family: string, readonly id: Id, readonly expected: number }
 
+/** The reads of a storage. */
+export interface StorageReads {
+  find (family: string, query: Query, signal?: AbortSignal): Promise<Found>
+  /** The page as text, for a storage that can make it without objects. Default: `find` is used. */
+  findText? (family: string, query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
+  get (family: string, id: Id, signal?: AbortSignal): Promise<Stored | undefined>
+}
+
 /**
  * Where items are stored. A storage knows nothing of HTTP. `commit` may throw `ConflictError`, `DuplicateError`,
  * `ConstraintError` and `ReadOnlyError`, and any method `BusyError`; any other error means that it is unavailable.
@@ -164,13 +172,9 @@ export type Change =
  * The signal of a read is aborted when its result is no longer needed (a deadline has passed, or the client has
  * disconnected): the storage may then stop and throw the signal's reason.
  */
-export interface Storage {
+export interface Storage extends StorageReads {
   /** Creates, or checks, what this family needs. Called for every mount and version, so it must be safe to repeat. */
   prepare (family: FamilyShape): Promise<void>
-  find (family: string, query: Query, signal?: AbortSignal): Promise<Found>
-  /** The page as text, for a storage that can make it without objects. Default: `find` is used. */
-  findText? (family: string, query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
-  get (family: string, id: Id, signal?: AbortSignal): Promise<Stored | undefined>
   /** The id of a new item, if other programs take ids from the storage too, such as from a sequence. */
   nextId? (family: string, signal?: AbortSignal): Promise<Id | undefined>
   /** All changes or none; durable when the promise resolves. Call `checkChanges` to refuse two changes of one item. */
@@ -186,6 +190,13 @@ export interface Storage {
    * may also call it for nothing. Default: readers that wait for new items look every second.
    */
   watch? (wake: () => void): () => void
+  /**
+   * Reads that decide nothing, for clients. They may come from a copy that has at least what this process has
+   * committed, and what a process had committed or read when its `seen` returned this. Default: the storage itself.
+   */
+  replica? (seen?: string): StorageReads
+  /** The current state, for `replica` in all processes: a short token for a header. Undefined if it is unknown. */
+  seen? (): Promise<string | undefined>
   /** Metrics by name, such as the depth of a queue. It must be cheap. */
   metrics? (): Readonly<Record<string, number>>
 }

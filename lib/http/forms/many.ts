@@ -20,6 +20,7 @@ import {
   describeCommand, describeId, describeLinkedItem, describeNew, describeParams, nameItem, nameSchema, ProblemSchema
 } from '../openapi/schemas.js'
 import { linkCommand } from '../reads/log.js'
+import { sendSeen } from '../reads/read.js'
 import { logFailure, send, toProblem } from '../reply.js'
 import { readIdempotencyKey, readPreference, requireId } from '../request.js'
 import { explainEnd, hasEnded, retire, type RouteSchema } from '../routes.js'
@@ -130,6 +131,7 @@ async function answerMany (mount: Mount, request: FastifyRequest, reply: Fastify
     : showOutcome(exchanges[index] as Exchange, result.value, preference === 'minimal')))
   if (items.every(({ replayed }) => replayed === true)) reply.header('idempotent-replayed', 'true')
   if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
+  for (const caller of callers.values()) await sendSeen(reply, caller)
   return await send(exchange, { kind: 'one', name: 'commands', document: { items } })
 }
 

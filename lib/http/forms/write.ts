@@ -21,7 +21,7 @@ import { type ReferenceNames, resolveEntries } from '../pages/references.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
 import { linkCommand } from '../reads/log.js'
-import { admit, type Read, setFeedback } from '../reads/read.js'
+import { admit, type Read, sendSeen, setFeedback } from '../reads/read.js'
 import { send, sendPreferred, toProblem } from '../reply.js'
 import { readPreference, readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -54,9 +54,12 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
       const precondition = isConditional ? makePrecondition(mount, conditions, id === undefined) : undefined
       const command = { action, target, params, id, key, interpret, precondition }
       if (form?.asksFirst === true && await askForConfirmation(exchange, command, form)) return reply
-      const outcome = await execute(mount.family, mount.caller(request), command)
+      const caller = mount.caller(request)
+      const outcome = await execute(mount.family, caller, command)
       logOutcome(exchange, outcome)
       if (outcome.replayed) reply.header('idempotent-replayed', 'true')
+      const sending = sendSeen(reply, caller)
+      if (sending !== undefined) await sending
       if (outcome.problem !== undefined) throw outcome.problem
       // A page cannot show later what is only in this answer.
       const isRedirected = isFromPage && outcome.secrets === undefined

@@ -34,6 +34,7 @@ import { familyFeedEndpoints, sharedFeedEndpoints } from '../reads/feed.js'
 import { mountHome } from '../reads/home.js'
 import { itemEndpoints, operationsEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
+import { readSeen } from '../reads/read.js'
 import { sendProblem } from '../reply.js'
 import { makeUrls } from '../request.js'
 import { announceRetirement, documentRoute, isRetired, mountEndpoints, type RouteSettings } from '../routes.js'
@@ -259,9 +260,12 @@ async function makeMount (
   const { timeout = 10_000, maxPageSize = 1000, pageSize = Math.min(50, maxPageSize) } = options
   const limits = { ...queryLimits, pageSize, maxPageSize, maxSkipped: Math.max(50_000, 50 * maxPageSize) }
   const makers = readMakers(family, options)
-  const caller = await makeCallers(family, options, makers, timeout, (other, request: FastifyRequest) => {
-    const found = neighbours.find(other.name, mount)
-    return found && { family: found.family, caller: found.caller(request) }
+  const caller = await makeCallers(family, options, makers, timeout, {
+    other (other, request: FastifyRequest) {
+      const found = neighbours.find(other.name, mount)
+      return found && { family: found.family, caller: found.caller(request) }
+    },
+    shows: readSeen
   })
   const mounted = new Set(options.forms ?? forms.map(({ name }) => name))
   const mount: Mount = {

@@ -208,3 +208,22 @@ export function readFeedback ({ headers: { cookie = '' } }: FastifyRequest): str
 export function endFeedback (reply: FastifyReply, url: string): void {
   writeFeedback(reply, new URL(url, 'http://localhost').pathname, '', 0)
 }
+
+const seenHeader = 'dealbook-seen'
+
+/** Undefined if the request does more than show something, or shows the outcome of a form, which sends no headers. */
+export function readSeen (request: FastifyRequest): { readonly seen: string | undefined } | undefined {
+  if (!['GET', 'HEAD', 'QUERY'].includes(request.method) || readFeedback(request) !== undefined) return undefined
+  const seen = request.headers[seenHeader]
+  return { seen: seen === undefined ? undefined : String(seen) }
+}
+
+/** After a command, even one that was replayed: what replicas must have for this client. */
+export function sendSeen (reply: FastifyReply, caller: Caller): Promise<void> | undefined {
+  const storage = caller.storage()
+  if (!(storage instanceof Promise) && storage.seen === undefined) return undefined
+  return Promise.resolve(storage).then(async ({ seen }) => {
+    const token = await seen?.()
+    if (token !== undefined) reply.header(seenHeader, token)
+  })
+}

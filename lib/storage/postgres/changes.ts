@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Watchers } from '../../core/storage/watchers.js'
 import type { Connections } from './connections.js'
-import { ignore, type PostgresClient, type PostgresPool } from './driver.js'
+import { type ConnectionSource, ignore, type PostgresClient } from './driver.js'
 
 // Milliseconds. A notification in every commit would halve their rate.
 const notifyEvery = 30
@@ -20,7 +20,7 @@ export class Changes {
   /** @param mayListen false where the pool has no connection to spare */
   constructor (
     readonly connections: Connections,
-    readonly pool: PostgresPool,
+    readonly pool: ConnectionSource,
     schema: string | undefined,
     readonly mayListen: boolean
   ) {

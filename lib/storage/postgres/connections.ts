@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BusyError } from '../../core/storage/storage.js'
 import { writeLiteral } from './dialect.js'
 import {
-  getCode, ignore, isRefusal, isUndone, type PostgresClient, type PostgresPool, type PostgresQuery
+  type ConnectionSource, getCode, ignore, isRefusal, isUndone, type PostgresClient, type PostgresQuery
 } from './driver.js'
 
 export interface Statement {
@@ -88,7 +88,7 @@ export class Connections {
   readonly #commitSettings: string
   #timer: NodeJS.Timeout | undefined
 
-  constructor (readonly pool: PostgresPool, readonly settings: ConnectionSettings) {
+  constructor (readonly pool: ConnectionSource, readonly settings: ConnectionSettings) {
     const { statementTimeout } = settings
     // Explicit, since the default may be stricter and refuse valid commits.
     const set = (lock: number): string => 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ' +

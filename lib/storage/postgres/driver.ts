@@ -14,6 +14,9 @@ export interface PostgresPool {
   off (event: 'connect', listener: (client: PostgresClient) => void): unknown
 }
 
+/** The part of it by which connections are made. */
+export type ConnectionSource = Pick<PostgresPool, 'options' | 'waitingCount' | 'connect' | 'end'>
+
 /** The part of a connection that is used. */
 export interface PostgresClient {
   query (config: PostgresQuery): Promise<{ rows: unknown[] }>
@@ -29,26 +32,6 @@ export interface PostgresQuery {
   name?: string
   rowMode?: 'array'
   types?: { getTypeParser: () => (value: string) => unknown }
-}
-
-/**
- * Resolves once it has reached the server. `limitsTime`: sessions have the time limit for statements. A proxy that
- * pools transactions refuses that; then `statementTimeout` is undefined.
- */
-export async function openPool (
-  options: object, statementTimeout: number | undefined
-): Promise<{ readonly pool: PostgresPool, readonly limitsTime: boolean }> {
-  const { Pool } = await loadDriver()
-  if (statementTimeout === undefined) return { pool: addErrorListeners(new Pool(options)), limitsTime: false }
-  const pool = addErrorListeners(new Pool({ ...options, statement_timeout: statementTimeout }))
-  try {
-    (await pool.connect()).release()
-    return { pool, limitsTime: true }
-  } catch (error) {
-    await pool.end()
-    if (getCode(error) !== refusedStart) throw error
-    return await openPool(options, undefined)
-  }
 }
 
 /** Without a listener, an error event would end the process. The next read or commit reports the error. */
@@ -70,14 +53,11 @@ function ignoreClientErrors (client: PostgresClient): void {
 
 export function ignore (): void {}
 
-// SQLSTATE of a proxy that refuses a setting for the session.
-const refusedStart = '08P01'
-
 interface Driver {
   readonly Pool: new (options: object) => PostgresPool
 }
 
-async function loadDriver (): Promise<Driver> {
+export async function loadDriver (): Promise<Driver> {
   const name = 'pg'
   try {
     const module = await import(name) as Driver & { default?: Driver }
@@ -100,14 +80,14 @@ export const lockTimedOut = '55P03'
 
 /** Whether the connection can still be used. */
 export function isRefusal (error: unknown): boolean {
-  // Classes 08 (connection) and 57P (shutdown); a session that was idle in its transaction for too long.
-  return (error as { severity?: string }).severity !== undefined && !/^(08|57P|25P0[34])/.test(getCode(error))
+  // Classes 08 (connection) and 57P (shutdown); a session that was idle in its transaction for too long; a standby.
+  return (error as { severity?: string }).severity !== undefined && !/^(08|57P|25P0[34]|25006)/.test(getCode(error))
 }
 
 /** Whether nothing was done, and a retry may succeed. */
 export function isUndone (error: unknown): boolean {
-  // Not serializable, a deadlock, and the error by which a batch of commits undoes itself.
-  return ['40001', '40P01', '2201G'].includes(getCode(error))
+  // Not serializable, a deadlock, a standby, and the error by which a batch of commits undoes itself.
+  return ['40001', '40P01', '25006', '2201G'].includes(getCode(error))
 }
 
 // Classes about the server, the session or the statement. Not 54000: an index entry is too long.
@@ -121,5 +101,5 @@ export function isAboutData (error: unknown): boolean {
 /** Whether the error may be about one commit of a batch only. */
 export function isAboutOne (error: unknown): boolean {
   // 42: also a broken trigger, such as one that reads a dropped table.
-  return isAboutData(error) || isUndone(error) || (isRefusal(error) && getCode(error).startsWith('42'))
+  return isRefusal(error) && (isAboutData(error) || isUndone(error) || getCode(error).startsWith('42'))
 }

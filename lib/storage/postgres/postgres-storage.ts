@@ -11,11 +11,13 @@ import { Changes } from './changes.js'
 import { CommitQueue } from './commits.js'
 import { Connections } from './connections.js'
 import { postgresDialect as dialect } from './dialect.js'
-import { addErrorListeners, openPool, type PostgresPool, removeErrorListeners } from './driver.js'
+import { addErrorListeners, ignore, type PostgresPool, removeErrorListeners } from './driver.js'
+import { openPool, splitHosts } from './hosts.js'
 import { Migration } from './migrate.js'
 import { Positions } from './positions.js'
-import { ReadQueue } from './read-queue.js'
+import { KeptText, ReadQueue } from './read-queue.js'
 import { TableReader } from './reader.js'
+import { addReplicas, type PostgresServer } from './replicas.js'
 import { readColumns, readIndexed, readUniqueColumns } from './tables.js'
 import { checkType, mappableTypes } from './types.js'
 import { TableWriter, type Write } from './writer.js'
@@ -36,6 +38,8 @@ export interface PostgresOptions extends SqlOptions {
   readonly connectionTimeout?: number
   /** Maximum number of connections. Default: 10. Ignored with your own `pool`. */
   readonly poolSize?: number
+  /** URLs of replicas for clients' reads, each of one server. Default: none. */
+  readonly replicas?: string | readonly string[]
   /** Set it to `false` behind a proxy that pins a connection to a client that prepares statements. */
   readonly preparedStatements?: boolean
 }
@@ -57,14 +61,43 @@ export function postgresStorage (
   checkSource(options, ['connectionString', 'pool'])
   checkStorageOptions<AllOptions>(options, optionRules)
   const location = 'pool' in options ? 'PostgreSQL' : describeLocation(options.connectionString)
-  return createSqlStorage(() => openConnection(options), options, location)
+  if (options.replicas === undefined) return createSqlStorage(() => openConnection(options), options, location)
+  const primary = openServer(options, location)
+  const { pool, replicas, ...others } = options as AllOptions
+  const urls = [replicas].flat().flatMap(url => splitHosts(url as string))
+  return addReplicas(primary, urls.map(connectionString =>
+    openServer({ ...others, connectionString, migrate: 'off' }, describeLocation(connectionString))))
+}
+
+function openServer (options: AllOptions, location: string): PostgresServer {
+  let opening: ReturnType<typeof openConnection> | undefined
+  const open = (): ReturnType<typeof openConnection> => {
+    opening ??= openConnection(options).catch(error => {
+      opening = undefined
+      throw error
+    })
+    return opening
+  }
+  const storage = createSqlStorage(open, options, location)
+  return {
+    storage,
+    readPosition: async () => await (await open()).readPosition(),
+    async close () {
+      const opened = opening
+      opening = undefined
+      await storage.close()
+      await (await opened?.catch(ignore))?.close()
+    }
+  }
 }
 
 // Host and database, but no user and no password.
 function describeLocation (connectionString: string): string {
-  const url = URL.canParse(connectionString) ? new URL(connectionString) : undefined
-  const host = url?.host || url?.searchParams.get('host') || 'localhost'
-  return url === undefined ? 'PostgreSQL' : `PostgreSQL, ${host}${url.pathname}`
+  const urls = splitHosts(connectionString)
+  if (!urls.every(url => URL.canParse(url))) return 'PostgreSQL'
+  const parsed = urls.map(url => new URL(url))
+  const hosts = parsed.map(({ host, searchParams }) => host || searchParams.get('host') || 'localhost')
+  return `PostgreSQL, ${hosts.join()}${parsed[0]?.pathname}`
 }
 
 interface AllOptions extends PostgresOptions {
@@ -81,18 +114,19 @@ const optionRules: OptionRules<AllOptions> = {
   migrationTimeout: rules.time,
   connectionTimeout: rules.time,
   poolSize: rules.size,
+  replicas: Type.Union([rules.text, Type.Array(rules.text, { minItems: 1 })], { description: 'a URL, or a list' }),
   preparedStatements: rules.flag
 }
 
 /** Reads and commits have separate connections, so that neither waits for the other. */
-async function openConnection (options: AllOptions): Promise<SqlConnection<Write>> {
+async function openConnection (options: AllOptions) {
   const { connectionString, poolSize: max = 10, connectionTimeout = 5000, statementTimeout = 10_000 } = options
   const { schema, preparedStatements = true, maxWaitingCommits = 1000, migrationTimeout = 600_000 } = options
-  const own = { connectionString, max, connectionTimeoutMillis: connectionTimeout, keepAlive: true }
+  const own = { max, connectionTimeoutMillis: connectionTimeout, keepAlive: true }
   // The host limits the time of statements in its own pool.
-  const { pool, limitsTime } = options.pool === undefined
-    ? await openPool(own, preparedStatements ? statementTimeout : undefined)
-    : { pool: addErrorListeners(options.pool), limitsTime: true }
+  const { pool, limitsTime } = connectionString !== undefined
+    ? await openPool({ ...own, connectionString }, preparedStatements ? statementTimeout : undefined)
+    : { pool: addErrorListeners(options.pool as PostgresPool), limitsTime: true }
   // The default of pg.
   const size = pool.options?.max ?? 10
   const forCommits = size < 4 ? 1 : Math.max(2, Math.floor(size * 0.4))
@@ -106,7 +140,15 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
   const heavyReads = new HeavyReadQueue({ ...options, maxHeavyReads })
   const migration = new Migration(connections, schema, migrationTimeout, size > 1)
 
-  return {
+  const close = async (): Promise<void> => {
+    changes.stop()
+    connections.releaseIdle()
+    if (options.pool !== undefined) removeErrorListeners(options.pool)
+    else await pool.end()
+  }
+  let closing: Promise<void> | undefined
+
+  const connection: SqlConnection<Write> = {
     dialect,
     schema,
     readMapped: ({ schema, table }) => readColumns(connections.run, qualifyName(schema, table)),
@@ -130,11 +172,9 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
     async idle () {
       while (!reads.isIdle || !commits.isIdle) await delay(5)
     },
-    async close () {
-      changes.stop()
-      connections.releaseIdle()
-      if (options.pool !== undefined) removeErrorListeners(pool)
-      else await pool.end()
+    close () {
+      closing ??= close()
+      return closing
     },
     metrics: () => ({
       ...commits.metrics(),
@@ -144,4 +184,11 @@ async function openConnection (options: AllOptions): Promise<SqlConnection<Write
       pool_waiting: reads.waiting
     })
   }
+  const position = new KeptText(positionText, undefined, true, { text: positionText })
+  return { ...connection, readPosition: async () => BigInt(String((await reads.read('', position, []))[0]?.[0])) }
 }
+
+// Of a replica, what it has replayed. In its own statement: one that reads may see less than the server has by then.
+const positionText = `SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+  WHEN current_setting('synchronous_commit') = 'off' THEN pg_current_wal_insert_lsn()
+  ELSE pg_current_wal_flush_lsn() END - '0/0')::text`

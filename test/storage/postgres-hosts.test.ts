@@ -1,0 +1,64 @@
+import pg from 'pg'
+import t from 'tap'
+import { insert, thing, things } from '../../lib/conformance/fixture.js'
+import { splitHosts } from '../../lib/storage/postgres/hosts.js'
+import { type PostgresPool, postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
+import { makeDatabase, withClient } from '../postgres/schema.js'
+
+t.test('several hosts in a connection string', async t => {
+  const table: [string, ...string[]][] = [
+    ['postgres://ann:p,w@a:1,b:2/crm?x=1,2', 'postgres://ann:p,w@a:1/crm?x=1,2', 'postgres://ann:p,w@b:2/crm?x=1,2'],
+    ['postgresql://a,[::1]:2,c', 'postgresql://a', 'postgresql://[::1]:2', 'postgresql://c'],
+    ['postgres://ann:p,w@a/b,c?x=,', 'postgres://ann:p,w@a/b,c?x=,'],
+    ['postgres:///crm?host=/tmp', 'postgres:///crm?host=/tmp'],
+    ['/tmp crm', '/tmp crm']
+  ]
+  for (const [given, ...urls] of table) t.strictSame(splitHosts(given), urls)
+})
+
+t.test('the first host that accepts writes is used, and each is tried again', async t => {
+  const url = new URL(await makeDatabase(t))
+  const database = url.pathname.slice(1)
+  const set = (value: string) =>
+    withClient(client => client.query(`ALTER DATABASE "${database}" SET default_transaction_read_only = ${value}`))
+  const storage = postgresStorage({
+    connectionString: `postgres://${url.username}:${url.password}@127.0.0.1:1,${url.host},127.0.0.1:2/${database}`
+  })
+  t.teardown(() => storage.close())
+  await set('on')
+  await t.rejects(storage.prepare(things))
+  await set('off')
+  await storage.prepare(things)
+  await storage.commit(insert('things', thing(1)))
+  t.equal((await storage.get('things', 1))?.id, 1)
+})
+
+t.test('hosts of which none accepts writes', async t => {
+  const { username, password, host, pathname } = new URL(await makeDatabase(t))
+  const connectionString = `postgres://${username}:${password}@${host},${host}${pathname}` +
+    '?options=-c%20default_transaction_read_only=on'
+  const storage = postgresStorage({ connectionString })
+  t.teardown(() => storage.close())
+  await t.rejects(storage.prepare(things), {
+    message: `PostgreSQL, ${host},${host}${pathname}: No host of PostgreSQL accepts writes`
+  })
+})
+
+t.test('connections that turn out read-only are closed, and the commit is made on another one', async t => {
+  const pool = new pg.Pool({ connectionString: await makeDatabase(t), max: 4 })
+  pool.on('error', () => {})
+  const storage = postgresStorage({ pool: pool as unknown as PostgresPool })
+  t.teardown(async () => {
+    await storage.close()
+    await pool.end()
+  })
+  await storage.prepare(things)
+  const clients = await Promise.all(Array.from({ length: 4 }, () => pool.connect()))
+  for (const client of clients) await client.query('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY')
+  for (const client of clients) client.release()
+  let removed = 0
+  pool.on('remove', () => { removed++ })
+  await Promise.all([1, 2, 3, 4].map(id => storage.commit(insert('things', thing(id)))))
+  t.ok(removed > 0, 'the read-only ones were closed')
+  t.equal((await storage.get('things', 4))?.id, 4)
+})
