@@ -86,8 +86,6 @@ type ParamsAndOptions<T extends TObject> = {} extends Static<T>
 
 type ParamsOf<T> = {} extends T ? { readonly params?: T } : { readonly params: T }
 
-type Ids = Pick<RunOptions, 'key' | 'command'>
-
 type OnItem<K, P extends TProperties, T> = ParamsOf<T> & Omit<RunOptions, keyof CallOptions> &
   { readonly operation: K, readonly id: IdOf<P> }
 
@@ -100,7 +98,8 @@ export type BookCommand<
   | { [K in keyof O & string]: OnItem<K, P, Static<O[K]>> }[keyof O & string]
   | OnItem<[keyof M['edit']] extends [never] ? never : 'edit', P, M['edit']>
   | OnItem<'remove', P, {}>
-  | { readonly operation: 'create', readonly params: M['create'] } & Ids
+  | { readonly operation: 'create', readonly params: M['create'] } &
+    Pick<RunOptions, 'key' | 'command'>
 
 /** A family without HTTP: for jobs, scripts, tests, and other protocols. It refuses with the same problems. */
 export interface Service<
