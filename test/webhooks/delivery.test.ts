@@ -57,6 +57,9 @@ for (const { name, make } of storages) {
     const list = async () => (await app.inject(`${home}/deliveries`)).json() as { items: Delivery[] }
     await until(async () => (await list()).items.length === 3)
     const { items } = await list()
+    const one = await app.inject(`${home}/deliveries/${items[0]?.id}`)
+    t.match(one.json(), { id: items[0]?.id, type: 'deal.deleted', webhook })
+    t.equal((await app.inject(`${home}/deliveries/none`)).statusCode, 404)
     t.match(items, [
       { type: 'deal.deleted', status: 'delivered', attempts: 1, responseStatus: 204 },
       { type: 'deal.holded' },

@@ -1,7 +1,7 @@
 import type { Family } from '../../core/family/family.js'
 import { makePageUrl, type PageLinks, type ParsedQuery } from '../../core/query/grammar.js'
 import { type Feed, type FeedFamily, writePosition } from '../../core/service/feed.js'
-import { nameRecord, readTarget } from '../../core/service/record.js'
+import { readTarget } from '../../core/service/record.js'
 import { toOwnRecord } from '../../core/service/renamed.js'
 import type { FeedEntry } from '../../core/service/tail.js'
 import { selectById } from '../../core/storage/pages.js'
@@ -99,7 +99,7 @@ export async function makeFeedAffordances (
     timeline: isActivity ? shown : shown.map(({ item, ...entry }) => entry),
     isActivity,
     trail: isActivity ? isShared ? [] : [linkList(mount, request)] : trailToItem(exchange, id, undefined),
-    address: index => addressOf(feed, exchange, entries[index] as FeedEntry),
+    address: index => (shown[index] as LogEntry).href,
     identify: index => ({ id: String(entries[index]?.id), revision: 0 }),
     page: undefined
   })
@@ -121,8 +121,3 @@ export async function makeFeedAffordances (
 }
 
 const notFollowed = ['after', 'before', 'sort', 'format', 'fields', 'maxpagesize']
-
-function addressOf (feed: Feed<Source>, { request }: Exchange, entry: FeedEntry): string {
-  const { mount: { urls, family }, reader } = feed.get(entry)
-  return urls.command(request, readTarget(family, entry), nameRecord(entry, reader.principal))
-}
