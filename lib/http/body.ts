@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Params, readParams } from '../core/family/params.js'
-import { invalidBody, Problem } from '../core/problems.js'
+import { invalidBody, invalidQuery, Problem } from '../core/problems.js'
 import { startParameters } from '../core/query/grammar.js'
-import { decodeText, splitQuery } from '../core/query/query-string.js'
+import { decodeText, maxParameters, splitQuery } from '../core/query/query-string.js'
 import { hashText } from '../core/values/ids.js'
 import {
   type BodyLimits, escapePointer, explainMembers, findFlawInJson, findJsonFlaws, isObject, type Members
@@ -178,6 +178,10 @@ export function readSearch (request: FastifyRequest): string {
   const { method, body } = request
   if (method !== 'QUERY') return search
   const sent = typeof body === 'string' ? body : writeQuery(getJsonBody(request))
+  // Before the rest is split: a body may be much longer than a URL. Empty parts are not parameters.
+  if (sent.split('&', 10 * maxParameters).length === 10 * maxParameters) {
+    throw invalidQuery([{ parameter: '?', detail: `A query may have at most ${maxParameters} parameters` }])
+  }
   if (search === '') return sent
   const isStart = (raw: string): boolean => splitQuery(raw).some(({ name = '' }) => startParameters.includes(name))
   const all = sent.split('&')
