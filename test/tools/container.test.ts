@@ -1,4 +1,5 @@
-// The commands of the Dockerfile in a shell, each stage in a folder that stands for the root of its image.
+// The commands of the Dockerfile in a shell, each stage in a folder that stands for the root of its image. They install
+// all packages once more: TEST_LONG=true npm run check:tools
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -8,9 +9,11 @@ import { isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { readCommand, readDockerfile, readVariables, type Stage } from '../dockerfile.js'
+import { isLong } from '../size.js'
 import { hasSqlite, runLines } from '../system/packed.js'
 
 const run = promisify(execFile)
+const long = { skip: !isLong && 'only with TEST_LONG=true' }
 const work = await mkdtemp(join(tmpdir(), 'dealbook-container-'))
 t.teardown(() => rm(work, { recursive: true, force: true }))
 const stages = readDockerfile()
@@ -67,14 +70,14 @@ async function checkHealth (): Promise<boolean> {
   return await run(process.execPath, parameters, { cwd: app, env: environment }).then(() => true, () => false)
 }
 
-t.test('the commands run', async t => {
+t.test('the commands run', long, async t => {
   for (const stage of stages) await build(stage)
   const packages = await readdir(join(app, 'node_modules'))
   t.ok(packages.length > 50, `${packages.length} packages`)
   t.notOk(packages.some(name => /^(typescript|eslint|tap)/.test(name)), 'and none for development')
 })
 
-t.test('the server starts, is healthy, and ends at once with 0', async t => {
+t.test('the server starts, is healthy, and ends at once with 0', long, async t => {
   // The image has Node 22, and so SQLite.
   const server = start(hasSqlite ? {} : { STORAGE: 'memory:' })
   t.equal(await checkHealth(), false, 'not before')
@@ -87,7 +90,7 @@ t.test('the server starts, is healthy, and ends at once with 0', async t => {
   t.equal(await checkHealth(), false)
 })
 
-t.test('it has the driver of PostgreSQL', async t => {
+t.test('it has the driver of PostgreSQL', long, async t => {
   const server = start({ STORAGE: 'postgres://dealbook:dealbook@127.0.0.1:1/dealbook' })
   let said = ''
   server.stderr?.on('data', text => { said += String(text) })
