@@ -9,12 +9,14 @@ import { mcp } from 'fastify-dealbook/mcp'
 import { loadFirstCustomers } from './first-customers.js'
 import type { Settings } from './settings.js'
 import { readSettings } from './settings.js'
-import { explainFailure, finishRequests } from './start-and-stop.js'
+import { explainFailure, finishRequests, replaced } from './start-and-stop.js'
 import { openStorage } from './storage-from-url.js'
 
 const stopping = new AbortController()
 // Once: a second signal ends the process at once.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort())
+// Another process replaces this one: clients keep their connections until they have been asked to close them.
+process.once('SIGHUP', () => stopping.abort(replaced))
 
 let app: FastifyInstance | undefined
 let storage: Storage | undefined
@@ -48,7 +50,9 @@ async function buildApp ({ prefix, version, logLevel }: Settings, storage: Stora
     // With Node's defaults, a slow client could keep its connection for minutes or forever.
     requestTimeout: 30_000,
     connectionTimeout: 60_000,
-    keepAliveTimeout: 10_000
+    keepAliveTimeout: 10_000,
+    // The last requests are served: another process may not be there to take them.
+    return503OnClosing: false
   })
   // A client that keeps its connection open would delay the end.
   app.addHook('onSend', async (_request, reply) => { if (stopping.signal.aborted) reply.header('connection', 'close') })

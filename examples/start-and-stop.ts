@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { Server } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { Problem } from 'fastify-dealbook'
 
@@ -23,6 +25,9 @@ export function explainFailure (error: unknown): string {
 
 interface Where { address: string, hostname: string, port: number }
 
+/** The reason to stop if another process takes the new connections. */
+export const replaced = 'replaced'
+
 /** Waits for the signal and for the running requests, and logs their number. */
 export async function finishRequests (app: FastifyInstance, signal: AbortSignal): Promise<void> {
   let running = 0
@@ -34,6 +39,15 @@ export async function finishRequests (app: FastifyInstance, signal: AbortSignal)
   const say = (): void => console.log(`Stopping: ${running} ${running === 1 ? 'request' : 'requests'} to finish`)
   say()
   const reminder = setInterval(say, 5000)
+  if (signal.reason === replaced) await finishConnections(app)
   await app.close()
   clearInterval(reminder)
+}
+
+/** Takes no new connections, and waits until clients have left those that they have, or these are idle for too long. */
+async function finishConnections (app: FastifyInstance): Promise<void> {
+  const closed = once(app.server, 'close')
+  // The method of http, and so app.close(), also cuts idle connections, where the next request may be on its way.
+  Server.prototype.close.call(app.server)
+  await Promise.race([closed, delay(app.server.keepAliveTimeout + 2000, undefined, { ref: false })])
 }
