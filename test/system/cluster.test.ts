@@ -4,11 +4,12 @@ import http from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Test } from 'tap'
 import t from 'tap'
+import type { Running } from '../example-server.js'
 import { startExample } from '../example-server.js'
 import { places } from '../storages.js'
 
 const example = { file: 'build/examples/cluster.js', said: /documentation +(http:\/\/\S+)\/documentation/ }
-const clients = 8
+const clients = 4
 const restarts = 3
 // The servers close connections that are idle for ten seconds, and say so in each response.
 const idleMilliseconds = 5000
@@ -52,28 +53,33 @@ function openClient (t: Test, url: string): Client {
   }
 }
 
+const until = async (isSo: () => boolean): Promise<void> => { while (!isSo()) await delay(20) }
+
+const readyWorkers = (primary: Running) => (): string[] =>
+  [...primary.output().matchAll(/^Worker (\d+) is ready$/gm)].map(([, pid]) => pid as string)
+
 for (const [name, makePlace] of Object.entries(places)) {
   t.test(`workers on one ${name} are replaced under load`, async t => {
     const primary = await startExample(t, { STORAGE: await makePlace(t), WORKERS: '2' }, example)
-    const ready = (): string[] => [...primary.output().matchAll(/^Worker (\d+) is ready$/gm)].map(([, pid]) => `${pid}`)
-    const until = async (isSo: () => boolean): Promise<void> => { while (!isSo()) await delay(20) }
+    const ready = readyWorkers(primary)
     await until(() => ready().length === 2)
 
-    let isOver = false
+    const over = new AbortController()
     const runs = Array.from({ length: clients }, async () => {
       const client = openClient(t, primary.url)
       const created = await client.send('POST', '/rest/v1/deals', { name: 'a deal', price: 0 })
       const deal = (JSON.parse(created.text) as { id: string }).id
       const sent: string[] = []
       const refused: Answer[] = []
-      while (!isOver) {
+      while (!over.signal.aborted) {
         const id = randomUUID()
         const command = { deal, action: 'ChangeDealPrice', params: { newPrice: sent.length + 1, reason: 'load' } }
         sent.push(id)
         const changed = await client.send('PUT', `/rest/commands/${id}`, command)
         // A connection without a request is the one that a careless restart would cut.
-        await delay(Math.random() * 20)
+        await delay(Math.random() * 80)
         const read = await client.send('GET', `/rest/v1/deals/${deal}`)
+        await delay(Math.random() * 80)
         refused.push(...[changed, read].filter(({ status }) => status !== 200 && status !== 201))
       }
       return { client, deal, sent, refused }
@@ -82,13 +88,12 @@ for (const [name, makePlace] of Object.entries(places)) {
     const restarting = (async () => {
       for (let count = 1; count <= restarts; count++) {
         primary.stop('SIGHUP')
-        await until(() => primary.output().split('All workers are replaced').length > count || isOver)
+        await until(() => primary.output().split('All workers are replaced').length > count || over.signal.aborted)
       }
-    })().finally(() => { isOver = true })
-    const [done] = await Promise.all([loading.finally(() => { isOver = true }), restarting])
+    })().finally(() => over.abort())
+    const [done] = await Promise.all([loading.finally(() => over.abort()), restarting])
 
-    const pids = ready()
-    t.equal(new Set(pids).size, 2 + 2 * restarts, 'each worker was replaced each time')
+    t.equal(new Set(ready()).size, 2 + 2 * restarts, 'each worker was replaced each time')
     const sum = (count: (run: typeof done[number]) => number): number => done.reduce((all, run) => all + count(run), 0)
     t.comment(`${sum(run => run.sent.length)} commands, ${sum(run => run.client.resent)} requests sent again`)
     const reader = openClient(t, primary.url)
@@ -101,13 +106,21 @@ for (const [name, makePlace] of Object.entries(places)) {
       t.equal(log.length, sent.length)
     }
 
-    process.kill(Number(pids.at(-1)), 'SIGKILL')
-    await until(() => ready().length > pids.length)
-    t.match(primary.output(), `Worker ${pids.at(-1)} ended with SIGKILL: starting another one`)
     primary.stop('SIGTERM')
     t.equal(await primary.ended, 0)
   })
 }
+
+t.test('a worker that dies is replaced', async t => {
+  const primary = await startExample(t, { WORKERS: '1' }, example)
+  const ready = readyWorkers(primary)
+  await until(() => ready().length === 1)
+  process.kill(Number(ready()[0]), 'SIGKILL')
+  await until(() => ready().length === 2)
+  t.match(primary.output(), `Worker ${ready()[0]} ended with SIGKILL: starting another one`)
+  primary.stop('SIGINT')
+  t.equal(await primary.ended, 0)
+})
 
 t.test('a first worker that cannot start ends the cluster', async t => {
   await t.rejects(startExample(t, { PORT: 'http', WORKERS: '2' }, example), {
