@@ -113,9 +113,10 @@ const headers: Readonly<Record<string, string>> =
 
 /** The Accept-Patch, Accept-Post and Accept-Query headers of these endpoints. */
 export function listAccepted (
-  endpoints: readonly { readonly method: string, readonly schema: Described }[]
+  endpoints: readonly { readonly method: string, readonly schema: Described, readonly isList?: boolean }[]
 ): Record<string, string> {
-  return Object.fromEntries(endpoints.flatMap(({ method, schema: { consumes = onlyJson } }) => {
+  return Object.fromEntries(endpoints.flatMap(({ method, schema: { consumes = onlyJson }, isList }) => {
+    if (isList === true) return [['accept-query', queryTypes.join(', ')]]
     const header = headers[method]
     return header === undefined ? [] : [[header, consumes.join(', ')]]
   }))

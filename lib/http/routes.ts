@@ -3,6 +3,7 @@ import { errorCodes } from '../core/errors.js'
 import { waitToBegin } from '../core/phases.js'
 import { Problem } from '../core/problems.js'
 import { writeHttpDate } from './conditional.js'
+import { queryTypes } from './negotiate.js'
 import { addLinks } from './reply.js'
 import { isRouterSet } from './request.js'
 
@@ -20,10 +21,12 @@ export interface RouteSchema extends FastifySchema {
 }
 
 export interface Endpoint {
-  readonly method: 'GET' | 'QUERY' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly schema: RouteSchema
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+  /** Of GET: also for QUERY (RFC 10008), whose body has the parameters. */
+  readonly isList?: boolean
   /** The word in the path that names an operation. Endpoints of a mount that only differ in it are one route. */
   readonly word?: string
   /** The path has no version and is shared by those of the family, or by all families at the prefix. */
@@ -57,16 +60,16 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
 function mountSlashed (app: FastifyInstance, endpoints: readonly Endpoint[], settings: RouteSettings): void {
   const alike = new Map<string, Endpoint[]>()
   for (const endpoint of endpoints) {
-    const { path, schema: { consumes = [] }, before } = endpoint
-    const key = [path, before === undefined, ...consumes].join(' ')
+    const { path, schema: { consumes = [] }, before, isList } = endpoint
+    const key = [path, before === undefined, isList === true, ...consumes].join(' ')
     alike.set(key, [...alike.get(key) ?? [], endpoint])
   }
   for (const group of alike.values()) {
-    const [{ path, schema: { consumes }, before }] = group as [Endpoint]
+    const [{ path, schema: { consumes }, before, isList = false }] = group as [Endpoint]
     const byMethod = new Map<string, Endpoint>(group.map(each => [each.method, each]))
     const handler: Endpoint['handler'] = (request, reply) =>
-      (byMethod.get(request.method === 'HEAD' ? 'GET' : request.method) as Endpoint).handler(request, reply)
-    const route = { method: group.map(({ method }) => method), handler, ...(before && { before }) }
+      (byMethod.get(request.method) ?? byMethod.get('GET') as Endpoint).handler(request, reply)
+    const route = { method: group.map(({ method }) => method), handler, isList, ...(before && { before }) }
     declareRoute(app, settings, route, `${path}/`, { hide: true, ...(consumes && { consumes }) })
   }
 }
@@ -124,14 +127,14 @@ export function mountRoot (
   }
 }
 
-interface Declared extends Pick<Endpoint, 'handler' | 'before'> {
+interface Declared extends Pick<Endpoint, 'handler' | 'before' | 'isList'> {
   readonly method: Endpoint['method'] | Endpoint['method'][]
 }
 
 function declareRoute (
   app: FastifyInstance,
   { bodyLimit }: RouteSettings,
-  { method, handler, before }: Declared,
+  { method, handler, before, isList = false }: Declared,
   url: string,
   schema: RouteSchema
 ): void {
@@ -156,8 +159,11 @@ function declareRoute (
     const isRead = method.includes('GET')
     // Documents would show HEAD of a route that they show.
     const isOne = isRead && schema.hide === true
-    app.route(isOne ? { ...route, method: ['HEAD', ...[method].flat()] } : route)
-    if (isRead && !isOne) app.route({ ...route, method: 'HEAD', schema: { hide: true } })
+    const hasQuery = isList && app.supportedMethods.includes('QUERY')
+    const others = hasQuery ? ['HEAD', 'QUERY'] : ['HEAD']
+    const hidden: RouteSchema = { hide: true, ...(hasQuery && { consumes: queryTypes }) }
+    app.route(isOne ? { ...route, method: [...others, ...[method].flat()], schema: { ...schema, ...hidden } } : route)
+    if (isRead && !isOne) app.route({ ...route, method: others, schema: hidden })
   } catch (error) {
     if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
     // A prefix with a trailing slash is the same prefix.

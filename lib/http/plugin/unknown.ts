@@ -63,7 +63,8 @@ export async function answerUnknown (
   const here = near.filter(({ parts }) => depth === segments.length && parts.length === depth)
   if (here.length > 0) {
     here[0]?.endpoint.before?.(reply)
-    const methods = here.flatMap(({ endpoint: { method } }) => method === 'GET' ? [method, 'HEAD'] : [method])
+    const methods = here.flatMap(({ endpoint: { method, isList } }) =>
+      method === 'GET' ? [method, 'HEAD', ...isList === true ? ['QUERY'] : []] : [method])
     const allow = [...new Set([...methods, 'OPTIONS'])].sort().join(', ')
     if (request.method === 'OPTIONS') {
       return reply.code(204).headers({ allow, ...listAccepted(here.map(({ endpoint }) => endpoint)) }).send()

@@ -124,8 +124,8 @@ export function operationsEndpoints (mount: Mount): Endpoint[] {
     }
   }
   const endpoints = readEndpoints(read, `${home}/:id/operations`, describeOperations(mount))
-  // It has no parameters that a body could hold.
-  return endpoints.filter(({ method }) => method === 'GET')
+  // It has no parameters that a body could have.
+  return endpoints.map(endpoint => ({ ...endpoint, isList: false }))
 }
 
 async function sendOperations (

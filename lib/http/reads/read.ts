@@ -9,7 +9,6 @@ import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
 import { readSearch } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
-import { queryTypes } from '../negotiate.js'
 import { toProblem } from '../reply.js'
 import { readParameter, readRequestedFormat } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
@@ -50,16 +49,13 @@ export function readEndpoints<Q> (read: Read<Q>, path: string, schema: RouteSche
   return makeReadEndpoints({ path, schema, handler }, { isList: kind === 'page', hasSuffixes: parameter === undefined })
 }
 
-/** With QUERY (RFC 10008), the body has the parameters of a list. */
 export function makeReadEndpoints (
   { path, schema, handler }: Pick<Endpoint, 'path' | 'schema' | 'handler'>,
   { isList, hasSuffixes }: { readonly isList: boolean, readonly hasSuffixes: boolean }
 ): Endpoint[] {
   const paths = hasSuffixes ? [path, `${path}.:extension`] : [path]
-  return paths.flatMap((each): Endpoint[] => [
-    { method: 'GET', path: each, schema: each === path ? schema : { hide: true }, handler },
-    ...isList ? [{ method: 'QUERY', path: each, schema: { hide: true, consumes: queryTypes }, handler } as const] : []
-  ])
+  return paths.map(each =>
+    ({ method: 'GET', path: each, schema: each === path ? schema : { hide: true }, handler, isList }))
 }
 
 /**
