@@ -6,11 +6,12 @@ import type { Test } from 'tap'
 import t from 'tap'
 import type { Running } from '../example-server.js'
 import { startExample } from '../example-server.js'
+import { isLong } from '../size.js'
 import { places } from '../storages.js'
 
 const example = { file: 'build/examples/cluster.js', said: /documentation +(http:\/\/\S+)\/documentation/ }
 const clients = 4
-const restarts = 3
+const restarts = isLong ? 3 : 1
 // The servers close connections that are idle for ten seconds, and say so in each response.
 const idleMilliseconds = 5000
 
@@ -58,7 +59,8 @@ const until = async (isSo: () => boolean): Promise<void> => { while (!isSo()) aw
 const readyWorkers = (primary: Running) => (): string[] =>
   [...primary.output().matchAll(/^Worker (\d+) is ready$/gm)].map(([, pid]) => pid as string)
 
-for (const [name, makePlace] of Object.entries(places)) {
+// To start workers takes long.
+for (const [name, makePlace] of Object.entries(places).slice(0, isLong ? undefined : 1)) {
   t.test(`workers on one ${name} are replaced under load`, async t => {
     const primary = await startExample(t, { STORAGE: await makePlace(t), WORKERS: '2' }, example)
     const ready = readyWorkers(primary)

@@ -7,7 +7,7 @@ import { findFreePort, startServer } from '../postgres/server.js'
 import { isLong } from '../size.js'
 import { check, newDeals, underLoad, untilAnswered } from './retrying-clients.js'
 
-const promotions = isLong ? 10 : 2
+const promotions = isLong ? 10 : 1
 const settings = ['wal_keep_size=256MB']
 
 /** Runs SQL on a connection of its own. */
