@@ -166,3 +166,14 @@ export async function findFreePort (): Promise<number> {
     return port
   }
 }
+
+/** On a connection of its own. */
+export async function runSql ({ url }: Server, text: string): Promise<unknown[][]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query({ text, rowMode: 'array' })).rows
+  } finally {
+    await client.end()
+  }
+}

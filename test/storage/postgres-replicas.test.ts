@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
-import pg from 'pg'
 import t, { type Test } from 'tap'
 import { deals, readMetrics, type Storage } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
-import { type Server, startServer } from '../postgres/server.js'
+import { runSql, type Server, startServer } from '../postgres/server.js'
 import { isLong } from '../size.js'
 
 interface App {
@@ -34,19 +33,10 @@ async function open (t: Test, replicas: string | string[]): Promise<App> {
   return { app, storage }
 }
 
-async function run ({ url }: Server, text: string): Promise<unknown[][]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return (await client.query({ text, rowMode: 'array' })).rows
-  } finally {
-    await client.end()
-  }
-}
-
 async function untilReplayed (replica: Server): Promise<void> {
-  const [[end] = []] = await run(primary, 'SELECT pg_current_wal_lsn()')
-  while ((await run(replica, `SELECT pg_last_wal_replay_lsn() >= '${String(end)}'`))[0]?.[0] !== true) await delay(20)
+  const [[end] = []] = await runSql(primary, 'SELECT pg_current_wal_lsn()')
+  const isReplayed = `SELECT pg_last_wal_replay_lsn() >= '${String(end)}'`
+  while ((await runSql(replica, isReplayed))[0]?.[0] !== true) await delay(20)
 }
 
 async function create ({ app }: App): Promise<string> {
@@ -84,7 +74,7 @@ t.test('clients see their writes, though the replica has stopped at an earlier s
   // Until it is read from the replica.
   while (countReads(second) === 0) t.equal(await readRevision(second, deal), 1)
 
-  await run(replica, 'SELECT pg_wal_replay_pause()')
+  await runSql(replica, 'SELECT pg_wal_replay_pause()')
   const { seen = '', revision } = await setPrice(first, deal, 1, 'once')
   t.equal(revision, 2)
   t.equal(await readRevision(second, deal), 1, 'a client that has seen nothing may see less')
@@ -108,7 +98,7 @@ t.test('clients see their writes, though the replica has stopped at an earlier s
   t.ok(again.seen)
   t.equal(await readRevision(second, deal), 2, 'who repeats a command has seen it')
 
-  await run(replica, 'SELECT pg_wal_replay_resume()')
+  await runSql(replica, 'SELECT pg_wal_replay_resume()')
   await untilReplayed(replica)
   const count = countReads(second)
   while (countReads(second) === count) {
@@ -123,12 +113,12 @@ t.test('a process shows what it has written without HTTP', async t => {
   const book = deals.service({ storage: app.storage })
   const { item: { id } } = await book.create({ name: 'Tea', price: 0 })
   await untilReplayed(replica)
-  await run(replica, 'SELECT pg_wal_replay_pause()')
+  await runSql(replica, 'SELECT pg_wal_replay_pause()')
   t.equal(await readRevision(app, id), 1)
   await book.run('change-price', id, { newPrice: 1, reason: 'test' })
   t.equal(await readRevision(app, id), 2)
   t.equal((await book.get(id)).revision, 2)
-  await run(replica, 'SELECT pg_wal_replay_resume()')
+  await runSql(replica, 'SELECT pg_wal_replay_resume()')
 })
 
 t.test('a log has everything before the cursor to follow it by', async t => {
@@ -137,11 +127,11 @@ t.test('a log has everything before the cursor to follow it by', async t => {
   const deal = await create(first)
   await untilReplayed(replica)
   t.equal(await readRevision(second, deal), 1)
-  await run(replica, 'SELECT pg_wal_replay_pause()')
+  await runSql(replica, 'SELECT pg_wal_replay_pause()')
   await setPrice(first, deal, 1)
   const { items } = (await second.app.inject(`/rest/v1/deals/${deal}/commands`)).json()
   t.equal(items.length, 2)
-  await run(replica, 'SELECT pg_wal_replay_resume()')
+  await runSql(replica, 'SELECT pg_wal_replay_resume()')
 })
 
 t.test('under load, with a replica that is seconds behind: writes are in order, and clients see theirs', async t => {

@@ -1,37 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import t from 'tap'
 import { startExample } from '../example-server.js'
 import type { Server } from '../postgres/server.js'
-import { findFreePort, startServer } from '../postgres/server.js'
+import { findFreePort, runSql, startServer } from '../postgres/server.js'
 import { isLong } from '../size.js'
 import { check, newDeals, underLoad, untilAnswered } from './retrying-clients.js'
 
 const promotions = isLong ? 10 : 1
 const settings = ['wal_keep_size=256MB']
 
-/** Runs SQL on a connection of its own. */
-async function run ({ url }: Server, text: string): Promise<unknown[][]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return (await client.query({ text, rowMode: 'array' })).rows
-  } finally {
-    await client.end()
-  }
-}
-
 /** A standby that every commit waits for, from when this returns. */
 async function addStandby (primary: Server, port: number): Promise<Server> {
   const standby = await startServer({ primary, port, settings })
-  await run(primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
-  await run(primary, 'SELECT pg_reload_conf()')
+  await runSql(primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
+  await runSql(primary, 'SELECT pg_reload_conf()')
   const isSynchronous = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'"
-  while ((await run(primary, isSynchronous)).length === 0) await delay(20)
+  while ((await runSql(primary, isSynchronous)).length === 0) await delay(20)
   return standby
 }
 
-const promote = (standby: Server): Promise<unknown> => run(standby, 'SELECT pg_promote()')
+const promote = (standby: Server): Promise<unknown> => runSql(standby, 'SELECT pg_promote()')
 
 // In the second, the old primary goes on until it is fenced; its commits wait for a standby that is none any more.
 const failovers: readonly ((primary: Server, standby: Server) => Promise<unknown>)[] = [
