@@ -1,8 +1,8 @@
 import { type TObject, Type } from '@sinclair/typebox'
 import type { DefinedOperation, OpenOperation } from '../core/family/definition.js'
+import type { Labels } from '../core/family/presentation.js'
 import type { ItemOf } from '../core/family/types.js'
 import { defineFamily, defineQuery } from '../http/plugin/define-family.js'
-import { dealLabels } from './labels.js'
 
 const text = (description: string, maxLength: number, ...examples: string[]) =>
   Type.String({ minLength: 1, maxLength, description, ...(examples.length === 0 ? {} : { examples }) })
@@ -143,6 +143,55 @@ const changeCompletionDate = defineOperation({
   apply: (deal, { newDate, amercement }) => ({ ...deal, completionDate: newDate, amercement })
 })
 
+const en: Labels = {
+  fields: { amercement: 'Fee' },
+  operations: {
+    hold: { label: 'Hold', done: 'Held' },
+    unhold: { label: 'Release', done: 'Released' },
+    complete: { label: 'Complete', done: 'Completed' },
+    cancel: { label: 'Cancel the deal', done: 'Cancelled' },
+    'change-price': { label: 'Change the price', done: 'Price changed' },
+    'change-completion-date': { label: 'Change the completion date', done: 'Completion date changed' },
+    edit: { label: 'Rename', done: 'Renamed' }
+  }
+}
+
+const de: Labels = {
+  plural: 'Geschäfte',
+  singular: 'Geschäft',
+  create: 'Neues Geschäft',
+  fields: {
+    id: 'Nummer',
+    name: 'Name',
+    price: 'Preis',
+    held: 'Angehalten',
+    holdReason: 'Grund des Anhaltens',
+    status: 'Status',
+    completionDate: 'Abschlussdatum',
+    amercement: 'Gebühr',
+    revision: 'Version',
+    createdAt: 'Angelegt',
+    updatedAt: 'Geändert',
+    reason: 'Grund',
+    comment: 'Bemerkung',
+    newPrice: 'Neuer Preis',
+    newDate: 'Neues Datum',
+    whyChanged: 'Grund der Änderung'
+  },
+  operations: {
+    create: { label: 'Anlegen', done: 'Angelegt' },
+    edit: { label: 'Umbenennen', done: 'Umbenannt' },
+    delete: { label: 'Löschen', done: 'Gelöscht' },
+    hold: { label: 'Anhalten', done: 'Angehalten' },
+    unhold: { label: 'Freigeben', done: 'Freigegeben' },
+    complete: { label: 'Abschließen', done: 'Abgeschlossen' },
+    cancel: { label: 'Geschäft stornieren', done: 'Storniert' },
+    'change-price': { label: 'Preis ändern', done: 'Preis geändert' },
+    'change-completion-date': { label: 'Abschlussdatum ändern', done: 'Abschlussdatum geändert' }
+  },
+  states: { open: 'Offen', held: 'Angehalten', completed: 'Abgeschlossen', cancelled: 'Storniert' }
+}
+
 /**
  * The deals: created, deleted, and driven by business operations, each in every URL form.
  *
@@ -183,7 +232,7 @@ export const deals = defineFamily({
     completed: 'done',
     cancelled: 'bad'
   },
-  labels: dealLabels,
+  labels: { en, de },
   title: 'name',
   list: ['name', 'price', 'completionDate', 'createdAt'],
   indexes: ['name', 'status'],

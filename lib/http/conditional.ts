@@ -20,46 +20,33 @@ export function checkReadConditions (
   headers: IncomingHttpHeaders,
   { etag, updatedAt }: { readonly etag: string, readonly updatedAt: string | undefined }
 ): 'go' | 'not-modified' | 'failed' {
-  const match = headers['if-match']
-  const noneMatch = headers['if-none-match']
-  const since = headers['if-modified-since']
-  const unmodified = headers['if-unmodified-since']
-  if (match === undefined && noneMatch === undefined && since === undefined && unmodified === undefined) return 'go'
-  if (match !== undefined) {
-    if (!listMatches(match, tag => tag === etag)) return 'failed'
-  } else if (updatedAt !== undefined && unmodified !== undefined && isLater(updatedAt, unmodified)) {
-    return 'failed'
-  }
-  if (noneMatch !== undefined) {
-    return listMatches(noneMatch, tag => withoutWeakness(tag) === etag) ? 'not-modified' : 'go'
-  }
-  if (updatedAt === undefined || since === undefined || readHttpDate(since) === undefined) return 'go'
-  return isLater(updatedAt, since) ? 'go' : 'not-modified'
+  if (!mayProceed(headers, updatedAt, tag => tag === etag)) return 'failed'
+  const { 'if-none-match': noneMatch, 'if-modified-since': since } = headers
+  const isSame = noneMatch === undefined
+    ? updatedAt !== undefined && isLater(updatedAt, since) === false
+    : listMatches(noneMatch, tag => withoutWeakness(tag) === etag)
+  return isSame ? 'not-modified' : 'go'
 }
 
 /** A tag of any representation or the bare revision matches. If-None-Match counts only if the target is the item. */
 export function checkWriteConditions (
   headers: IncomingHttpHeaders,
-  current: { readonly revision: number, readonly updatedAt: string },
+  { revision, updatedAt }: { readonly revision: number, readonly updatedAt: string },
   toItem: boolean
 ): boolean {
-  const { 'if-match': match, 'if-none-match': noneMatch, 'if-unmodified-since': unmodified } = headers
-  const isCurrent = (tag: string) => /^"(\d+)(?:-[^"]*)?"$/.exec(tag)?.[1] === String(current.revision)
-  if (match !== undefined) {
-    if (!listMatches(match, isCurrent)) return false
-  } else if (unmodified !== undefined && isLater(current.updatedAt, unmodified)) {
-    return false
-  }
+  const isCurrent = (tag: string) => /^"(\d+)(?:-[^"]*)?"$/.exec(tag)?.[1] === String(revision)
+  if (!mayProceed(headers, updatedAt, isCurrent)) return false
+  const { 'if-none-match': noneMatch } = headers
   if (!toItem || noneMatch === undefined) return true
   // A malformed header must not permit a write.
-  return isTagList(noneMatch) && !listMatches(noneMatch, tag => isCurrent(withoutWeakness(tag)))
+  return readTags(noneMatch)?.some(tag => isCurrent(withoutWeakness(tag))) === false
 }
 
 /** Empty if the tags could match. */
 export function explainTags (headers: IncomingHttpHeaders, revision: number): string {
   for (const name of ['If-Match', 'If-None-Match'] as const) {
-    const header = headers[name.toLowerCase() as Lowercase<typeof name>]
-    if (header !== undefined && !isTagList(header)) {
+    const header = headers[name.toLowerCase() as Lowercase<typeof name>] ?? '*'
+    if (header.trim() !== '*' && readTags(header) === undefined) {
       return `. ${name}: ${shorten(header, 50)} is not valid: an entity tag is in quotes, such as "${revision}"`
     }
   }
@@ -68,15 +55,19 @@ export function explainTags (headers: IncomingHttpHeaders, revision: number): st
   return `. In If-Match a weak tag (W/) never matches: remove W/, such as "${revision}"`
 }
 
-function isTagList (header: string): boolean {
-  return header.trim() === '*' || readTags(header) !== undefined
+/** If-Match or, without it, If-Unmodified-Since. */
+function mayProceed (
+  { 'if-match': match, 'if-unmodified-since': date }: IncomingHttpHeaders,
+  updatedAt: string | undefined,
+  isCurrent: (tag: string) => boolean
+): boolean {
+  if (match !== undefined) return listMatches(match, isCurrent)
+  return updatedAt === undefined || isLater(updatedAt, date) !== true
 }
 
 /** Malformed headers match nothing. */
 export function listMatches (header: string, holds: (tag: string) => boolean): boolean {
-  if (header.trim() === '*') return true
-  const tags = readTags(header)
-  return tags !== undefined && tags.some(holds)
+  return header.trim() === '*' || readTags(header)?.some(holds) === true
 }
 
 /** RFC 9110, 8.8.3 and 5.6.1; undefined if the list is malformed. */
@@ -96,41 +87,33 @@ function withoutWeakness (tag: string): string {
   return tag.startsWith('W/') ? tag.slice(2) : tag
 }
 
-/** In the whole seconds of HTTP dates; an invalid date is ignored. */
-export function isLater (moment: string, date: string): boolean {
-  const seconds = readHttpDate(date)
-  return seconds !== undefined && Math.floor(Date.parse(moment) / 1000) > seconds
+/** In the whole seconds of HTTP dates; undefined if the date is invalid. */
+export function isLater (moment: string, header: string | undefined): boolean | undefined {
+  const seconds = header === undefined ? undefined : readHttpDate(header)
+  return seconds === undefined ? undefined : Math.floor(Date.parse(moment) / 1000) > seconds
 }
 
-const day = '(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat)'
-const month = '(?<month>[A-Z][a-z]{2})'
-const time = '(?<time>\\d\\d:\\d\\d:(?:[0-5]\\d|60))'
 const forms = [
-  new RegExp(`^${day}, (?<day>\\d\\d) ${month} (?<year>\\d{4}) ${time} GMT$`),
-  new RegExp(`^${day}[a-z]*day, (?<day>\\d\\d)-${month}-(?<year>\\d\\d) ${time} GMT$`),
-  new RegExp(`^${day} ${month} (?<day>[ \\d]\\d) ${time} (?<year>\\d{4})$`)
+  /^[A-Z][a-z]{2}, (?<day>\d\d) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) (?<time>[\d:]{8}) GMT$/,
+  /^[A-Z][a-z]{5,8}, (?<day>\d\d)-(?<month>[A-Z][a-z]{2})-(?<year>\d\d) (?<time>[\d:]{8}) GMT$/,
+  /^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) (?<time>[\d:]{8}) (?<year>\d{4})$/
 ]
 
 /** The three forms of RFC 9110, 5.6.7, as seconds since 1970; undefined if the date is invalid. */
 export function readHttpDate (text: string, now = Date.now()): number | undefined {
-  for (const form of forms) {
-    const parts = form.exec(text)?.groups
-    if (parts === undefined) continue
-    let year = Number(parts.year)
-    if (parts.year?.length === 2) {
-      const current = new Date(now).getUTCFullYear()
-      year += current - current % 100
-      // A year of two digits that would be more than 50 years ahead is in the past.
-      if (year > current + 50) year -= 100
-    }
-    // Date reads a leap second as the first of its minute.
-    const time = parts.time?.replace(/60$/, '59') as string
-    const date = new Date(`${parts.day} ${parts.month} ${year} ${time} GMT`)
-    // It reads 31 April as 1 May, and maps years below 100.
-    if (date.getUTCDate() !== Number(parts.day) || year < 100) return undefined
-    return date.getTime() / 1000 + (time === parts.time ? 0 : 1)
-  }
-  return undefined
+  const parts = forms.map(form => form.exec(text)?.groups).find(groups => groups !== undefined)
+  if (parts === undefined) return undefined
+  const { day = '', month, year = '', time } = parts
+  const current = new Date(now).getUTCFullYear()
+  const near = current - current % 100 + Number(year)
+  // A year of two digits that would be more than 50 years ahead is in the past.
+  const full = year.length === 4 ? year : near > current + 50 ? near - 100 : near
+  // A leap second is the next one.
+  const leap = time?.endsWith(':60') === true ? 1 : 0
+  const canonical = `${day.replace(' ', '0')} ${month} ${full} ${time?.replace(/60$/, '59')} GMT`
+  const date = new Date(canonical)
+  // Date reads 31 April as 1 May.
+  return date.toUTCString().slice(5) === canonical ? date.getTime() / 1000 + leap : undefined
 }
 
 // The same items are read repeatedly, and formatting a date takes longer than a lookup.

@@ -73,16 +73,14 @@ export class Neighbours {
   readonly endpoints: Owned<{ readonly endpoint: Endpoint }>[] = []
   /** Whether the prefix itself has a route. */
   hasHome = false
-  /** The families under `/rest/commands`, by their singulars. */
-  readonly commands = new Map<string, Owned<{ readonly put: Endpoint['handler'] }>>()
-  /** The families whose commands can be sent together, by their singulars, and their schemas. */
-  readonly senders = new Map<string, Owned<{ read (sent: Members): Command }>>()
-  readonly manySchemas = { sent: [] as TSchema[], answers: [] as TSchema[] }
-  /** The schemas of entries in `GET /rest/commands`. */
-  readonly entrySchemas: TSchema[] = []
-  readonly commandSchemas = { bodies: [] as TSchema[], answers: [] as TSchema[] }
-  /** The actions under `/command`, the schemas of their bodies, and the mounts that answer. */
-  readonly actions = { names: [] as string[], bodies: [] as TSchema[], mounts: [] as Mount[] }
+  /** The families under `/rest/commands`, by their singulars: `put` runs one command, `read` is for many. */
+  readonly commands = new Map<string, Owned<{ put: Endpoint['handler'], read (sent: Members): Command }>>()
+  /** Of `/rest/commands`: bodies of one command and of many, commands, results, and entries of the feed. */
+  readonly schemas: Readonly<Record<'bodies' | 'sent' | 'commands' | 'results' | 'entries', TSchema[]>> =
+    { bodies: [], sent: [], commands: [], results: [], entries: [] }
+
+  /** The schemas of bodies under `/command`, by their actions. */
+  readonly actions = new Map<string, Owned<{ readonly body: TSchema }>>()
   readonly #unversioned = new Map<string, Owned<{ endpoint: Endpoint }>>()
 
   /** Prefers the mount of the same version. */
@@ -96,29 +94,11 @@ export class Neighbours {
   }
 
   /** Returns whether this is the first version of the family. */
-  addCommands (mount: Mount, put: Endpoint['handler']): boolean {
+  addCommands (mount: Mount, put: Endpoint['handler'], read: (sent: Members) => Command): boolean {
     const { singular } = mount.family
     const before = this.commands.get(singular)?.mount
-    if (takesOver(mount, before, `/rest/commands with "${singular}"`)) this.commands.set(singular, { mount, put })
+    if (takesOver(mount, before, `/rest/commands with "${singular}"`)) this.commands.set(singular, { mount, put, read })
     return before === undefined
-  }
-
-  /** Returns whether this is the first version of the family. */
-  addSender (mount: Mount, read: (sent: Members) => Command): boolean {
-    const { singular } = mount.family
-    const before = this.senders.get(singular)?.mount
-    if (takesOver(mount, before, `/rest/commands with "${singular}"`)) this.senders.set(singular, { mount, read })
-    return before === undefined
-  }
-
-  addAction (mount: Mount, action: string, body: TSchema): void {
-    const { names, bodies, mounts } = this.actions
-    const known = names.indexOf(action)
-    if (known !== -1 && mount.unversioned !== true) return
-    const index = known === -1 ? names.length : known
-    names[index] = action
-    bodies[index] = body
-    mounts[index] = mount
   }
 
   /** Empty if another version of the family has already declared the route, which then calls its current owner. */

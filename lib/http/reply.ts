@@ -57,28 +57,25 @@ export function endStalled ({ raw, log }: FastifyReply): void {
   raw.destroy(new Error('The client does not read the response'))
 }
 
-/** Parts of a response that are not covered by the revision of the resource. */
-interface Shown {
-  readonly isPersonal?: boolean
-  /** Whether it contains other items, or depends on the reader: only its content shows whether it has changed. */
-  readonly isByContent?: boolean
-  readonly ofShape?: string
-}
-
-/** Answers with the resource, 304 or 412. */
+/**
+ * Answers with the resource, 304 or 412.
+ *
+ * @param isByContent whether it contains other items, or depends on the reader: only its content shows whether it has
+ * changed
+ */
 export function sendOne (
-  answering: Answering & { readonly request: FastifyRequest, readonly mount: { readonly isGuarded: boolean } },
+  answering: Answering & { readonly request: FastifyRequest },
   { revision, updatedAt }: Pick<Stored, 'revision' | 'updatedAt'>,
   view: OneView | PageView,
-  shown: Shown = {}
+  isByContent = false,
+  ofShape?: string
 ): FastifyReply | Promise<FastifyReply> {
-  const { mount: { isGuarded }, request: { headers }, reply, choice: { representation } } = answering
-  const { isPersonal = false, isByContent = false, ofShape } = shown
+  const { request: { headers }, reply, choice: { representation } } = answering
   const etag = makeEtag({ revision: isByContent ? 0 : revision }, view.document, representation, ofShape)
   const verdict = checkReadConditions(headers, { etag, updatedAt: isByContent ? undefined : updatedAt })
   if (verdict === 'failed') throw preconditionFailed(view.name, revision, explainTags(headers, revision))
   // A page also depends on its reader, their language, other items and the clock.
-  if (representation.interactive === true || (isPersonal && (isGuarded || isByContent))) return send(answering, view)
+  if (representation.interactive === true) return send(answering, view)
   reply.header('etag', etag)
   if (!isByContent) reply.header('last-modified', writeHttpDate(updatedAt))
   if (verdict === 'go') return send(answering, view)
@@ -104,13 +101,13 @@ export function setRepresentation (reply: FastifyReply, { representation, mediaT
 const maxInstance = 1000
 
 /** Sends any error as a problem. `guide` adds the parts for pages. */
-export function sendProblem (
+export async function sendProblem (
   { chooser }: { readonly chooser: Chooser },
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
   guide: (problem: Problem) => Promise<Omit<ProblemView, 'kind' | 'document' | 'log'>>
-): FastifyReply | Promise<FastifyReply> {
+): Promise<FastifyReply> {
   const found = toProblem(error)
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
@@ -118,28 +115,22 @@ export function sendProblem (
   // Only reads have a suffix: a command id may contain a dot.
   const isRead = ['GET', 'HEAD', 'QUERY'].includes(request.method)
   const suffix = isRead ? /\.([^./]+)\/?$/.exec(path)?.[1] : undefined
-  const choice = chooser.chooseForProblem(readRequestedFormat(request.headers, search, suffix))
+  let choice = chooser.chooseForProblem(readRequestedFormat(request.headers, search, suffix))
   const document = problem.document(path.length > maxInstance ? undefined : path)
   const { name, interactive, problem: write } = choice.representation
-  const finish = (text: string, shown: Choice): FastifyReply => setRepresentation(reply, shown)
-    .code(problem.statusCode).headers(problem.headers).header('cache-control', 'no-store').send(text)
-  const failed = (error: unknown): FastifyReply => {
+  let text: string
+  try {
+    const parts = interactive === true ? await guide(problem) : { onward: [] }
+    const view = { kind: 'problem', document, log: problem.log, ...parts } as const
+    text = await (write as NonNullable<typeof write>)(view, request)
+  } catch (error) {
     // Fastify would answer with the text of this error.
     request.log.error({ err: error }, `The representation "${name}" cannot show a problem`)
-    return finish(JSON.stringify(document), { representation: json, mediaType: json.problemType as string })
+    text = JSON.stringify(document)
+    choice = { representation: json, mediaType: json.problemType as string }
   }
-  const view = { kind: 'problem', document, log: problem.log, onward: [] } as const
-  const show = write as NonNullable<typeof write>
-  if (interactive === true) {
-    return guide(problem).then(others => show({ ...view, ...others }, request))
-      .then(text => finish(text, choice), failed)
-  }
-  try {
-    const text = show(view, request)
-    return typeof text === 'string' ? finish(text, choice) : text.then(text => finish(text, choice), failed)
-  } catch (error) {
-    return failed(error)
-  }
+  return setRepresentation(reply, choice)
+    .code(problem.statusCode).headers(problem.headers).header('cache-control', 'no-store').send(text)
 }
 
 // Clients can cause timeouts and load: these are not faults, and their stacks are useless.

@@ -100,23 +100,18 @@ function shareRoutes (app: FastifyInstance, endpoints: readonly Endpoint[]): End
 }
 
 /** Describes a path for several routes, which are hidden; its own route matches nothing. */
-export function documentRoute (
-  app: FastifyInstance,
-  settings: RouteSettings,
-  method: Endpoint['method'],
-  path: string,
-  schema: RouteSchema
-): void {
+export function documentRoute (app: FastifyInstance, settings: RouteSettings, path: string, schema: RouteSchema): void {
   const url = `${path}(^(?!)$)`
   // Another scope at the same prefix may have it.
-  if (app.hasRoute({ method, url: app.prefix.replace(/\/+$/, '') + url })) return
-  declareRoute(app, settings, { method, handler: settings.unknown }, url, schema)
+  if (app.hasRoute({ method: 'POST', url: app.prefix.replace(/\/+$/, '') + url })) return
+  declareRoute(app, settings, { method: 'POST', handler: settings.unknown }, url, schema)
 }
 
 export function mountRoot (
   app: FastifyInstance,
   settings: RouteSettings,
-  { schema, handler }: Pick<Endpoint, 'schema' | 'handler'>
+  schema: RouteSchema,
+  handler: Endpoint['handler']
 ): void {
   const { prefix } = app
   // A parameter at the end of the prefix would match every word there.

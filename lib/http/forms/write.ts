@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { invalidBody, notFound, preconditionFailed, preconditionRequired, Problem } from '../../core/problems.js'
-import { intendToRead } from '../../core/service/caller.js'
+import { type Caller, intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/command.js'
 import { execute, type Outcome, preview } from '../../core/service/execute.js'
 import { openReader } from '../../core/service/reader.js'
@@ -21,7 +21,7 @@ import { type ReferenceNames, resolveEntries } from '../pages/references.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
 import { linkCommand } from '../reads/log.js'
-import { admit, type Read, sendSeen, setFeedback } from '../reads/read.js'
+import { admit, type Read, seenHeader, setFeedback } from '../reads/read.js'
 import { send, sendPreferred, toProblem } from '../reply.js'
 import { readPreference, readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -76,6 +76,16 @@ export function startWrite (mount: Mount, request: FastifyRequest, reply: Fastif
   const { search } = splitUrl(request)
   refuseParameters(search)
   return { mount, request, reply, choice: mount.chooser.choose('one', readRequestedFormat(request.headers, search)) }
+}
+
+/** After a command, even one that was replayed: what replicas must have for this client. */
+export function sendSeen (reply: FastifyReply, caller: Caller): Promise<void> | undefined {
+  const storage = caller.storage()
+  if (!(storage instanceof Promise) && storage.seen === undefined) return undefined
+  return Promise.resolve(storage).then(async ({ seen }) => {
+    const token = await seen?.()
+    if (token !== undefined) reply.header(seenHeader, token)
+  })
 }
 
 /** `isTarget`: the target of the request is the item itself. */

@@ -23,7 +23,7 @@ import { feedList, logList } from '../../core/service/record.js'
 import type { Service, ServiceOptions } from '../../core/service/service.js'
 import { checkMappedFamilies } from '../../core/service/storage-access.js'
 import { isolateScope } from '../body.js'
-import { describeActionRoute } from '../forms/commands.js'
+import { documentActions } from '../forms/commands.js'
 import { forms, writeEndpoints } from '../forms/forms.js'
 import { findNeighbours, type Mount, type Neighbours } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
@@ -37,7 +37,7 @@ import { logEndpoints } from '../reads/log.js'
 import { readSeen } from '../reads/read.js'
 import { sendProblem } from '../reply.js'
 import { makeUrls } from '../request.js'
-import { announceRetirement, documentRoute, isRetired, mountEndpoints, type RouteSettings } from '../routes.js'
+import { announceRetirement, mountEndpoints, type RouteSettings } from '../routes.js'
 import { checkOptions, type FamilyOptions, representations as allRepresentations } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
@@ -203,26 +203,23 @@ async function mountFamily (
   isolateScope(app, { maxMembers, maxDepth: 20 })
   app.setErrorHandler((error, request, reply) =>
     sendProblem(mount, error, request, reply, problem => findProblemParts({ mount, request }, problem)))
-  const isFirst = neighbours.actions.names.length === 0
-  // Of the host, or of families in another scope.
-  const hasOwnFeed = neighbours.entrySchemas.length === 0 &&
-    app.hasRoute({ method: 'GET', url: `${prefix}/rest/commands` })
+  const isFirst = neighbours.actions.size === 0
   const all = [
     ...collectionEndpoints(mount),
     ...itemEndpoints(mount),
-    // As of the feed.
-    ...writeEndpoints(mount).filter(({ method, path }) =>
-      path !== '/rest/commands' || !app.hasRoute({ method, url: prefix + path })),
-    ...(family.writable
-      ? [...familyFeedEndpoints(mount), ...logEndpoints(mount), ...operationsEndpoints(mount)]
-      : []),
-    ...(family.writable && !hasOwnFeed ? sharedFeedEndpoints(mount) : []),
+    ...writeEndpoints(mount),
+    ...(family.writable ? [familyFeedEndpoints, logEndpoints, operationsEndpoints, sharedFeedEndpoints] : [])
+      .flatMap(list => list(mount)),
     ...(mount.unversioned === false ? [] : queryEndpoints(mount))
   ]
   const paths = all.map(({ path }) => path)
   // Documents keep the routes of one path together.
   const sorted = all.sort((one, other) => paths.indexOf(one.path) - paths.indexOf(other.path))
   const endpoints = sorted.flatMap(endpoint => {
+    const { method, path } = endpoint
+    // The host, or families in another scope, may have the feed or take many commands.
+    const isShared = path.replace(/\.:extension$/, '') === '/rest/commands'
+    if (isShared && app.hasRoute({ method, url: `${prefix}/rest/commands` })) return []
     if (endpoint.sharedBy === 'families') return [endpoint]
     if (endpoint.sharedBy === 'versions') return neighbours.addUnversioned(mount, endpoint)
     return [announceRetirement(endpoint, mount.retirement)]
@@ -230,14 +227,7 @@ async function mountFamily (
   neighbours.endpoints.push(...endpoints.map(endpoint => ({ mount, endpoint })))
   const settings: RouteSettings = { bodyLimit, unknown: (request, reply) => answerUnknown(mount, request, reply) }
   mountEndpoints(app, endpoints, settings)
-  const { actions } = neighbours
-  if (isFirst && actions.names.length > 0) {
-    const schema = describeActionRoute(mount)
-    documentRoute(app, settings, 'POST', '/command/:word', schema)
-    app.addHook('onReady', async () => {
-      if (actions.mounts.every(({ retirement }) => isRetired(retirement))) Object.assign(schema, { deprecated: true })
-    })
-  }
+  if (isFirst && neighbours.actions.size > 0) documentActions(app, settings, mount)
   mountHome(app, mount, settings, options.home)
   addSchemas(app, mount)
   mountUnknown(app, mount)

@@ -6,6 +6,7 @@ import { splitQuery } from '../../core/query/query-string.js'
 import { readOperand, readValue } from '../../core/query/values.js'
 import { intendToList } from '../../core/service/caller.js'
 import { readTarget } from '../../core/service/record.js'
+import { selectById } from '../../core/storage/pages.js'
 import type { Field, Id } from '../../core/storage/storage.js'
 import { shorten } from '../../core/values/words.js'
 import type { Mount } from '../mount.js'
@@ -21,7 +22,7 @@ import { linkList } from '../pages/offers.js'
 import { makeCollectionAffordances, makeRowAffordances } from '../pages/page-affordances.js'
 import { finding, lookUpAll } from '../pages/references.js'
 import type { Endpoint } from '../routes.js'
-import { addTitleColumns, makeExpand, makeTitles } from './expand.js'
+import { addTitleColumns, makeExpand } from './expand.js'
 import { findDownload, type Listing, loadPage } from './page.js'
 import {
   type Answer, endFeedback, type Loading, parsePageQuery, type Read, readEndpoints, readFeedback
@@ -50,8 +51,11 @@ export function collectionEndpoints (mount: Mount): Endpoint[] {
 }
 
 export function collectionRead (mount: Mount): Read<CollectionQuery> {
-  const { family, grammar, urls } = mount
+  const { family, family: { lifecycle }, grammar, urls } = mount
   const intent = intendToList(family)
+  // Pages show the newest first, if ids grow with time; the links of the page keep this order.
+  const isGrowing = lifecycle !== undefined && !lifecycle.takesId && mount.makers.makeId === undefined
+  const order = isGrowing && family.order.length === 0 ? '-id' : undefined
   return {
     mount,
     kind: 'page',
@@ -60,7 +64,7 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
     parse (whole, representation) {
       if (representation.interactive !== true) return { parsed: parsePageQuery(grammar, whole, representation) }
       const { rest, wanted } = splitWanted(whole)
-      const parse = (search: string) => parsePageQuery(grammar, orderForPeople(mount, search), representation)
+      const parse = (search: string) => parsePageQuery(grammar, search, representation, order)
       try {
         return { parsed: parse(rest), wanted }
       } catch (error) {
@@ -128,16 +132,6 @@ function splitWanted (search: string): Required<Pick<CollectionQuery, 'wanted'>>
   }
 }
 
-/** Pages show the newest first, if ids grow with time; the links of the page keep this order. */
-function orderForPeople ({ family: { lifecycle, order }, makers }: Mount, search: string): string {
-  const growing = lifecycle !== undefined && !lifecycle.takesId && makers.makeId === undefined
-  if (!growing || order.length > 0) return search
-  // A cursor belongs to one order.
-  const isOrdered = splitQuery(search).some(part =>
-    part.name !== undefined && part.value !== '' && ['sort', 'after', 'before'].includes(part.name))
-  return isOrdered ? search : [search, 'sort=-id'].filter(part => part !== '').join('&')
-}
-
 async function loadItems (
   mount: Mount,
   { request, caller, reader, representation }: Loading<unknown>,
@@ -148,21 +142,20 @@ async function loadItems (
   const { family, family: { name, singular, members: all, references } } = mount
   const { expand, fields = all } = parsed
   const download = findDownload(request, representation)
-  const members = download === undefined ? fields : addTitleColumns(family, fields)
-  const expanding = expand && await makeExpand(family, caller, expand)
+  const columns = download === undefined ? undefined : addTitleColumns(family, fields)
   return await loadPage({
     mount,
     parsed,
     name,
     singular,
-    members,
+    members: columns ?? fields,
     isBare,
     reader,
     hasLongItems: family.hasLongItems || expand?.some(field => references.get(field)?.hasLongItems) === true,
-    expand: download === undefined ? expanding : await makeTitles(family, caller, members, expanding),
+    expand: (expand ?? columns) && await makeExpand(family, caller, expand ?? [], { columns }),
     download,
     find: query => reader.find(query),
-    findText: query => reader.findText?.(query, members),
+    findText: query => reader.findText?.(query, fields),
     afford
   }, representation)
 }
@@ -203,9 +196,8 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
       const read = readOperand(field, name, parsed.timeZone)
       if ('expected' in read) return undefined
       const where = listEqual(field.name, [read.value]).flat()
-      const order = [{ field: 'id', descending: false }]
       // The list exists if it has any item, regardless of further filters and of the page.
-      const { items: [one] } = await reader.find({ where, order, offset: 0, limit: 1, count: false })
+      const { items: [one] } = await reader.find(selectById(where, 1))
       if (one === undefined) return undefined
       const narrowed = { ...parsed, query: { ...parsed.query, where: [...where, ...parsed.query.where] } }
       return await loadItems(mount, loading, narrowed, true, (exchange, { items }, links) =>

@@ -2,6 +2,7 @@ import type { Family } from '../../core/family/family.js'
 import { invalidQuery } from '../../core/problems.js'
 import { type Caller, intendToList, intendToRead } from '../../core/service/caller.js'
 import { authorizeReader, type Reader } from '../../core/service/reader.js'
+import { selectById } from '../../core/storage/pages.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import { shorten } from '../../core/values/words.js'
@@ -36,23 +37,30 @@ async function openReferred (
   return opened.filter(each => each !== undefined)
 }
 
-/** Ids stay if the items cannot be read. Pages take one query per field. */
+/**
+ * Ids stay if the items cannot be read, and titles are empty. Pages take one query per field.
+ *
+ * @param columns of an export, some of which are titles
+ */
 export async function makeExpand (
   family: Family,
   caller: Caller,
   fields: readonly string[],
-  one?: Stored
+  { one, columns = [] }: { readonly one?: Stored, readonly columns?: readonly string[] | undefined }
 ): Promise<NonNullable<Listing['expand']>> {
-  const expanded = await openReferred(family, caller, fields, one)
+  const titled = columns.filter(column => columns.includes(nameTitle(column)))
+  const opened = await openReferred(family, caller, [...new Set([...fields, ...titled])], one)
   return async items => {
-    const referred = await Promise.all(expanded.map(each => findReferred(each, items, makePicker(each.family.members))))
+    const referred = await Promise.all(opened.map(each => findReferred(each, items, fields.includes(each.field))))
     // An item may be in the page many times.
     let length = 0
     return items.map(item => {
       const shown: Stored & Record<string, unknown> = { ...item }
-      for (const [index, { field }] of expanded.entries()) {
+      for (const [index, { field }] of opened.entries()) {
         const other = referred[index]?.get(item[field] as Id)
         if (other === undefined) continue
+        if (titled.includes(field)) shown[nameTitle(field)] = other.title
+        if (other.document === undefined) continue
         shown[field] = other.document
         length += other.length
         if (length > maxLength) throw refuseLong(field)
@@ -75,57 +83,36 @@ function nameTitle (field: string): string {
 
 const maxTitle = 1000
 
-/** Adds the columns to items; they stay empty if the other items cannot be read. @param columns with titles */
-export async function makeTitles (
-  family: Family,
-  caller: Caller,
-  columns: readonly string[],
-  expand: Listing['expand']
-): Promise<Listing['expand']> {
-  const fields = columns.filter(column => columns.includes(nameTitle(column)))
-  if (fields.length === 0) return expand
-  const opened = await openReferred(family, caller, fields)
-  return async items => {
-    const titles = await Promise.all(opened.map(each => {
-      const { title } = each.family.presentation
-      return findReferred(each, items, item => ({ title: shorten(String(item[title] ?? ''), maxTitle) }))
-    }))
-    const shown = await expand?.(items) ?? items
-    return shown.map((item, row) => {
-      const titled: Stored & Record<string, unknown> = { ...item }
-      for (const [index, { field }] of opened.entries()) {
-        titled[nameTitle(field)] = titles[index]?.get(items[row]?.[field] as Id)?.document['title']
-      }
-      return titled
-    })
-  }
+interface Found {
+  readonly title: string
+  readonly document: Members | undefined
+  readonly length: number
 }
 
 /** One query; if items may be long, one for each part of them. */
 async function findReferred (
   { field, family, reader }: Referred,
   items: readonly Stored[],
-  pick: (item: Stored) => Members
-): Promise<ReadonlyMap<Id, { document: Members, length: number }>> {
+  isExpanded: boolean
+): Promise<ReadonlyMap<Id, Found>> {
+  const { members, presentation, hasLongItems } = family
+  const pick = makePicker(members)
   const ids = [...new Set(items.map(item => item[field] as Id | null | undefined))]
     .filter(id => id !== undefined && id !== null)
-  const referred = new Map<Id, { document: Members, length: number }>()
+  const referred = new Map<Id, Found>()
   let all = 0
-  let size = family.hasLongItems ? firstPartSize : ids.length
+  let size = hasLongItems ? firstPartSize : ids.length
   while (ids.length > 0) {
     const values = ids.splice(0, size)
-    const where = [{ field: 'id', op: 'eq', values } as const]
-    const order = [{ field: 'id', descending: false }]
-    const found = await reader.find({ where, order, offset: 0, limit: values.length, count: false })
-    const before = all
+    const found = await reader.find(selectById([{ field: 'id', op: 'eq', values }], values.length))
     for (const item of found.items) {
-      const document = pick(item)
-      const { length } = JSON.stringify(document)
-      referred.set(item.id, { document, length })
+      const document = isExpanded ? pick(item) : undefined
+      const length = JSON.stringify(document)?.length ?? 0
+      referred.set(item.id, { document, length, title: shorten(String(item[presentation.title] ?? ''), maxTitle) })
       all += length
     }
     if (all > maxLength) throw refuseLong(field)
-    size = choosePartSize(size, { length: all - before, count: values.length })
+    if (isExpanded) size = choosePartSize(all, referred.size)
   }
   return referred
 }

@@ -1,22 +1,22 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import Negotiator from 'negotiator'
 import { CommandMembers } from '../../core/family/fields.js'
 import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { readTextParameter, splitQuery } from '../../core/query/query-string.js'
 import { intendToRead } from '../../core/service/caller.js'
-import { Feed, findPosition } from '../../core/service/feed.js'
+import { Feed, findPosition, writePosition } from '../../core/service/feed.js'
 import { authorizeReader } from '../../core/service/reader.js'
 import { nameRecord, showCommand } from '../../core/service/record.js'
 import { toOwnRecord } from '../../core/service/renamed.js'
-import type { GuardedStorage } from '../../core/service/storage-access.js'
 import type { FeedEntry } from '../../core/service/tail.js'
-import type { Id } from '../../core/storage/storage.js'
+import type { Condition, Id } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import type { Home } from '../../representations/affordances.js'
 import type { Representation } from '../../representations/representation.js'
 import { readSearch } from '../body.js'
-import type { Mount } from '../mount.js'
+import type { Exchange, Mount } from '../mount.js'
 import {
   describePage, describeQuerystring, describeRoute, describeSharedRoute, describeShortly
 } from '../openapi/routes.js'
@@ -26,8 +26,7 @@ import { nameParams } from '../pages/log-entries.js'
 import { toProblem, tryEach } from '../reply.js'
 import { readRequestedFormat } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import { sendEvents, wantsEvents } from './events.js'
-import { findDownload, type FollowedPage, type Listing, loadPage } from './page.js'
+import { findDownload, type FollowedPage, loadPage, sendStream } from './page.js'
 import { makeReadEndpoints, parsePageQuery } from './read.js'
 
 /** `GET …/commands`: what happened to all items of a family. */
@@ -49,11 +48,11 @@ const feedRule = 'In the order in which the commands became visible. Continue fr
 
 /** `GET /rest/commands`: what happened to the items of all families at the prefix. The first mount declares it. */
 export function sharedFeedEndpoints (mount: Mount): Endpoint[] {
-  const { family: { name }, neighbours: { entrySchemas, mounts } } = mount
+  const { family: { name }, neighbours: { schemas: { entries }, mounts } } = mount
   // Later families add theirs; versions of one have the same.
   if (mounts.find(({ family }) => family.name === name) !== mount) return []
-  entrySchemas.push(describeEntry(mount))
-  if (entrySchemas.length > 1) return []
+  entries.push(describeEntry(mount))
+  if (entries.length > 1) return []
   const page = 'A page of commands of all families, in the order in which they became visible'
   const endpoints = feedEndpoints('/rest/commands', () => {
     const mounts = listLogged(mount)
@@ -62,7 +61,7 @@ export function sharedFeedEndpoints (mount: Mount): Endpoint[] {
     summary: 'Read what happened to the items of all families',
     description: feedRule,
     querystring: describeQuerystring(mount, 'feed'),
-    response: { 200: describePage(mount, undefined, page, Type.Unsafe({ anyOf: entrySchemas })) }
+    response: { 200: describePage(mount, undefined, page, Type.Unsafe({ anyOf: entries })) }
   })))
   return endpoints.map(endpoint => ({ ...endpoint, sharedBy: 'families' }))
 }
@@ -78,7 +77,14 @@ export function listLogged ({ neighbours }: Mount): Mount[] {
 
 function feedEndpoints (path: string, scope: () => Scope, schema: Endpoint['schema']): Endpoint[] {
   const handler: Endpoint['handler'] = (request, reply) => answerFeed(scope(), request, reply)
-  return makeReadEndpoints({ path, schema, handler }, { isList: true, hasSuffixes: true })
+  return makeReadEndpoints(path, schema, handler, true, true)
+}
+
+const eventStream = 'text/event-stream'
+
+function wantsEvents ({ headers: { accept = '' } }: FastifyRequest): boolean {
+  if (!accept.includes(eventStream)) return false
+  return new Negotiator({ headers: { accept } }).mediaType(['application/json', eventStream]) === eventStream
 }
 
 /** Whether the log of an item is asked for as a feed. */
@@ -90,7 +96,7 @@ export function isFeedRequest (request: FastifyRequest): boolean {
 
 /** Negotiate, authorize, parse, load, represent: as other reads, but for several families. */
 export async function answerFeed (scope: Scope, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { mount } = scope
+  const { mount, mounts, isShared } = scope
   const search = readSearch(request)
   const { extension } = request.params as { extension?: string }
   const requested = readRequestedFormat(request.headers, search, extension)
@@ -98,20 +104,33 @@ export async function answerFeed (scope: Scope, request: FastifyRequest, reply: 
   const choice = isLive ? undefined : mount.chooser.choose('page', requested)
   const representation = choice?.representation ?? mount.representations[0] as Representation
   const feed = await openFeed(scope, request)
-  const isForPeople = choice?.representation.interactive === true
-  const parsed = parsePageQuery(mount.feedGrammar, isForPeople ? orderForPeople(search) : search, representation)
+  const parsed = parsePageQuery(mount.feedGrammar, search, representation, '-position')
   const { raw } = request
   try {
     if (choice === undefined) {
-      const start = await feed.findStart(readTextParameter(search, 'after') ?? readLastEvent(request))
-      return sendEvents({ mount, request, reply }, feed, {
-        start,
-        where: parsed.query.where,
-        renew: async () => { feed.replace((await openFeed(scope, request)).families) },
-        write: entry => JSON.stringify(show(scope, feed, entry))
-      })
+      const last = String(request.headers['last-event-id'] ?? '')
+      const start = await feed.findStart(readTextParameter(search, 'after') ?? (last === '' ? undefined : last))
+      return sendEvents({ mount, request, reply }, scope, feed, start, parsed.query.where)
     }
-    const answer = await loadPage(makeListing(scope, feed, parsed, { request, reply, representation }), representation)
+    const members = parsed.fields ?? listMembers(mounts, isShared)
+    const pick = makePicker(members)
+    const answer = await loadPage({
+      mount,
+      parsed,
+      name: 'commands',
+      singular: 'command',
+      members,
+      isBare: false,
+      download: findDownload(request, representation),
+      hasLongItems: true,
+      reader: (feed.families[0] as Source).reader,
+      find: query => feed.find(query),
+      findPage: parsed => waitForPage(feed, parsed, request, reply),
+      show: entry => pick(show(scope, feed, entry as FeedEntry)),
+      afford: async (exchange, { items, follow }, links) => await makeFeedAffordances(exchange, scope, feed, parsed, {
+        members, entries: items as readonly FeedEntry[], links, position: follow?.item.position as number
+      })
+    }, representation)
     return await answer({ mount, request, reply, choice, suffix: extension })
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== 'pruned' || raw.destroyed) throw error
@@ -121,7 +140,7 @@ export async function answerFeed (scope: Scope, request: FastifyRequest, reply: 
 
 async function openFeed (scope: Scope, request: FastifyRequest): Promise<Feed<Source>> {
   const { mount, mounts, id } = scope
-  const named = readFamilies(readSearch(request))
+  const named = splitQuery(readSearch(request)).flatMap(part => part.name === 'family' ? [part.value] : [])
   const wanted = mounts.filter(({ family: { name } }) => named.includes(name))
   const sources = await openSources(wanted.length === 0 ? mounts : wanted, request, id)
   const storages = new Set(sources.map(({ storage }) => storage))
@@ -135,11 +154,7 @@ async function openFeed (scope: Scope, request: FastifyRequest): Promise<Feed<So
 }
 
 /** Families that the caller may not read are left out; with none left, the refusal is thrown. */
-async function openSources (
-  mounts: readonly Mount[],
-  request: FastifyRequest,
-  id?: Id
-): Promise<(Source & Opened)[]> {
+async function openSources (mounts: readonly Mount[], request: FastifyRequest, id?: Id) {
   return await tryEach(mounts, async mount => {
     const { family } = mount
     const caller = mount.caller(request)
@@ -172,17 +187,12 @@ export async function findRecent (mount: Mount, request: FastifyRequest): Promis
   return { entries: newest.slice(0, shownAtHome) }
 }
 
-interface Opened {
-  readonly storage: GuardedStorage
-  readonly signal: AbortSignal | undefined
-}
-
-function readFamilies (search: string): string[] {
-  return splitQuery(search).flatMap(part => part.name === 'family' ? [part.value] : [])
-}
-
 // The member that names the item comes after the id.
 const [first, ...others] = Object.keys(CommandMembers.properties) as [string, ...string[]]
+
+export function listMembers (mounts: readonly Mount[], isShared = false): string[] {
+  return [first, ...isShared ? ['family'] : [], ...mounts.map(({ family: { singular } }) => singular), ...others]
+}
 
 function show (scope: Scope, feed: Feed<Source>, entry: FeedEntry): Members {
   const { family, reader, mount } = feed.get(entry)
@@ -191,43 +201,6 @@ function show (scope: Scope, feed: Feed<Source>, entry: FeedEntry): Members {
   if (!scope.isShared) return shown
   const { id, ...rest } = shown
   return { id, family: family.name, ...rest }
-}
-
-interface Shown {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
-  readonly representation: Representation
-}
-
-function makeListing (scope: Scope, feed: Feed<Source>, parsed: ParsedQuery, shown: Shown): Listing {
-  const { mount, mounts, isShared } = scope
-  const { request, reply, representation } = shown
-  const singulars = mounts.map(({ family: { singular } }) => singular)
-  const members = parsed.fields ?? [first, ...isShared ? ['family'] : [], ...singulars, ...others]
-  const pick = makePicker(members)
-  return {
-    mount,
-    parsed,
-    name: 'commands',
-    singular: 'command',
-    members,
-    isBare: false,
-    download: findDownload(request, representation),
-    hasLongItems: true,
-    reader: (feed.families[0] as Source).reader,
-    find: query => feed.find(query),
-    findPage: parsed => waitForPage(feed, parsed, request, reply),
-    show: entry => pick(show(scope, feed, entry as FeedEntry)),
-    afford: async (exchange, { items, follow }, links) => await makeFeedAffordances(exchange, scope, feed, parsed, {
-      members, entries: items as readonly FeedEntry[], links, position: follow?.item.position as number
-    })
-  }
-}
-
-/** The newest first. */
-function orderForPeople (search: string): string {
-  const isOrdered = splitQuery(search).some(({ name }) => name === 'sort' || name === 'after' || name === 'before')
-  return isOrdered ? search : [search, 'sort=-position'].filter(part => part !== '').join('&')
 }
 
 /** `Prefer: wait=…` (RFC 7240) holds a page that would be empty. */
@@ -265,7 +238,49 @@ function readWait ({ headers: { prefer } }: FastifyRequest): number | undefined 
   return seconds === undefined || Number(seconds) === 0 ? undefined : Math.min(maxWait, Number(seconds))
 }
 
-function readLastEvent ({ headers }: FastifyRequest): string | undefined {
-  const id = headers['last-event-id']
-  return id === undefined || id === '' ? undefined : String(id)
+// Milliseconds. A comment keeps proxies from closing the connection.
+const interval = 15_000
+const reconnectAfter = 1000
+
+/** Server-sent events, until the client or the application closes. A slow client is disconnected, and can resume. */
+function sendEvents (
+  { mount, request, reply }: Pick<Exchange, 'mount' | 'request' | 'reply'>,
+  scope: Scope,
+  feed: Feed<Source>,
+  start: number,
+  where: readonly Condition[]
+): FastifyReply {
+  const ended = new AbortController()
+  const end = (): void => { ended.abort() }
+  mount.streams.add(end)
+  reply.raw.once('close', () => {
+    end()
+    mount.streams.delete(end)
+  })
+  reply.header('content-type', `${eventStream}; charset=utf-8`)
+    // Proxies must neither keep nor buffer it.
+    .header('cache-control', 'no-store, no-transform')
+    .header('x-accel-buffering', 'no')
+    .header('x-content-type-options', 'nosniff')
+    .header('vary', 'Accept')
+  if (request.method === 'HEAD') {
+    end()
+    return reply.send()
+  }
+  return sendStream(reply, writeEvents(), mount.exportTimeout)
+
+  async function * writeEvents (): AsyncGenerator<string> {
+    // An id without data is kept by the client, who then resumes here even if nothing happens.
+    yield `retry: ${reconnectAfter}\nid: ${writePosition(start)}\n\n`
+    // Asks again what the client may see.
+    const renew = async () => { feed.replace((await openFeed(scope, request)).families) }
+    for await (const { entries, position } of feed.follow(start, { where, signal: ended.signal, interval, renew })) {
+      const texts = entries.map(entry => `id: ${writePosition(entry.position)}\nevent: ${entry.action}\n` +
+        `data: ${JSON.stringify(show(scope, feed, entry))}\n\n`)
+      if (texts.length === 0) texts.push(': \n')
+      // Entries that the client may not see may follow.
+      if (entries.at(-1)?.position !== position) texts.push(`id: ${writePosition(position)}\n\n`)
+      yield texts.join('')
+    }
+  }
 }

@@ -26,7 +26,7 @@ export function mountHome (
   const hasOwn = [prefix, `${prefix}/`].some(url => url !== '' && app.hasRoute({ method: 'GET', url }))
   if (wanted && !hasOwn) {
     const handler: Endpoint['handler'] = (request, reply) => sendHome(mount, request, reply)
-    mountRoot(app, settings, { schema: describeHome(mount), handler })
+    mountRoot(app, settings, describeHome(mount), handler)
   }
   neighbours.hasHome ||= wanted || hasOwn
 }
@@ -72,7 +72,10 @@ async function countItems (
   list: string
 ): Promise<Pick<HomeFamily, keyof Count | 'states'>> {
   const total = await countUpTo(reader, [], enough)
-  const { states, hasState } = listCounted(family)
+  const states = Array.from(family.presentation.states, ([state, { where = [], filter = '', tone }]) =>
+    ({ state, tone, where, filter })).filter(({ where }) => where.length > 0)
+  // Then its values are meant by the parameter.
+  const hasState = family.fields.some(({ name }) => name === 'state')
   if (states.length === 0) return total
   return {
     ...total,
@@ -82,15 +85,6 @@ async function countItems (
       ...await countUpTo(reader, where, enough),
       href: `${list}?${hasState ? filter : `state=${encodeURIComponent(state)}`}`
     })))
-  }
-}
-
-function listCounted ({ fields, presentation }: Family) {
-  return {
-    states: Array.from(presentation.states, ([state, { where = [], filter = '', tone }]) =>
-      ({ state, tone, where, filter })).filter(({ where }) => where.length > 0),
-    // Then its values are meant by the parameter.
-    hasState: fields.some(({ name }) => name === 'state')
   }
 }
 

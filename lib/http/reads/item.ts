@@ -70,7 +70,7 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
         if (interactive !== true || !family.writable || !await reader.hasLog(id)) return undefined
         throw notFound(family.singular, id, { log: `${mount.urls.item(request, id)}/commands` })
       }
-      const expandOne = expand && await makeExpand(family, caller, expand, item)
+      const expandOne = expand && await makeExpand(family, caller, expand, { one: item })
       const expanded = expandOne && (await expandOne([item]))[0]
       const page = interactive === true ? { ...await loadItemPage(family, loading, item), position } : undefined
       const document = fields === undefined && interactive !== true
@@ -89,7 +89,7 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
         }
         if (question !== undefined || refused !== undefined) return send(exchange, view)
         if (page?.feedback !== undefined) endFeedback(exchange.reply, mount.urls.item(request, id))
-        return sendOne(exchange, item, view, { isByContent: expanded !== undefined, ofShape: family.tag })
+        return sendOne(exchange, item, view, expanded !== undefined, family.tag)
       }
     }
   }
@@ -123,9 +123,8 @@ export function operationsEndpoints (mount: Mount): Endpoint[] {
       return item && (exchange => sendOperations(exchange, item, reader))
     }
   }
-  const endpoints = readEndpoints(read, `${home}/:id/operations`, describeOperations(mount))
   // It has no parameters that a body could have.
-  return endpoints.map(endpoint => ({ ...endpoint, isList: false }))
+  return readEndpoints(read, `${home}/:id/operations`, describeOperations(mount), false)
 }
 
 async function sendOperations (
@@ -133,7 +132,7 @@ async function sendOperations (
   item: Stored,
   reader: Reader
 ): Promise<FastifyReply> {
-  const { mount: { family, urls }, request, choice: { representation } } = exchange
+  const { mount: { family, urls, isGuarded }, request, choice: { representation } } = exchange
   const offers = await findOffers(exchange, item, reader)
   const self = urls.item(request, item.id)
   const items = offers.map(({ operation, params, reason }) => ({
@@ -151,7 +150,8 @@ async function sendOperations (
   const document = { items, links }
   const around = async () => ({ site: await findSite(exchange), trail: trailToItem(exchange, item.id, item) })
   const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document, around } as const
-  return await sendOne(exchange, item, view, { isPersonal: true })
+  // With authorize, it depends on the reader.
+  return await (isGuarded ? send(exchange, view) : sendOne(exchange, item, view))
 }
 
 const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']

@@ -1,8 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { NounOperation } from '../../core/family/definition.js'
-import { CommandMembers } from '../../core/family/fields.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
-import { splitQuery } from '../../core/query/query-string.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { CommandRecord } from '../../core/service/command.js'
 import type { Outcome } from '../../core/service/execute.js'
@@ -26,7 +24,7 @@ import { nameInLog } from '../pages/references.js'
 import { sendOne } from '../reply.js'
 import { readItemId } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
-import { answerFeed, isFeedRequest } from './feed.js'
+import { answerFeed, isFeedRequest, listMembers } from './feed.js'
 import { findDownload, loadPage } from './page.js'
 import { type OneQuery, parseOne, parsePageQuery, type Read, readEndpoints } from './read.js'
 
@@ -74,9 +72,6 @@ function describeLog (mount: Mount): { readonly list: RouteSchema, readonly one:
   }
 }
 
-// The member that names the item comes after the id.
-const [first, ...others] = Object.keys(CommandMembers.properties) as [string, ...string[]]
-
 function logRead (mount: Mount, operation: NounOperation | undefined): Read<ParsedQuery> {
   const { family, urls, logGrammar: grammar } = mount
   const noun = operation?.noun
@@ -85,8 +80,8 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
     kind: 'page',
     noun: family.singular,
     intend: request => intendToRead(family, readItemId(family, request)),
-    parse: (search, representation) =>
-      parsePageQuery(grammar, representation.interactive === true ? orderForPeople(search) : search, representation),
+    // Pages show the newest first, as on the page of the item.
+    parse: (search, representation) => parsePageQuery(grammar, search, representation, '-revision,-createdAt'),
     async load ({ request, caller, reader, intent, query: parsed, representation }) {
       const id = intent.id as Id
       const item = await reader.checkLog(id)
@@ -95,7 +90,7 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
       // Read before the page, so that nothing is missed in between.
       const follow = isFollowed ? placeAfter(await feed.findStart(undefined)) : undefined
       const find: Find = query => reader.findLog(id, query, operation)
-      const members = parsed.fields ?? [first, family.singular, ...others]
+      const members = parsed.fields ?? listMembers([mount])
       const pick = makePicker(members)
       const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.principal)
       return await loadPage({
@@ -128,12 +123,6 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
       }, representation)
     }
   }
-}
-
-/** The newest first, as on the page of the item. */
-function orderForPeople (search: string): string {
-  const isOrdered = splitQuery(search).some(({ name }) => name === 'sort' || name === 'after' || name === 'before')
-  return isOrdered ? search : [search, 'sort=-revision,-createdAt'].filter(part => part !== '').join('&')
 }
 
 function entryRead (mount: Mount, operation: NounOperation | undefined): Read<OneQuery> {
@@ -169,7 +158,7 @@ export function sendEntry (
     name: 'command',
     document: fields === undefined ? document : makePicker(fields)(document),
     affordances: async () => makeEntryAffordances(exchange, document.links.self as string, found.record, item)
-  }, { isByContent: exchange.mount.isGuarded })
+  }, exchange.mount.isGuarded)
 }
 
 /** `noun` names the part of the log that shows the command. A command that is not in the log has no id. */

@@ -36,7 +36,7 @@ export interface Listing {
   readonly reader: Reader
   readonly find: Find
   /** Default: by `find`. Of a feed, with the place to follow it from. */
-  readonly findPage?: (parsed: ParsedQuery) => Promise<FollowedPage>
+  readonly findPage?: FindPage
   /** Undefined where the storage returns no text. */
   readonly findText?: (query: Query) => Promise<FoundText> | undefined
   readonly expand?: ((items: readonly Stored[]) => Promise<readonly Stored[]>) | undefined
@@ -55,7 +55,10 @@ export function findDownload (
   return /\btext\/html\b/i.test(accept) ? download : undefined
 }
 
-function nameFile ({ mount: { makers }, reply, choice }: Exchange, { download, name, parsed }: Listing): void {
+const acceptQuery = queryTypes.join(', ')
+
+function setHeaders ({ mount: { makers }, reply, choice }: Exchange, { download, name, parsed }: Listing): void {
+  reply.header('accept-query', acceptQuery)
   if (download === undefined) return
   const date = toDateIn(parsed.timeZone, makers.clock())
   reply.header('content-disposition', `attachment; filename="${name}-${date}.${choice.representation.extension}"`)
@@ -69,19 +72,12 @@ function refuseEmpty ({ mount: { emptyList }, isBare, name }: Listing): void {
 const partSize = 50
 export const firstPartSize = 10
 
-// In characters.
-const maxPartLength = 1_000_000
-
 /** In characters, which are kept in memory for a slow client. */
 export const maxLength = 2_000_000
 
-/**
- * Estimated from the last part; but short items may be followed by long ones. With few sizes, a storage gets the same
- * queries repeatedly.
- */
-export function choosePartSize (size: number, { length, count }: { length: number, count: number }): number {
-  const fitting = [partSize, firstPartSize].find(size => size * length / count <= maxPartLength)
-  return Math.min(10 * size, fitting ?? 1)
+/** Estimated from the items so far. With few sizes, a storage gets the same queries repeatedly. */
+export function choosePartSize (length: number, count: number): number {
+  return partSize * length / count <= maxLength / 2 ? partSize : firstPartSize
 }
 
 /** In parts, if the items may be so long that few fit on a page. */
@@ -105,8 +101,7 @@ async function findInParts (find: FindPage, parsed: ParsedQuery): Promise<Follow
     if (count === 0 && parts.length > 0) break
     parts.push(part)
     left -= count
-    const partLength = measureAll(part.items)
-    length += partLength
+    length += measureAll(part.items)
     const rest = backwards ? part.prev : part.next
     if (rest === undefined || left === 0) break
     if (length > maxLength) {
@@ -116,7 +111,7 @@ async function findInParts (find: FindPage, parsed: ParsedQuery): Promise<Follow
         'maxpagesize, or omit page and follow links.next'
       throw invalidQuery([{ parameter: 'maxpagesize', detail }])
     }
-    size = choosePartSize(size, { length: partLength, count })
+    size = choosePartSize(length, query.limit - left)
     query = { ...query, offset: 0, count: false }
     start = { position: rest, backwards }
   }
@@ -132,17 +127,7 @@ async function findInParts (find: FindPage, parsed: ParsedQuery): Promise<Follow
 }
 
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
-  const answer = await load(listing, representation)
-  return exchange => {
-    exchange.reply.header('accept-query', acceptQuery)
-    return answer(exchange)
-  }
-}
-
-const acceptQuery = queryTypes.join(', ')
-
-async function load (listing: Listing, representation: Representation): Promise<Answer> {
-  const { parsed, hasLongItems, find, expand, download } = listing
+  const { parsed, hasLongItems, find, findText, expand, download } = listing
   const { rows, pageOfText, interactive } = representation
   // Without a page or its size, everything is streamed as rows.
   if (rows !== undefined && !parsed.sized && !parsed.parameters.some(({ name }) => name === 'page')) {
@@ -152,18 +137,16 @@ async function load (listing: Listing, representation: Representation): Promise<
     return exchange => {
       const { mount: { exportTimeout }, request, reply, choice } = exchange
       setRepresentation(reply, choice)
-      nameFile(exchange, listing)
-      if (request.method === 'HEAD') return reply.send()
-      // As in sendText: otherwise a reset would not end the stream.
-      request.raw.resume()
-      return reply.send(Readable.from(watch(batches, reply, exportTimeout, first)))
+      setHeaders(exchange, listing)
+      return request.method === 'HEAD' ? reply.send() : sendStream(reply, batches, exportTimeout, first)
     }
   }
   const { query: { limit } } = parsed
-  const isInParts = hasLongItems && limit > firstPartSize
   const canBeText = pageOfText !== undefined && expand === undefined && !(hasLongItems && limit > partSize)
-  const text = canBeText ? await findShortText(listing, isInParts) : undefined
-  if (text !== undefined) {
+  const single = canBeText ? findSingle(parsed) : undefined
+  const text = single && await findText?.(single)
+  // If it is too long, it is read again in parts.
+  if (text !== undefined && !(hasLongItems && limit > firstPartSize && text.text.length > maxLength)) {
     if (text.count === 0) refuseEmpty(listing)
     return exchange => sendPageText(exchange, listing, text)
   }
@@ -174,13 +157,6 @@ async function load (listing: Listing, representation: Representation): Promise<
   return exchange => sendItems(exchange, listing, page)
 }
 
-/** Undefined if it is too long: read again in parts, when the text is no longer in the memory. */
-async function findShortText ({ parsed, findText }: Listing, isLong: boolean): Promise<FoundText | undefined> {
-  const single = findSingle(parsed)
-  const found = single && await findText?.(single)
-  return isLong && found !== undefined && found.text.length > maxLength ? undefined : found
-}
-
 /** The page in one query, in its order. From a position, that is only possible if the order is by id alone. */
 function findSingle ({ query, list, start }: ParsedQuery): Query | undefined {
   if (start === undefined) return query
@@ -189,9 +165,11 @@ function findSingle ({ query, list, start }: ParsedQuery): Query | undefined {
   return { ...query, where: [...query.where, ...parts.flat()] }
 }
 
-function sendPageText (exchange: Exchange, { parsed, isBare }: Listing, found: FoundText): FastifyReply {
+function sendPageText (exchange: Exchange, listing: Listing, found: FoundText): FastifyReply {
+  const { parsed, isBare } = listing
   const { mount: { urls }, request, reply, choice: { representation } } = exchange
   const linked = selectLinked(request, parsed)
+  setHeaders(exchange, listing)
   const members = makePageMembers(urls.self(request), linked, findPositionsAround(parsed, found), found.total)
   const write = representation.pageOfText as NonNullable<Representation['pageOfText']>
   const text = write(found.text, isBare ? undefined : members)
@@ -206,10 +184,14 @@ async function sendItems (exchange: Exchange, listing: Listing, page: FollowedPa
   if (isMissing && reply.statusCode === 200) reply.code(404)
   const linked = selectLinked(request, parsed)
   const others = makePageMembers(urls.self(request), linked, page, page.total)
-  if (page.follow !== undefined) others.links.follow = linkToFollow(urls.self(request), linked, page.follow)
+  if (page.follow !== undefined) {
+    // In the order of the feed, whatever the order of the page.
+    const after = `after=${writeCursor(feedList, page.follow)}`
+    others.links.follow = makePageUrl(urls.self(request), linked, [...startParameters, 'sort', 'count'], after)
+  }
   addLinks(reply, others.links)
   const items = (expand === undefined ? page.items : await expand(page.items)).map(show)
-  nameFile(exchange, listing)
+  setHeaders(exchange, listing)
   if (rows !== undefined) return sendText(exchange, writeRows(listing.download ?? rows, items, members))
   return send(exchange, {
     kind: 'page',
@@ -229,11 +211,6 @@ function selectLinked (request: FastifyRequest, parsed: ParsedQuery): ParsedQuer
   return { ...parsed, parameters: parsed.parameters.filter(({ raw }) => own.includes(raw)) }
 }
 
-/** In the order of the feed, whatever the order of the page. */
-function linkToFollow (path: string, parsed: ParsedQuery, position: Position): string {
-  return makePageUrl(path, parsed, [...startParameters, 'sort', 'count'], `after=${writeCursor(feedList, position)}`)
-}
-
 export function writeRows (rows: Rows, items: readonly Members[], members: readonly string[]): string {
   return rows.head(members) + items.map(item => rows.row(item, members)).join('')
 }
@@ -244,13 +221,16 @@ const batchLength = 200_000
 const firstRows = 4
 const maxRows = 500
 
+export function sendStream (reply: FastifyReply, ...watched: Watched): FastifyReply {
+  // As in sendText: otherwise a reset would not end the stream.
+  reply.request.raw.resume()
+  return reply.send(Readable.from(watch(reply, ...watched)))
+}
+
+type Watched = [batches: AsyncGenerator<string>, timeout: number, first?: IteratorResult<string>]
+
 /** Destroys the response if the client stalls or reading fails: a part must not look like the whole. */
-export async function * watch (
-  batches: AsyncGenerator<string>,
-  reply: FastifyReply,
-  timeout: number,
-  first?: IteratorResult<string>
-): AsyncGenerator<string> {
+async function * watch (reply: FastifyReply, ...[batches, timeout, first]: Watched): AsyncGenerator<string> {
   const { raw } = reply
   let timer: NodeJS.Timeout | undefined
   const start = (): void => { timer = setTimeout(endStalled, timeout, reply) }

@@ -2,13 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
-import { decodeText } from '../../core/query/query-string.js'
+import { decodeText, splitQuery } from '../../core/query/query-string.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
 import { authorizeReader, openReader, type Reader } from '../../core/service/reader.js'
 import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
 import { readSearch } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
+import type { Choice } from '../negotiate.js'
 import { toProblem } from '../reply.js'
 import { readParameter, readRequestedFormat } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
@@ -42,20 +43,19 @@ export interface Loading<Q> {
   readonly representation: Representation
 }
 
-export function readEndpoints<Q> (read: Read<Q>, path: string, schema: RouteSchema): Endpoint[] {
+export function readEndpoints<Q> (
+  read: Read<Q>, path: string, schema: RouteSchema, isList = read.kind === 'page'
+): Endpoint[] {
   const reads = [read] as const
-  const { kind, parameter } = read
   const handler: Endpoint['handler'] = (request, reply) => answerRead(reads, request, reply)
-  return makeReadEndpoints({ path, schema, handler }, { isList: kind === 'page', hasSuffixes: parameter === undefined })
+  return makeReadEndpoints(path, schema, handler, isList, read.parameter === undefined)
 }
 
 export function makeReadEndpoints (
-  { path, schema, handler }: Pick<Endpoint, 'path' | 'schema' | 'handler'>,
-  { isList, hasSuffixes }: { readonly isList: boolean, readonly hasSuffixes: boolean }
+  path: string, schema: RouteSchema, handler: Endpoint['handler'], isList: boolean, hasSuffixes: boolean
 ): Endpoint[] {
-  const paths = hasSuffixes ? [path, `${path}.:extension`] : [path]
-  return paths.map(each =>
-    ({ method: 'GET', path: each, schema: each === path ? schema : { hide: true }, handler, isList }))
+  const endpoint: Endpoint = { method: 'GET', path, schema, handler, isList }
+  return hasSuffixes ? [endpoint, { ...endpoint, path: `${path}.:extension`, schema: { hide: true } }] : [endpoint]
 }
 
 /**
@@ -70,42 +70,35 @@ export async function answerRead<Q> (
   const search = readSearch(request)
   const requested = readRequestedFormat(request.headers, search)
   const { extension } = request.params as { extension?: string }
-  const [only] = reads
-  const name = readParameter(request, only.parameter)
-  if (reads.length === 1 && extension === undefined && (only.parameter === undefined || !name.includes('.'))) {
-    const choice = only.mount.chooser.choose(only.kind, requested)
-    const admitted = admit(only, request, name, search, choice.representation)
-    const loading = admitted instanceof Promise ? await admitted : admitted
-    const answer = loading && await only.load(loading)
-    if (answer === undefined) throw only.explainMissing?.(name, undefined) ?? notFound(only.noun, name)
-    // Not awaited, so that what was loaded is not kept until the client has received the response.
-    return answer({ mount: only.mount, request, reply, choice, suffix: undefined })
-  }
-  const meanings = reads.flatMap(read => {
+  const meanings: { read: Read<Q>, name: string, suffix: string | undefined, choice: Choice | Problem }[] = []
+  let hint: Problem | undefined
+  for (const read of reads) {
     const { mount: { chooser }, kind, parameter } = read
     const whole = readParameter(request, parameter)
     const dot = parameter === undefined ? -1 : whole.lastIndexOf('.')
     const names: [name: string, suffix: string | undefined][] = [[whole, extension]]
     // A name may itself end like a suffix, so the whole text is tried first.
     if (dot > 0) names.push([whole.slice(0, dot), whole.slice(dot + 1)])
-    return names.map(([name, suffix]) =>
-      ({ read, name, suffix, choice: chooser.find(kind, { ...requested, suffix }) }))
-  })
-  // An unknown suffix is not a meaning of the path, but helps to explain a 404.
-  const isUnknown = ({ choice, suffix }: typeof meanings[number]) => choice instanceof Problem && suffix !== undefined
-  const hint = meanings.findLast(isUnknown)?.choice as Problem | undefined
+    for (const [name, suffix] of names) {
+      const choice = chooser.find(kind, { ...requested, suffix })
+      // An unknown suffix is not a meaning of the path, but helps to explain a 404.
+      if (choice instanceof Problem && suffix !== undefined) hint = choice
+      else meanings.push({ read, name, suffix, choice })
+    }
+  }
   if (meanings.every(({ choice }) => choice instanceof Problem)) throw hint ?? meanings[0]?.choice
   let refusal: unknown
   let loading: Loading<Q> | undefined
-  for (const { read, name, suffix, choice } of meanings.filter(meaning => !isUnknown(meaning))) {
+  for (const { read, name, suffix, choice } of meanings) {
     const isShown = !(choice instanceof Problem)
     const query = isShown ? search : ''
     const representation = isShown ? choice.representation : read.mount.representations[0] as Representation
     try {
       // The names `a.json` and `a` in the log of one item have the same intent, which is authorized once.
-      loading = loading !== undefined && isDeepStrictEqual(loading.intent, read.intend(request, name))
+      const admitted = loading !== undefined && isDeepStrictEqual(loading.intent, read.intend(request, name))
         ? { ...loading, name, query: read.parse(query, representation), representation }
-        : await admit(read, request, name, query, representation)
+        : admit(read, request, name, query, representation)
+      loading = admitted instanceof Promise ? await admitted : admitted
     } catch (error) {
       // A refusal counts only if no other meaning exists; a failure is final.
       if (toProblem(error).statusCode >= 500) throw error
@@ -114,11 +107,14 @@ export async function answerRead<Q> (
     }
     const answer = loading && await read.load(loading)
     if (answer === undefined) continue
-    // A problem of the choice is only thrown if the path has this meaning.
+    // Only thrown if the path has this meaning.
     if (!isShown) throw choice
+    // Not awaited, so that what was loaded is not kept until the client has received the response.
     return answer({ mount: read.mount, request, reply, choice, suffix })
   }
   if (refusal !== undefined) throw refusal
+  const [only] = reads
+  const name = readParameter(request, only.parameter)
   if (only.explainMissing !== undefined) throw only.explainMissing(name, hint)
   const { code, message } = notFound(only.noun, name)
   throw new Problem(code, hint === undefined ? message : `${message}. ${hint.message}`)
@@ -159,12 +155,24 @@ async function authorizeAndParse<Q> (
   return { request, caller, reader, intent, name, query, representation }
 }
 
-export function parsePageQuery (grammar: Grammar, search: string, { interactive }: Representation): ParsedQuery {
-  // A form sends its empty fields too.
-  const sent = interactive === true ? search.split('&').filter(part => !/^[^=]*=$/.test(part)).join('&') : search
-  const parsed = grammar.parse(sent)
+/** @param order for pages, unless the query has one */
+export function parsePageQuery (
+  grammar: Grammar,
+  search: string,
+  { interactive }: Representation,
+  order?: string
+): ParsedQuery {
+  const parsed = grammar.parse(interactive === true ? completeForm(search, order) : search)
   if ('flaws' in parsed) throw invalidQuery(parsed.flaws)
   return parsed
+}
+
+function completeForm (search: string, order: string | undefined): string {
+  // A form sends its empty fields too.
+  const sent = search.split('&').filter(part => part !== '' && !/^[^=]*=$/.test(part))
+  // A cursor belongs to one order.
+  const isOrdered = splitQuery(sent.join('&')).some(({ name = '' }) => ['sort', 'after', 'before'].includes(name))
+  return [...sent, ...isOrdered || order === undefined ? [] : [`sort=${order}`]].join('&')
 }
 
 export type OneQuery = Partial<Pick<ParsedQuery, 'fields' | 'expand'>>
@@ -205,21 +213,11 @@ export function endFeedback (reply: FastifyReply, url: string): void {
   writeFeedback(reply, new URL(url, 'http://localhost').pathname, '', 0)
 }
 
-const seenHeader = 'dealbook-seen'
+export const seenHeader = 'dealbook-seen'
 
 /** Undefined if the request does more than show something, or shows the outcome of a form, which sends no headers. */
 export function readSeen (request: FastifyRequest): { readonly seen: string | undefined } | undefined {
   if (!['GET', 'HEAD', 'QUERY'].includes(request.method) || readFeedback(request) !== undefined) return undefined
   const seen = request.headers[seenHeader]
   return { seen: seen === undefined ? undefined : String(seen) }
-}
-
-/** After a command, even one that was replayed: what replicas must have for this client. */
-export function sendSeen (reply: FastifyReply, caller: Caller): Promise<void> | undefined {
-  const storage = caller.storage()
-  if (!(storage instanceof Promise) && storage.seen === undefined) return undefined
-  return Promise.resolve(storage).then(async ({ seen }) => {
-    const token = await seen?.()
-    if (token !== undefined) reply.header(seenHeader, token)
-  })
 }

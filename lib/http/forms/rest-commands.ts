@@ -4,53 +4,159 @@ import { compileParams, readParams } from '../../core/family/params.js'
 import {
   idReused, invalidBody, pointToCommand, preconditionFailed, preconditionRequired, Problem
 } from '../../core/problems.js'
-import type { Caller } from '../../core/service/caller.js'
+import { type Caller, intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/command.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { executeAll } from '../../core/service/execute-all.js'
+import { authorizeReader } from '../../core/service/reader.js'
+import { nameRecord, readTarget } from '../../core/service/record.js'
 import { hashText } from '../../core/values/ids.js'
 import { isObject, type Members } from '../../core/values/json.js'
 import { getJsonBody } from '../body.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeProblems } from '../openapi/problems.js'
 import {
-  commandIdParameter, describeAnswer, describeForm, describeRequestHeaders, describeSharedRoute
+  commandIdParameter, describeAnswer, describeCommandAnswers, describeForm, describeRequestHeaders,
+  describeSharedRoute, describeShortly, writeConditions
 } from '../openapi/routes.js'
 import {
-  describeCommand, describeId, describeLinkedItem, describeNew, describeParams, nameItem, nameSchema, ProblemSchema
+  describeActions, describeCommand, describeId, describeLinkedItem, describeNew, describeParams, nameItem, nameSchema,
+  ProblemSchema
 } from '../openapi/schemas.js'
-import { linkCommand } from '../reads/log.js'
-import { sendSeen } from '../reads/read.js'
+import { linkCommand, sendEntry } from '../reads/log.js'
+import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js'
 import { logFailure, send, toProblem } from '../reply.js'
-import { readIdempotencyKey, readPreference, requireId } from '../request.js'
+import { readCommandId, readIdempotencyKey, readPreference, requireId } from '../request.js'
 import { explainEnd, hasEnded, retire, type RouteSchema } from '../routes.js'
-import { readAction } from './commands.js'
-import { type Form, logOutcome, mayRead, startWrite } from './write.js'
+import { commandRule, compileEnvelope } from './commands.js'
+import {
+  answerEntry, type Form, type FormEndpoint, logOutcome, mayRead, sendSeen, startWrite, writeHandler
+} from './write.js'
 
-/** `POST /rest/commands` with `{ "commands": [{ "id", "deal", "action", "params", "revision" }], "atomic" }`. */
-export const many: Form<'commands'> = {
+/** `/rest/commands`: PUT and GET of one command, POST of many; the singular of the item selects the family. */
+export const commands: Form<'commands'> = {
   name: 'commands',
   endpoints (mount) {
-    const { neighbours, neighbours: { senders, manySchemas: { sent, answers } }, unversioned } = mount
+    const { family, family: { singular }, neighbours, unversioned } = mount
     if (unversioned === false) return []
-    const isFirst = senders.size === 0
-    if (neighbours.addSender(mount, compileReader(mount))) {
+    const { commands, schemas: { bodies, commands: entries, sent, results } } = neighbours
+    const isFirst = commands.size === 0
+    const isFirstToPut = bodies.length === 0 && family.operations.size > 0
+    const readEnvelope = compileEnvelope({ [singular]: family.idSchema }, family.operations)
+    const put = writeHandler(mount, {
+      read (request) {
+        const { action, params, [singular]: target } = readEnvelope(getJsonBody(request))
+        return { action, params, id: readCommandId(request), target: requireId(family, String(target)) }
+      },
+      answer: answerEntry
+    })
+    if (neighbours.addCommands(mount, put, compileReader(mount))) {
+      bodies.push(...describeActions(mount, 'Command', { [singular]: describeId(mount) }))
+      entries.push(describeCommand(mount))
       sent.push(...describeSent(mount))
-      answers.push(describeResult(mount))
+      results.push(describeResult(mount))
     }
-    // The first mount at a prefix declares the route for all families there.
-    if (!isFirst) return []
-    return [{
-      method: 'POST',
-      path: '/rest/commands',
-      sharedBy: 'families',
-      handler: (request, reply) => answerMany(mount, request, reply),
-      schema: describeMany(mount)
-    }]
+    // The first mount at a prefix declares the routes for all families there.
+    return [...isFirstToPut ? singleEndpoints(mount) : [], ...isFirst ? [manyEndpoint(mount)] : []]
   }
 }
 
-const members = { id: Type.Optional(commandIdParameter), action: Type.String(), params: Type.Optional(Type.Object({})) }
+/** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`, and GET. */
+function singleEndpoints (mount: Mount): FormEndpoint[] {
+  const { neighbours: { commands, schemas } } = mount
+  const path = '/rest/commands/:command'
+  const parameters = { command: commandIdParameter }
+  // Later families add theirs.
+  const answer = Type.Unsafe({ anyOf: schemas.commands })
+  return [
+    {
+      method: 'PUT',
+      path,
+      sharedBy: 'families',
+      handler: async (request, reply) => {
+        const { mount: { retirement }, put } = findFamily(mount, getJsonBody(request))
+        retire(reply, retirement)
+        return await put(request, reply)
+      },
+      schema: describeForm(mount, 'commands', describeSharedRoute(mount, 'all commands', 'put-command', {
+        summary: 'Change an item of any family',
+        description: commandRule,
+        path: parameters,
+        headers: describeRequestHeaders(...writeConditions, 'prefer'),
+        body: { anyOf: schemas.bodies },
+        response: describeCommandAnswers(mount, 'commands', answer)
+      }))
+    },
+    {
+      method: 'GET',
+      path,
+      sharedBy: 'families',
+      handler: async (request, reply) => {
+        const [first, ...others] = [...commands.values()].map(({ mount }) => commandRead(mount))
+        return await answerRead([first as Read<OneQuery>, ...others], request, reply)
+      },
+      schema: describeShortly(mount, describeSharedRoute(mount, 'all commands', 'read-command', {
+        summary: 'Read a command',
+        description: 'The request and its outcome.',
+        path: parameters,
+        response: { 200: describeAnswer(mount, 'one', 'The command', answer) }
+      }))
+    }
+  ]
+}
+
+/** The singular selects the family, or the action of a creation. */
+function findFamily ({ neighbours: { commands } }: Mount, sent: unknown) {
+  const { action, ...others } = isObject(sent) ? sent : {}
+  const [found, ...more] = [...commands.values()].filter(({ mount: { family: { singular, lifecycle } } }) =>
+    Object.hasOwn(others, singular) || (action !== undefined && action === lifecycle?.createAction))
+  if (found !== undefined && more.length === 0) return found
+  const detail = `must have one of these, with the id of the item: ${[...commands.keys()].join(', ')}`
+  throw invalidBody([{ pointer: '', detail }])
+}
+
+function commandRead (mount: Mount): Read<OneQuery> {
+  const { family } = mount
+  return {
+    mount,
+    kind: 'one',
+    noun: 'command',
+    parameter: 'command',
+    intend: (_request, name) => intendToRead(family, undefined, { command: name }),
+    parse: (search, representation) => parseOne(mount.logGrammar, search, representation),
+    async load ({ caller, reader, intent, name, query }) {
+      const record = await reader.getCommand(name)
+      if (record === undefined) return undefined
+      const { principal } = reader
+      const id = readTarget(family, record)
+      try {
+        const itemReader = await authorizeReader(family, caller, { ...intent, id })
+        if (itemReader.isNarrowed && await itemReader.get(id) === undefined) return undefined
+      } catch (error) {
+        // A refusal would reveal that the command of another principal exists.
+        if (record.principal === principal || toProblem(error).statusCode >= 500) throw error
+        return undefined
+      }
+      return exchange => {
+        retire(exchange.reply, mount.retirement)
+        return sendEntry(exchange, query, { record, id: nameRecord(record, principal) })
+      }
+    }
+  }
+}
+
+/** `POST /rest/commands` with `{ "commands": [{ "id", "deal", "action", "params", "revision" }], "atomic" }`. */
+function manyEndpoint (mount: Mount): FormEndpoint {
+  return {
+    method: 'POST',
+    path: '/rest/commands',
+    sharedBy: 'families',
+    handler: (request, reply) => answerMany(mount, request, reply),
+    schema: describeMany(mount)
+  }
+}
+
+const id = Type.Optional(commandIdParameter)
 
 function listActions ({ operations, lifecycle }: Mount['family']) {
   const deletion = lifecycle?.deletion
@@ -59,20 +165,17 @@ function listActions ({ operations, lifecycle }: Mount['family']) {
 
 function compileReader ({ family, preconditions }: Mount): (sent: Members) => Command {
   const { singular, idSchema, lifecycle } = family
-  const actions = listActions(family)
+  const { createAction } = lifecycle ?? {}
   const revision = Type.Optional(Type.Integer())
-  const targeted = compileParams(Type.Object({ ...members, [singular]: idSchema, revision }))
-  const creating = compileParams(Type.Object(members))
+  const readTargeted = compileEnvelope({ id, [singular]: idSchema, revision }, listActions(family))
+  const readNew = compileEnvelope({ id }, new Map(lifecycle && [[lifecycle.createAction, lifecycle]]))
   return sent => {
-    if (lifecycle !== undefined && sent.action === lifecycle.createAction) {
-      const { id, action, params = {} } = readParams(creating, sent) as Sent
-      return { id, action, target: undefined, params: readParams(lifecycle.params, params, '/params') }
-    }
-    const { id, action, params = {}, revision, [singular]: target } = readParams(targeted, sent) as Sent
+    if (createAction !== undefined && sent.action === createAction) return { ...readNew(sent), target: undefined }
+    const { id, action, params, revision, [singular]: target } = readTargeted(sent)
     return {
       id,
       action,
-      params: readAction(actions, action, params),
+      params,
       target: requireId(family, String(target)),
       precondition ({ revision: current }) {
         if (revision === undefined && preconditions === 'required') throw preconditionRequired(singular, 'revision')
@@ -80,14 +183,6 @@ function compileReader ({ family, preconditions }: Mount): (sent: Members) => Co
       }
     }
   }
-}
-
-interface Sent {
-  readonly id?: string
-  readonly action: string
-  readonly params?: Members
-  readonly revision?: number
-  readonly [singular: string]: unknown
 }
 
 const body = compileParams(Type.Object({
@@ -103,7 +198,9 @@ async function answerMany (mount: Mount, request: FastifyRequest, reply: Fastify
     throw new Problem('invalid-header', 'Preconditions are for one item; give each command the revision you know')
   }
   const { commands, atomic } = readParams(body, getJsonBody(request)) as { commands: unknown[], atomic?: boolean }
-  const max = findMax(mount)
+  // The least of those that the families have.
+  const given = Array.from(mount.neighbours.commands.values(), ({ mount }) => mount.maxCommands ?? Infinity)
+  const max = given.every(each => each === Infinity) ? 100 : Math.min(...given)
   if (commands.length === 0 || commands.length > max) {
     throw invalidBody([{ pointer: '/commands', detail: `must have 1 to ${max} commands` }])
   }
@@ -111,7 +208,7 @@ async function answerMany (mount: Mount, request: FastifyRequest, reply: Fastify
   const callers = new Map<Mount, Caller>()
   const exchanges: Exchange[] = []
   const results = await executeAll(commands, (sent, index) => {
-    const { mount: its, read } = findSender(mount, sent)
+    const { mount: its, read } = findFamily(mount, sent)
     const { family, retirement } = its
     if (hasEnded(retirement)) throw explainEnd(retirement)
     if (!callers.has(its)) retire(reply, retirement)
@@ -133,23 +230,6 @@ async function answerMany (mount: Mount, request: FastifyRequest, reply: Fastify
   if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
   for (const caller of callers.values()) await sendSeen(reply, caller)
   return await send(exchange, { kind: 'one', name: 'commands', document: { items } })
-}
-
-/** The least of those that the families have. */
-function findMax ({ neighbours: { senders } }: Mount): number {
-  const given = Array.from(senders.values(), ({ mount: { maxCommands } }) => maxCommands ?? Infinity)
-  const least = Math.min(...given)
-  return least === Infinity ? 100 : least
-}
-
-/** The singular selects the family, or the action of a creation. */
-function findSender ({ neighbours: { senders } }: Mount, sent: unknown) {
-  const { action, ...others } = isObject(sent) ? sent : {}
-  const [found, ...more] = [...senders.values()].filter(({ mount: { family: { singular, lifecycle } } }) =>
-    Object.hasOwn(others, singular) || (action !== undefined && action === lifecycle?.createAction))
-  if (found !== undefined && more.length === 0) return found
-  const detail = `must have one of these, with the id of the item: ${[...senders.keys()].join(', ')}`
-  throw invalidBody([{ pointer: '', detail }])
 }
 
 function showProblem ({ request }: Exchange, error: unknown, replayed = false): Members {
@@ -179,7 +259,7 @@ function describeSent (mount: Mount): TSchema[] {
   const actions = listActions(family)
   const params = Array.from(actions, ([action, { params }]) => describeParams(mount, action, params))
   const targeted = {
-    id: members.id,
+    id,
     [singular]: describeId(mount),
     action: Type.Unsafe<string>({ type: 'string', enum: [...actions.keys()] }),
     params: Type.Optional(Type.Unsafe<object>({ anyOf: params })),
@@ -190,7 +270,7 @@ function describeSent (mount: Mount): TSchema[] {
   const sent = actions.size === 0 ? [] : [name(`${nameItem(mount)}Command`, targeted)]
   if (lifecycle === undefined) return sent
   const action = Type.Literal(lifecycle.createAction)
-  const creating = { id: members.id, action, params: describeNew(mount, lifecycle.params) }
+  const creating = { id, action, params: describeNew(mount, lifecycle.params) }
   return [...sent, name(lifecycle.createAction, creating)]
 }
 
@@ -205,7 +285,7 @@ function describeResult (mount: Mount): TSchema {
 }
 
 function describeMany (mount: Mount): RouteSchema {
-  const { sent, answers } = mount.neighbours.manySchemas
+  const { sent, results } = mount.neighbours.schemas
   const flaw = invalidBody([{ pointer: '/params/reason', detail: 'is required' }])
   return describeForm(mount, 'commands', describeSharedRoute(mount, 'all commands', 'send-commands', {
     summary: 'Send many commands',
@@ -218,7 +298,7 @@ function describeMany (mount: Mount): RouteSchema {
     }, { additionalProperties: false }),
     response: {
       200: describeAnswer(mount, 'written', 'The outcome of each, in this order',
-        Type.Object({ items: Type.Array(Type.Unsafe({ anyOf: answers })) })),
+        Type.Object({ items: Type.Array(Type.Unsafe({ anyOf: results })) })),
       ...mount.recommendedForm === 'commands' &&
         describeProblems(mount, 'SentCommands', {
           'invalid-body': () => pointToCommand(3, flaw),
