@@ -7,11 +7,12 @@ import { commandsShape, listFields, ServiceFields } from '../core/family/fields.
 import { Feed, findPosition, showFollowed, writePosition } from '../core/service/feed.js'
 import { Reader } from '../core/service/reader.js'
 import type { FollowedCommand } from '../core/service/service.js'
-import { guardStorage, isStorage, makeStorageAccess } from '../core/service/storage-access.js'
+import { type GuardedStorage, isStorage, makeStorageAccess } from '../core/service/storage-access.js'
 import { type FeedEntry, findEnd } from '../core/service/tail.js'
 import { selectById } from '../core/storage/pages.js'
-import { ConflictError, DuplicateError, type FamilyShape, type Storage, type Stored } from '../core/storage/storage.js'
+import { ConflictError, type FamilyShape, type Storage, type Stored } from '../core/storage/storage.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
+import { keepRow } from './rows.js'
 
 /** What a handler knows besides the entry. */
 export interface HandlerContext {
@@ -87,14 +88,16 @@ export const consumersShape: FamilyShape = {
   indexes: []
 }
 
-interface Place extends Stored {
+interface Position {
   readonly id: string
   readonly position: number
-  readonly holder?: string
+  readonly holder?: string | undefined
   readonly parked: readonly ParkedEntry[]
   /** Set aside before, and to be tried again. */
   readonly retried: readonly ParkedEntry[]
 }
+
+type Place = Position & Stored
 
 const consumers = consumersShape.name
 const prepare = makeStorageAccess([commandsShape, consumersShape])
@@ -149,35 +152,29 @@ export async function runConsumer (
   storage: Storage, families: readonly Family[], options: Consumption
 ): Promise<void> {
   const { signal = new AbortController().signal } = options
-  const guarded = await prepare(storage)
-  for (const family of families) for (const shape of listShapes(family)) await storage.prepare(shape)
+  const access = makeStorageAccess([commandsShape, consumersShape, ...families.flatMap(listShapes)])
+  const guarded = await access(storage)
   while (!signal.aborted) {
-    const lease = await takeLease(guarded, options, signal)
-    if (lease === undefined) return
-    const consumer = new Consumer(storage, families, options, lease)
-    await consumer.run(signal)
+    const place = await takeLease(guarded, options, signal)
+    if (place !== undefined) await work(guarded, families, options, place, signal)
   }
 }
 
 /** Waits until it holds the lease; undefined where the signal is aborted first. */
-async function takeLease (
-  storage: Storage, options: Consumption, signal: AbortSignal
-): Promise<Place | undefined> {
-  const { name, from = 'beginning', after } = options
+async function takeLease (storage: Storage, options: Consumption, signal: AbortSignal): Promise<Place | undefined> {
+  const { name: id, from = 'beginning', after } = options
   const { renewEvery, takenAfter } = readLease(options)
   const holder = randomUUID()
-  let seen: { readonly revision: number, readonly at: number } | undefined
+  let seen: { readonly revision: number | undefined, readonly at: number } | undefined
   while (!signal.aborted) {
     try {
-      const found = await storage.get(consumers, name) as Place | undefined
+      const found = await storage.get(consumers, id) as Place | undefined
       const at = performance.now()
-      if (found !== undefined && found.revision !== seen?.revision) seen = { revision: found.revision, at }
-      const isFree = found?.holder === undefined || at - (seen?.at ?? at) > takenAfter
-      if (isFree) {
+      if (seen === undefined || found?.revision !== seen.revision) seen = { revision: found?.revision, at }
+      if (found?.holder === undefined || at - seen.at > takenAfter) {
         const given = after === undefined ? undefined : findPosition(after)
-        const start = found?.position ?? given ?? (from === 'now' ? await findEnd(storage) : 0)
-        const place = found ?? { ...make(name), position: start, parked: [], retried: [] }
-        return await save(storage, { ...place, holder }, found)
+        const position = found?.position ?? given ?? (from === 'now' ? await findEnd(storage) : 0)
+        return await save(storage, { id, position, parked: [], retried: [], ...found, holder }, found)
       }
     } catch {
       // Another process took it, or the storage does not answer now.
@@ -187,79 +184,76 @@ async function takeLease (
   return undefined
 }
 
-function make (id: string): Stored & { readonly id: string } {
-  const now = new Date().toISOString()
-  return { id, revision: 0, createdAt: now, updatedAt: now }
+async function save (storage: Storage, place: Position, current: Place | undefined): Promise<Place> {
+  const change = keepRow(consumers, place, current)
+  await storage.commit([change])
+  return change.item
 }
 
-async function save (storage: Storage, place: Place, current: Place | undefined): Promise<Place> {
-  const item: Place = { ...place, revision: place.revision + 1, updatedAt: new Date().toISOString() }
-  await storage.commit([current === undefined
-    ? { type: 'insert', family: consumers, item }
-    : { type: 'replace', family: consumers, item, expected: current.revision, current }])
-  return item
-}
-
-/** Works while it has the lease. */
-class Consumer {
-  #place: Place
-  #position: number
-  #renewed = performance.now()
-  #saving: Promise<void> = Promise.resolve()
-  readonly #stopped = new AbortController()
-
-  constructor (
-    readonly storage: Storage,
-    readonly families: readonly Family[],
-    readonly options: Consumption,
-    lease: Place
-  ) {
-    this.#place = lease
-    this.#position = lease.position
-  }
-
-  async run (signal: AbortSignal): Promise<void> {
-    const { renewEvery, lostAfter } = readLease(this.options)
-    const stop = (): void => { this.#stopped.abort() }
-    signal.addEventListener('abort', stop)
-    // It may have been aborted while the lease was taken.
-    if (signal.aborted) stop()
-    const timer = setInterval(() => {
-      // Another process may have it by now.
-      if (performance.now() - this.#renewed > lostAfter) stop()
-      else this.#save({}).catch(() => {})
-    }, renewEvery)
+/** Saves a change of a place. If another process changes it at the same time, it is made again. */
+async function update (storage: Storage, known: Place, change: (place: Place) => Partial<Place>): Promise<Place> {
+  for (let place = known; ;) {
     try {
-      const guarded = guardStorage(this.storage)
-      const sources = this.families.map(family => ({ family, reader: new Reader(family, guarded, {}) }))
-      const feed = new Feed(guarded, sources, undefined)
-      const { signal } = this.#stopped
-      for await (const { entries, position } of feed.follow(this.#position, { signal, interval: renewEvery })) {
-        await this.#retryParked()
-        for (const entry of entries) {
-          await this.#handle(entry)
-          if (signal.aborted) return
-          this.#position = entry.position
-        }
-        this.#position = position
-        if (position !== this.#place.position) await this.#save({})
-      }
-    } catch {
-      // The storage does not answer, or the lease is lost: the caller begins again.
-      await delay(renewEvery, undefined, { signal: this.#stopped.signal }).catch(() => {})
-    } finally {
-      clearInterval(timer)
-      signal.removeEventListener('abort', stop)
-      stop()
-      await this.#release().catch(() => {})
+      return await save(storage, { ...place, ...change(place) }, place)
+    } catch (error) {
+      if (!(error instanceof ConflictError)) throw error
+      place = await getPlace(storage, known.id)
     }
+  }
+}
+
+async function getPlace (storage: Storage, name: string): Promise<Place> {
+  const found = await storage.get(consumers, name) as Place | undefined
+  if (found !== undefined) return found
+  throw new errorCodes.FST_DEALBOOK_INVALID_CONSUMER(`there is no consumer "${name}"`)
+}
+
+/** Handles entries while it has the lease. */
+async function work (
+  storage: GuardedStorage, families: readonly Family[], options: Consumption, lease: Place, stopped: AbortSignal
+): Promise<void> {
+  const { handler, onError, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000 } = options
+  const { renewEvery, lostAfter } = readLease(options)
+  const lost = new AbortController()
+  const signal = AbortSignal.any([stopped, lost.signal])
+  const sources = families.map(family => ({ family, reader: new Reader(family, storage, {}) }))
+  const feed = new Feed(storage, sources, undefined)
+  let place = lease
+  let { position } = lease
+  let renewed = performance.now()
+  let saving: Promise<unknown> = Promise.resolve()
+  const timer = setInterval(() => {
+    // Another process may have it by now.
+    if (performance.now() - renewed > lostAfter) lost.abort()
+    else keep().catch(() => {})
+  }, renewEvery)
+  try {
+    for await (const { entries, position: passed } of feed.follow(position, { signal, interval: renewEvery })) {
+      for (const { id } of place.retried) {
+        const entry = await storage.get('commands', id) as FeedEntry | undefined
+        if (entry !== undefined) await handle(entry)
+        if (signal.aborted) return
+        await keep(({ retried }) => ({ retried: retried.filter(each => each.id !== id) }))
+      }
+      for (const entry of entries) {
+        await handle(entry)
+        if (signal.aborted) return
+        position = entry.position
+      }
+      position = passed
+      if (position !== place.position) await keep()
+    }
+  } catch {
+    // The storage does not answer, or the lease is lost: the caller begins again.
+    await delay(renewEvery, undefined, { signal }).catch(() => {})
+  } finally {
+    clearInterval(timer)
+    await keep(() => ({ holder: undefined })).catch(() => {})
   }
 
   /** Calls the handler until it succeeds or the entry is set aside. */
-  async #handle (entry: FeedEntry): Promise<void> {
-    const { handler, onError, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000 } = this.options
-    const { signal } = this.#stopped
-    const shown = showFollowed(this.families.find(({ name }) => name === entry.family) as Family, entry)
+  async function handle (entry: FeedEntry): Promise<void> {
+    const shown = showFollowed(feed.get(entry).family, entry)
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
         await handler(shown, { attempt, signal })
@@ -267,12 +261,11 @@ class Consumer {
       } catch (error) {
         if (signal.aborted) return
         onError?.(error, shown)
-        if (attempt >= maxAttempts && this.#place.parked.length < maxParked) {
+        if (attempt >= maxAttempts && place.parked.length < maxParked) {
           const message = String((error as Error | undefined)?.message ?? error).slice(0, 500)
           const { id, family, position } = entry
-          const at = new Date().toISOString()
-          return await this.#save(({ parked }) =>
-            ({ parked: [...parked, { id, family, position, attempts: attempt, error: message, at }] }))
+          const failed = { id, family, position, attempts: attempt, error: message, at: new Date().toISOString() }
+          return await keep(({ parked }) => ({ parked: [...parked, failed] }))
         }
       }
       const pause = Math.min(maxRetryDelay, retryDelay * 2 ** Math.min(attempt - 1, 30))
@@ -280,46 +273,17 @@ class Consumer {
     }
   }
 
-  async #retryParked (): Promise<void> {
-    for (const { id } of this.#place.retried) {
-      const entry = await this.storage.get('commands', id) as FeedEntry | undefined
-      if (entry !== undefined) await this.#handle(entry)
-      if (this.#stopped.signal.aborted) return
-      await this.#save(({ retried }) => ({ retried: retried.filter(each => each.id !== id) }))
-    }
-  }
-
-  /** One after the other. If another process changed the entries to be tried again, that is kept. */
-  #save (change: Partial<Place> | ((place: Place) => Partial<Place>)): Promise<void> {
-    const saving = this.#saving.catch(() => {}).then(async () => {
-      for (;;) {
-        const place = this.#place
-        const changed = typeof change === 'function' ? change(place) : change
-        try {
-          this.#place = await save(this.storage, { ...place, ...changed, position: this.#position }, place)
-          this.#renewed = performance.now()
-          return
-        } catch (error) {
-          if (!(error instanceof ConflictError)) throw error
-          const found = await this.storage.get(consumers, place.id) as Place | undefined
-          if (found === undefined || found.holder !== place.holder) {
-            this.#stopped.abort()
-            throw error
-          }
-          this.#place = found
-        }
-      }
+  /** Saves the position and a change, one after the other, and renews the lease by it. */
+  async function keep (change: (place: Place) => Partial<Place> = () => ({})): Promise<void> {
+    saving = saving.catch(() => {}).then(async () => {
+      place = await update(storage, place, current => {
+        if (current.holder === lease.holder) return { position, ...change(current) }
+        lost.abort()
+        throw new Error('The lease is lost')
+      })
+      renewed = performance.now()
     })
-    this.#saving = saving
-    return saving
-  }
-
-  async #release (): Promise<void> {
-    await this.#saving.catch(() => {})
-    const found = await this.storage.get(consumers, this.#place.id) as Place | undefined
-    if (found === undefined || found.holder !== this.#place.holder) return
-    const { holder, ...free } = found
-    await save(this.storage, { ...free, position: this.#position }, found)
+    await saving
   }
 }
 
@@ -330,9 +294,9 @@ class Consumer {
  * for (const { name, lag, parked } of await listConsumers(storage)) console.log(name, lag, parked.length)
  */
 export async function listConsumers (storage: Storage): Promise<ConsumerState[]> {
-  await prepare(storage)
+  const places = await findPlaces(storage)
   const end = await findEnd(storage)
-  return (await findPlaces(storage)).map(({ id, position, holder, parked, retried, updatedAt }) => ({
+  return places.map(({ id, position, holder, parked, retried, updatedAt }) => ({
     name: id,
     cursor: writePosition(position),
     lag: Math.max(0, end - position),
@@ -351,25 +315,14 @@ export async function listConsumers (storage: Storage): Promise<ConsumerState[]>
  */
 export async function retryParked (storage: Storage, name: string): Promise<number> {
   await prepare(storage)
-  for (;;) {
-    const found = await storage.get(consumers, name) as Place | undefined
-    if (found === undefined) throw new errorCodes.FST_DEALBOOK_INVALID_CONSUMER(`there is no consumer "${name}"`)
-    if (found.parked.length === 0) return 0
-    try {
-      await save(storage, { ...found, parked: [], retried: [...found.retried, ...found.parked] }, found)
-      return found.parked.length
-    } catch (error) {
-      if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
-    }
-  }
-}
-
-async function findPlaces (storage: Storage): Promise<readonly Place[]> {
-  return (await storage.find(consumers, selectById([], 10_000))).items as readonly Place[]
+  const place = await getPlace(storage, name)
+  if (place.parked.length === 0) return 0
+  await update(storage, place, ({ parked, retried }) => ({ parked: [], retried: [...retried, ...parked] }))
+  return place.parked.length
 }
 
 /** Without a table, there are none. */
-async function findAnyPlaces (storage: Storage): Promise<readonly Place[]> {
+async function findPlaces (storage: Storage): Promise<readonly Place[]> {
   try {
     await prepare(storage)
   } catch (error) {
@@ -377,12 +330,12 @@ async function findAnyPlaces (storage: Storage): Promise<readonly Place[]> {
     if (isMissing || error instanceof errorCodes.FST_DEALBOOK_MIGRATION_NEEDED) return []
     throw error
   }
-  return await findPlaces(storage)
+  return (await storage.find(consumers, selectById([], 10_000))).items as readonly Place[]
 }
 
 /** Those that the target has are left as they are. */
 export async function copyPlaces (from: Storage, to: Storage): Promise<void> {
-  const places = await findAnyPlaces(from)
+  const places = await findPlaces(from)
   if (places.length === 0) return
   await prepare(to)
   for (const { holder, ...place } of places) {
@@ -393,7 +346,7 @@ export async function copyPlaces (from: Storage, to: Storage): Promise<void> {
 
 /** The position up to which all consumers have handled everything. */
 export async function findHandled (storage: Storage): Promise<number> {
-  const places = await findAnyPlaces(storage)
+  const places = await findPlaces(storage)
   const waiting = places.flatMap(({ parked, retried }) => [...parked, ...retried].map(({ position }) => position - 1))
   return Math.min(Infinity, ...places.map(({ position }) => position), ...waiting)
 }
