@@ -348,5 +348,5 @@ export async function copyPlaces (from: Storage, to: Storage): Promise<void> {
 export async function findHandled (storage: Storage): Promise<number> {
   const places = await findPlaces(storage)
   const waiting = places.flatMap(({ parked, retried }) => [...parked, ...retried].map(({ position }) => position - 1))
-  return Math.min(Infinity, ...places.map(({ position }) => position), ...waiting)
+  return Math.min(Number.MAX_SAFE_INTEGER, ...places.map(({ position }) => position), ...waiting)
 }

@@ -7,6 +7,7 @@ import { selectById } from '../core/storage/pages.js'
 import { type Change, type Condition, ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/formats.js'
 import { findHandled } from './consumers.js'
+import { keepRow } from './rows.js'
 
 /** Options of `prune`. */
 export interface PruneOptions {
@@ -31,25 +32,25 @@ export interface PruneOptions {
  */
 export async function prune (storage: Storage, options: PruneOptions): Promise<number> {
   const { batch = 500, signal, ignoreConsumers = false } = options
-  const old: Condition = { field: 'createdAt', op: 'lt', value: readMoment(options.before) }
+  const moment = readMoment(options.before)
   if (!Number.isSafeInteger(batch) || batch < 1) throw refuse('"batch" must be an integer from 1')
   await storage.prepare(commandsShape)
-  const handled = ignoreConsumers ? Infinity : await findHandled(storage)
-  const isHandled: readonly Condition[] = handled === Infinity
-    ? [{ field: 'position', op: 'gte', value: 1 }]
-    : [{ field: 'position', op: 'lte', value: handled }]
+  const handled = ignoreConsumers ? Number.MAX_SAFE_INTEGER : await findHandled(storage)
+  const where: readonly Condition[] = [
+    { field: 'createdAt', op: 'lt', value: moment }, { field: 'position', op: 'lte', value: handled },
+    { field: 'id', op: 'ne', values: [prunedId] }
+  ]
   let dropped = 0
   // One pass along the key.
   let passed: readonly Condition[] = []
   for (;;) {
     signal?.throwIfAborted()
-    const real: Condition = { field: 'id', op: 'ne', values: [prunedId] }
-    const { items } = await storage.find('commands', selectById([old, ...isHandled, real, ...passed], batch))
+    const { items } = await storage.find('commands', selectById([...where, ...passed], batch))
     const last = items.at(-1)
     if (last === undefined) return dropped
     try {
       await storage.commit([
-        ...items.map(({ id, revision }): Change => ({ type: 'delete', family: 'commands', id, expected: revision })),
+        ...items.map(({ id, revision: expected }): Change => ({ type: 'delete', family: 'commands', id, expected })),
         ...await markPruned(storage, items as readonly FeedEntry[])
       ])
       dropped += items.length
@@ -67,22 +68,8 @@ async function markPruned (storage: Storage, entries: readonly FeedEntry[]): Pro
   const position = Math.max(...entries.map(({ position }) => position))
   const before = await storage.get('commands', prunedId) as FeedEntry | undefined
   if (before !== undefined && before.position >= position) return []
-  const revision = (before?.revision ?? 0) + 1
-  const now = new Date().toISOString()
-  const item = {
-    id: prunedId,
-    revision,
-    position,
-    family: '',
-    target: '',
-    action: 'Prune',
-    outcome: 'done' as const,
-    createdAt: before?.createdAt ?? now,
-    updatedAt: now
-  }
-  return [before === undefined
-    ? { type: 'insert', family: 'commands', item }
-    : { type: 'replace', family: 'commands', item, expected: before.revision, current: before }]
+  const mark = { id: prunedId, position, family: '', target: '', action: 'Prune', outcome: 'done' }
+  return [keepRow('commands', mark, before)]
 }
 
 function readMoment (before: unknown): string {
