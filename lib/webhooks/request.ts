@@ -1,5 +1,5 @@
 import { lookup, type LookupAddress } from 'node:dns'
-import { type IncomingMessage, request as requestHttp } from 'node:http'
+import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 
@@ -77,38 +77,18 @@ const lookUpPublic = makeLookup()
 export async function post ({ url, headers, body, allowPrivate, timeout, signal }: Posting): Promise<number> {
   const flaw = findUrlFlaw(url, allowPrivate)
   if (flaw !== undefined) throw new Error(`The URL ${flaw}`)
-  const ending = new AbortController()
-  const end = (): void => { ending.abort() }
-  const timer = setTimeout(end, timeout)
-  signal.addEventListener('abort', end)
-  try {
-    signal.throwIfAborted()
-    const request = new URL(url).protocol === 'https:' ? requestHttps : requestHttp
-    return await new Promise<number>((resolve, reject) => {
-      // A connection of its own: one of the common agent may lead to an address that was not checked.
-      const options = { method: 'POST', headers, agent: false, signal: ending.signal } as const
-      const sent = request(url, allowPrivate ? options : { ...options, lookup: lookUpPublic }, response => {
-        // From now on the status counts, whatever becomes of the body.
-        sent.off('error', reject).on('error', () => {})
-        drain(response).finally(() => { resolve(response.statusCode as number) })
-      })
-      sent.on('error', reject)
-      sent.end(body)
+  const request = new URL(url).protocol === 'https:' ? requestHttps : requestHttp
+  return await new Promise<number>((resolve, reject) => {
+    // A connection of its own: one of the common agent may lead to an address that was not checked.
+    const options = { method: 'POST', headers, agent: false, signal } as const
+    const sent = request(url, allowPrivate ? options : { ...options, lookup: lookUpPublic }, response => {
+      // Whatever becomes of the body, which is read so that the receiver sees no error.
+      resolve(response.statusCode as number)
+      let length = 0
+      response.on('data', (chunk: Buffer) => { if ((length += chunk.length) > maxBody) sent.destroy() })
+      response.on('error', () => {})
     })
-  } catch (error) {
-    if (ending.signal.aborted && !signal.aborted) throw new Error(`No response within ${timeout} ms`, { cause: error })
-    throw error
-  } finally {
-    clearTimeout(timer)
-    signal.removeEventListener('abort', end)
-  }
-}
-
-async function drain (response: IncomingMessage): Promise<void> {
-  let length = 0
-  try {
-    for await (const chunk of response) if ((length += (chunk as Buffer).length) > maxBody) return
-  } catch {
-    // The status is known.
-  }
+    const timer = setTimeout(() => { sent.destroy(new Error(`No response within ${timeout} ms`)) }, timeout)
+    sent.on('error', reject).on('close', () => { clearTimeout(timer) }).end(body)
+  })
 }
