@@ -1,9 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { getFamily, getStoredShape } from '../core/family/family.js'
-import { commandsShape } from '../core/family/fields.js'
-import { makeStorageAccess } from '../core/service/storage-access.js'
 import type { Change, FamilyShape, Storage, Stored } from '../core/storage/storage.js'
 import { defineFamily } from '../http/plugin/define-family.js'
+import { keepRow } from '../tools/rows.js'
 
 const DeliveryFields = Type.Object({
   id: Type.String({ maxLength: 200, description: 'The id of the delivery, for send-again' }),
@@ -39,12 +38,10 @@ export type Delivery = Stored & Static<typeof DeliveryFields>
 const table = 'webhook-deliveries'
 export const deliveriesShape: FamilyShape = { ...getStoredShape(getFamily(deliveries)), name: table }
 
-const prepare = makeStorageAccess([commandsShape, deliveriesShape])
-
 /** For the family: the storage in which its items have their own table. */
 export function openDeliveries (storage: Storage): Storage {
   return {
-    prepare: async () => { await prepare(storage) },
+    prepare: async () => { await storage.prepare(deliveriesShape) },
     find: (_family, query, signal) => storage.find(table, query, signal),
     get: (_family, id, signal) => storage.get(table, id, signal),
     commit: changes => storage.commit(changes),
@@ -58,34 +55,30 @@ export function nameDelivery (webhook: string, position: number): string {
 }
 
 export async function getDelivery (storage: Storage, id: string): Promise<Delivery | undefined> {
-  await prepare(storage)
   return await storage.get(table, id) as Delivery | undefined
 }
 
+const kept = 100
+
+/** In place of the oldest one of the webhook. */
 export async function saveDelivery (
   storage: Storage, delivery: Static<typeof DeliveryFields>, before: Delivery | undefined
 ): Promise<void> {
-  const { at } = delivery
-  await storage.commit([before === undefined
-    ? { type: 'insert', family: table, item: { ...delivery, revision: 1, createdAt: at, updatedAt: at } }
-    : {
-        type: 'replace',
-        family: table,
-        item: { ...delivery, revision: before.revision + 1, createdAt: before.createdAt, updatedAt: at },
-        expected: before.revision,
-        current: before
-      }])
+  await storage.commit([keepRow(table, delivery, before), ...await listDeletions(storage, delivery.webhook, kept)])
 }
 
-/** Deletes all but the newest ones of a webhook. */
-export async function pruneDeliveries (storage: Storage, webhook: string, kept: number): Promise<void> {
-  await prepare(storage)
+export async function deleteDeliveries (storage: Storage, webhook: string): Promise<void> {
+  for (;;) {
+    const deletions = await listDeletions(storage, webhook, 0)
+    if (deletions.length === 0) return
+    await storage.commit(deletions)
+  }
+}
+
+/** Of all but the newest ones. */
+async function listDeletions (storage: Storage, webhook: string, offset: number): Promise<Change[]> {
   const where = [{ field: 'webhook', op: 'eq', values: [webhook] } as const]
   const order = [{ field: 'id', descending: true }]
-  for (;;) {
-    const { items } = await storage.find(table, { where, order, offset: kept, limit: 500, count: false })
-    if (items.length === 0) return
-    await storage.commit(items.map(({ id, revision }): Change =>
-      ({ type: 'delete', family: table, id, expected: revision })))
-  }
+  const { items } = await storage.find(table, { where, order, offset, limit: 500, count: false })
+  return items.map(({ id, revision: expected }) => ({ type: 'delete', family: table, id, expected }))
 }

@@ -15,47 +15,36 @@ export interface Source {
 export type Sources = ReadonlyMap<string, Source>
 
 /** An event of CloudEvents 1.0. */
-export interface CloudEvent {
-  readonly id: string
-  readonly type: string
-  readonly [attribute: string]: unknown
-}
-
-export function makeEvent (sources: Sources, source: Source, stored: CommandRecord): CloudEvent {
-  const { family, url } = source
+export function makeEvent (sources: Sources, { family, url }: Source, stored: CommandRecord) {
   const record = toOwnRecord(family, stored)
-  const { id: command, revision, principal, params = {}, changes = {}, createdAt: time, position } = record
+  const { action, about, revision, params = {}, changes = {}, principal } = record
   const item = encodeURIComponent(readTarget(family, record))
+  // The command may have been for an item of another family.
+  const operations = sources.get(about?.family ?? family.name)?.family.operations
+  const change = revision === 1
+    ? 'created'
+    : action === family.lifecycle?.deletion?.operation.action
+      ? 'deleted'
+      : operations?.get(action)?.operation.participle ?? 'changed'
   return {
     specversion: '1.0',
     id: `${family.name}/${item}/${revision}`,
     source: url,
-    type: `${family.singular}.${nameChange(sources, family, record)}`,
+    type: `${family.singular}.${change}`,
     subject: record.target,
-    time,
+    time: record.createdAt,
     datacontenttype: 'application/json',
     // Padded, since sequences are compared as texts.
-    sequence: String(position).padStart(16, '0'),
+    sequence: String(record.position).padStart(16, '0'),
     data: {
       params,
       changes,
       revision,
       ...(principal === undefined ? {} : { principal }),
-      command,
+      command: record.id,
       links: { item: `${url}/${item}` }
     }
   }
-}
-
-function nameChange (sources: Sources, family: Family, { action, about, revision }: CommandRecord): string {
-  if (about !== undefined) {
-    // The command was for another item, which may be of another family.
-    if (revision === 1) return 'created'
-    return sources.get(about.family)?.family.operations.get(action)?.operation.participle ?? 'changed'
-  }
-  if (action === family.lifecycle?.createAction) return 'created'
-  if (action === family.lifecycle?.deletion?.operation.action) return 'deleted'
-  return family.operations.get(action)?.operation.participle ?? 'changed'
 }
 
 const secretStart = 'whsec_'

@@ -2,36 +2,22 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { errorCodes } from '../core/errors.js'
-import { getFamily, keepFamily } from '../core/family/family.js'
+import { type Family, getFamily, keepFamily } from '../core/family/family.js'
 import { invalidBody } from '../core/problems.js'
 import type { Service } from '../core/service/service.js'
 import type { Id, Storage } from '../core/storage/storage.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
-import { findNeighbours } from '../http/mount.js'
+import { findNeighbours, type Mount, type Neighbours } from '../http/mount.js'
 import { defineFamily, type FamilyPlugin } from '../http/plugin/define-family.js'
 import type { FamilyOptions } from '../http/plugin/options.js'
 import { consumersShape } from '../tools/consumers.js'
 import { deliveries, deliveriesShape, openDeliveries } from './deliveries.js'
 import { makeSecret, secretPattern, type Sources } from './event.js'
 import { findUrlFlaw } from './request.js'
-import { sendAgainAction, Sender, type SenderSettings } from './sender.js'
-
-/** Settings of `makeWebhooks`. */
-export interface WebhookSettings {
-  /** Whether events may be sent to private networks, such as `http://localhost:3000`. Default false. */
-  readonly allowPrivate?: boolean
-  /** Milliseconds in which a receiver must respond. Default 10,000. */
-  readonly timeout?: number
-  /** Milliseconds before the second attempt; each further pause is twice as long. Default 5,000. */
-  readonly retryDelay?: number
-  /** The longest pause between two attempts, in milliseconds. Default 21,600,000: 6 hours. */
-  readonly maxRetryDelay?: number
-  /** Milliseconds after which a webhook is failing, if its receiver has not taken an event. Default: 3 days. */
-  readonly giveUpAfter?: number
-}
+import { sendAgainAction, Sender, type WebhookSettings } from './sender.js'
 
 const hour = 3_600_000
-const defaults: SenderSettings = {
+const defaults: Required<WebhookSettings> = {
   allowPrivate: false, timeout: 10_000, retryDelay: 5000, maxRetryDelay: 6 * hour, giveUpAfter: 72 * hour
 }
 
@@ -63,7 +49,7 @@ const WebhookFields = Type.Object({
   sentAgainAt: Type.Optional(Type.String({ format: 'date-time', description: 'When a delivery was last sent again' }))
 })
 
-const define = ({ allowPrivate }: SenderSettings) => defineFamily({
+const define = ({ allowPrivate }: Required<WebhookSettings>) => defineFamily({
   name: 'webhooks',
   singular: 'webhook',
   fields: WebhookFields,
@@ -162,18 +148,26 @@ export function makeWebhooks (settings: WebhookSettings = {}): ReturnType<typeof
 }
 
 /** The family, and what sends its events while it is mounted. */
-function attach (family: FamilyPlugin, settings: SenderSettings): FamilyPlugin {
+function attach (family: FamilyPlugin, settings: Required<WebhookSettings>): FamilyPlugin {
   const mount: FastifyPluginAsync<FamilyOptions> = async (scope, options) => {
+    const { storage, prefix = '' } = options
     await scope.register(family, options)
-    const { storage } = options
     if (typeof storage === 'function') {
       const flaw = 'the option "storage" must be a storage: events cannot be sent from one that is chosen by request'
       throw new errorCodes.FST_DEALBOOK_INVALID_OPTION('webhooks', flaw)
     }
     await mountDeliveries(scope, family, options, storage)
-    await scope.register(async app => { mountSender(scope, app, family, storage, settings) }, {
-      prefix: options.prefix ?? ''
-    })
+    await scope.register(async app => {
+      let sender: Sender | undefined
+      app.addHook('onReady', async () => {
+        const own = getFamily(family)
+        const sources = findSources(findNeighbours(scope, app.prefix.replace(/\/+$/, '')), own, storage)
+        const service = family.service({ storage, authorize: () => ({ claims: { sendsWebhooks: true } }) }) as Service
+        sender = new Sender({ storage, family: own.renaming?.base ?? own, service, sources, settings, log: app.log })
+      })
+      // Before the host closes the storage.
+      app.addHook('preClose', async () => { await sender?.stop() })
+    }, { prefix })
   }
   const plugin = Object.assign(fp(mount, { fastify: '5.x || 6.x', name: 'fastify-dealbook-webhooks' }), {
     definition: family.definition,
@@ -183,6 +177,15 @@ function attach (family: FamilyPlugin, settings: SenderSettings): FamilyPlugin {
   }) as unknown as FamilyPlugin
   keepFamily(plugin, getFamily(family), [consumersShape, deliveriesShape])
   return plugin
+}
+
+/** The families beside the webhooks, preferably of the same version, whose items are in the same storage. */
+function findSources (neighbours: Neighbours, own: Family, storage: Storage): Sources {
+  const beside = neighbours.mounts.find(({ family }) => family === own) as Mount
+  const names = neighbours.mounts.map(({ family }) => family.name)
+  const mounts = names.map(name => neighbours.find(name, beside) as Mount)
+  return new Map(mounts.filter(mount => mount.family.writable && mount.storage === storage)
+    .map(({ family, urls }) => [family.name, { family, url: urls.collection({ params: {} } as FastifyRequest) }]))
 }
 
 /** `GET …/webhooks/{id}/deliveries`, for those who may read the webhook. */
@@ -206,29 +209,6 @@ async function mountDeliveries (
       return { where: [{ field: 'webhook', op: 'eq', values: [id] }] }
     }
   } as FamilyOptions)
-}
-
-function mountSender (
-  scope: FastifyInstance, app: FastifyInstance, plugin: FamilyPlugin, storage: Storage, settings: SenderSettings
-): void {
-  const own = getFamily(plugin)
-  let sender: Sender | undefined
-  app.addHook('onReady', async () => {
-    const neighbours = findNeighbours(scope, app.prefix.replace(/\/+$/, ''))
-    const beside = neighbours.mounts.find(({ family }) => family === own)
-    const sources: Sources = new Map(neighbours.mounts.flatMap(({ family: { name, writable } }) => {
-      const mount = beside && neighbours.find(name, beside)
-      if (mount === undefined || !writable || mount.storage !== storage) return []
-      const url = mount.urls.collection({ params: {} } as FastifyRequest)
-      return [[name, { family: mount.family, url }] as const]
-    }))
-    const service = plugin.service({ storage, authorize: () => ({ claims: { sendsWebhooks: true } }) }) as Service
-    const family = own.renaming?.base ?? own
-    sender = new Sender({ storage, family, service, sources, settings, log: app.log })
-    sender.start()
-  })
-  // Before the host closes the storage.
-  app.addHook('preClose', async () => { await sender?.stop() })
 }
 
 /**
