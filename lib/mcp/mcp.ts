@@ -1,4 +1,4 @@
-import { type TSchema, Type } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, RegisterOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import Negotiator from 'negotiator'
@@ -24,8 +24,6 @@ export interface McpOptions {
   readonly instructions?: string
   /** Origins, such as `https://example.org`, whose pages may call it; others get 403. Default: none. */
   readonly trustedOrigins?: readonly string[]
-  /** The version of a family to use, such as `{ deals: 'v1' }`. Default: the latest at the prefix. */
-  readonly versions?: Readonly<Record<string, string>>
   /** Whether every change needs a command id, so that any call can be repeated. Default `optional`. */
   readonly commandIds?: 'optional' | 'required'
   /** Maximum bytes of a message. Default 1 MiB. */
@@ -37,7 +35,6 @@ const optionsRule = membersOf({
   serverInfo: membersOf({ name: rules.text, version: rules.text, title: rules.text }, ['name', 'version']),
   instructions: rules.text,
   trustedOrigins: { ...rules.words, description: 'a list of origins, such as "https://example.org"' },
-  versions: Type.Record(Type.String(), Type.String(), { description: 'versions by the names of families' }),
   commandIds: oneOf('optional', 'required'),
   bodyLimit: rules.size
 } satisfies Record<keyof McpOptions, TSchema>)
@@ -78,6 +75,7 @@ const mebibyte = 1_048_576
 
 function mountMcp (app: FastifyInstance, neighbours: Neighbours, options: McpOptions): void {
   const { bodyLimit = mebibyte, trustedOrigins = [], commandIds = 'optional' } = options
+  const { serverInfo = defaultInfo, instructions = defaultInstructions } = options
   isolateScope(app, { maxMembers: 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte)), maxDepth: 22 })
   app.setErrorHandler(sendError)
   // Browsers send an Origin, other clients do not. A page that rebinds its name has the Host of its own origin, so
@@ -90,48 +88,28 @@ function mountMcp (app: FastifyInstance, neighbours: Neighbours, options: McpOpt
   const tools = new Map<string, Tool>()
   // Only now are all families known.
   app.addHook('onReady', async () => {
-    const mounts = chooseMounts(neighbours.mounts, options.versions ?? {})
+    const mounts = chooseMounts(neighbours.mounts)
     if (mounts.length === 0) throw refuseOption(`there is no family at the prefix "${app.prefix}" in this scope`)
     for (const [name, tool] of makeTools(mounts, commandIds === 'required')) tools.set(name, tool)
   })
-  const server: Server = {
-    tools,
-    info: options.serverInfo ?? defaultInfo,
-    instructions: options.instructions ?? defaultInstructions
-  }
-  const refuseMethod: Endpoint['handler'] = async ({ method }) => {
-    const detail = `${method} is not allowed here; allowed: POST`
-    throw new Problem('method-not-allowed', detail, { headers: { allow: 'POST' } })
-  }
-  const path = '/mcp'
-  const schema = { hide: true }
-  mountEndpoints(app, [
-    { method: 'POST', path, schema, handler: (request, reply) => answer(server, request, reply) },
-    ...(['GET', 'PUT', 'PATCH', 'DELETE'] as const).map(method => ({ method, path, schema, handler: refuseMethod }))
-  ], { bodyLimit, unknown: refuseMethod })
+  const handler: Endpoint['handler'] = (request, reply) => answer({ tools, serverInfo, instructions }, request, reply)
+  mountEndpoints(app, (['POST', 'GET', 'PUT', 'PATCH', 'DELETE'] as const).map(method =>
+    ({ method, path: '/mcp', schema: { hide: true }, handler })), { bodyLimit, unknown: handler })
 }
 
-/** Of each family the latest version: v10 comes after v9, and any version after none. */
-function chooseMounts (mounts: readonly Mount[], wanted: Readonly<Record<string, string>>): Mount[] {
+/** Of several versions of a family, the one that has the paths without a version. */
+function chooseMounts (mounts: readonly Mount[]): Mount[] {
   const chosen = new Map<string, Mount>()
   for (const mount of mounts) {
-    const { family: { name }, version = '' } = mount
-    const before = chosen.get(name)?.version ?? ''
-    const isChosen = Object.hasOwn(wanted, name)
-      ? wanted[name] === version
-      : !chosen.has(name) || version.localeCompare(before, 'en', { numeric: true }) > 0
-    if (isChosen) chosen.set(name, mount)
-  }
-  for (const [name, version] of Object.entries(wanted)) {
-    if (!chosen.has(name)) throw refuseOption(`there is no version "${version}" of "${name}" at this prefix`)
+    const { family: { name }, unversioned } = mount
+    const before = chosen.get(name)
+    if (before === undefined || before.unversioned === false || unversioned === true) chosen.set(name, mount)
   }
   return [...chosen.values()]
 }
 
-interface Server {
+interface Server extends Required<Pick<McpOptions, 'serverInfo' | 'instructions'>> {
   readonly tools: ReadonlyMap<string, Tool>
-  readonly info: NonNullable<McpOptions['serverInfo']>
-  readonly instructions: string
 }
 
 /** An error of the protocol, as opposed to a refusal by a tool. */
@@ -153,6 +131,10 @@ interface Message {
 
 /** The pipeline of every message: read it, agree on the version, run the method. */
 async function answer (server: Server, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  if (request.method !== 'POST') {
+    const detail = `${request.method} is not allowed here; allowed: POST`
+    throw new Problem('method-not-allowed', detail, { headers: { allow: 'POST' } })
+  }
   if (new Negotiator(request.raw).mediaType(['application/json']) === undefined) {
     throw new Problem('not-acceptable', 'The response is application/json')
   }
@@ -166,7 +148,7 @@ async function answer (server: Server, request: FastifyRequest, reply: FastifyRe
     throw new RpcError(codes.method, `Unknown method: ${shorten(message.method)}`, isLatest ? 404 : 200)
   }
   const result = await run(server, message.params, request)
-  const shared = isLatest ? { resultType: 'complete', _meta: { [`${meta}serverInfo`]: server.info } } : {}
+  const shared = isLatest ? { resultType: 'complete', _meta: { [`${meta}serverInfo`]: server.serverInfo } } : {}
   return send(reply, { jsonrpc: '2.0', id: message.id, result: { ...shared, ...result } })
 }
 
@@ -197,7 +179,7 @@ function checkVersion ({ headers }: FastifyRequest, { method, params }: Message)
     if (given[key] === undefined) throw new RpcError(codes.params, `params._meta lacks ${key}`, 400)
   }
   if (headers['mcp-method'] !== method) throw mismatch('Mcp-Method', headers['mcp-method'], method)
-  const name = decodeHeader(headers['mcp-name'])
+  const name = headers['mcp-name']
   if (method === 'tools/call' && name !== params.name) throw mismatch('Mcp-Name', name, params.name)
   return true
 }
@@ -207,12 +189,6 @@ function mismatch (header: string, sent: unknown, expected: unknown): RpcError {
     ? 'is missing'
     : `"${shorten(String(sent))}" does not match "${shorten(String(expected))}" in the body`
   return new RpcError(codes.header, `Header mismatch: ${header} ${detail}`, 400)
-}
-
-function decodeHeader (value: string | readonly string[] | undefined): string | undefined {
-  const text = value === undefined ? undefined : String(value)
-  const encoded = text === undefined ? null : /^=\?base64\?(.*)\?=$/.exec(text)
-  return encoded === null ? text : Buffer.from(encoded[1] as string, 'base64').toString('utf8')
 }
 
 type Method = (server: Server, params: Members, request: FastifyRequest) => Members | Promise<Members>
@@ -244,9 +220,9 @@ const latestMethods: Readonly<Record<string, Method>> = {
 }
 
 const earlierMethods: Readonly<Record<string, Method>> = {
-  initialize ({ info, instructions }, { protocolVersion: wanted }) {
+  initialize ({ serverInfo, instructions }, { protocolVersion: wanted }) {
     const protocolVersion = earlier.find(version => version === wanted) ?? earlier[0]
-    return { protocolVersion, capabilities, serverInfo: info, instructions }
+    return { protocolVersion, capabilities, serverInfo, instructions }
   },
   ping: () => ({}),
   'tools/list': list,

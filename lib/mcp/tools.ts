@@ -1,23 +1,27 @@
+import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../core/errors.js'
 import type { Params } from '../core/family/params.js'
 import { invalidBody, invalidQuery, notFound, preconditionFailed, Problem } from '../core/problems.js'
-import { writeCursor } from '../core/query/cursor.js'
+import { writeCursor, writeOrder } from '../core/query/cursor.js'
 import type { ParsedQuery } from '../core/query/grammar.js'
 import { type Grant, intendToList, intendToRead } from '../core/service/caller.js'
 import { execute } from '../core/service/execute.js'
 import { authorizeReader, findPage } from '../core/service/reader.js'
 import { showCommand } from '../core/service/record.js'
 import type { Id } from '../core/storage/storage.js'
-import { escapePointer, makePicker, type Members } from '../core/values/json.js'
+import { textIdPattern } from '../core/values/ids.js'
+import { escapePointer, makePicker, type MemberFlaw, type Members } from '../core/values/json.js'
+import { makeValidator } from '../core/values/validate.js'
 import { addArticle } from '../core/values/words.js'
 import { logOutcome, mayRead } from '../http/forms/write.js'
 import type { Mount } from '../http/mount.js'
+import { describeFilters } from '../http/openapi/routes.js'
+import { acceptNumbers } from '../http/openapi/schemas.js'
 import { findOffers } from '../http/pages/offers.js'
 import { findBounded } from '../http/reads/page.js'
 import { logFailure, toProblem } from '../http/reply.js'
 import { explainEnd, hasEnded } from '../http/routes.js'
-import { describeFind, describeTarget, describeWrite, type FindArguments } from './schemas.js'
 
 export interface Tool {
   readonly mount: Mount
@@ -40,15 +44,16 @@ export function makeTools (mounts: readonly Mount[], needsCommand: boolean): Map
   return tools
 }
 
-interface Description {
+interface Description extends Pick<Tool, 'action' | 'call'> {
+  /** The name without that of the family. */
+  readonly end: string
   readonly title: string
-  readonly more: string
+  readonly more?: string
   readonly schema: object
   readonly hints: object
 }
 
-function makeTool (mount: Mount, end: string, action: string, about: Description, call: Tool['call']): Tool {
-  const { title, more, schema, hints } = about
+function makeTool (mount: Mount, { end, action, title, more = '', schema, hints, call }: Description): Tool {
   const listed = {
     name: `${mount.family.name}_${end}`,
     title,
@@ -57,6 +62,23 @@ function makeTool (mount: Mount, end: string, action: string, about: Description
     annotations: { title, ...hints, openWorldHint: false }
   }
   return { mount, action, listed, call }
+}
+
+/** The schema of arguments for clients, which may tell more than is checked here, and the check. */
+function compile (checked: TProperties, shown = checked) {
+  const validate = makeValidator(Type.Object(checked, { additionalProperties: false }))
+  return {
+    schema: Type.Object(shown, { additionalProperties: false }),
+    /** Throws a problem that names all flaws. */
+    check (sent: Members, others: readonly MemberFlaw[] = []): void {
+      const flaws = [...validate(sent), ...others]
+      if (flaws.length > 0) throw invalidBody(flaws)
+    }
+  }
+}
+
+function describeId ({ family: { idSchema, singular } }: Mount): TSchema {
+  return { ...idSchema, description: `The id of the ${singular}` }
 }
 
 /** The name of an operation, unless a tool cannot have it. */
@@ -68,14 +90,19 @@ function listReadTools (mount: Mount): Tool[] {
   const { family, family: { name, singular, members } } = mount
   const hints = { readOnlyHint: true }
   const pick = makePicker(members)
-  const { schema: findSchema, read: readFind } = describeFind(mount)
-  const { schema, read: readTarget } = describeTarget(mount)
-  const more = 'Returns items and, if there are more, next.'
-  const find = makeTool(mount, 'find', 'list', { title: `Find ${name}`, more, schema: findSchema, hints },
-    async (request, sent) => {
+  const search = describeFind(mount)
+  const find = makeTool(mount, {
+    end: 'find',
+    action: 'list',
+    title: `Find ${name}`,
+    more: 'Returns items and, if there are more, next.',
+    schema: search.schema,
+    hints,
+    async call (request, sent) {
       // Before the arguments are checked: a caller who is refused learns no fields.
       const reader = await authorizeReader(family, mount.caller(request), intendToList(family))
-      const parsed = parseFind(mount, readFind(sent))
+      search.check(sent)
+      const parsed = parseFind(mount, sent)
       const query = (parsed: ParsedQuery) => findPage(query => reader.find(query), parsed)
       const page = await findBounded(query, parsed, family.hasLongItems)
       return {
@@ -83,48 +110,86 @@ function listReadTools (mount: Mount): Tool[] {
         ...page.total !== undefined && { total: page.total },
         ...page.next && { next: writeCursor(parsed.list, page.next) }
       }
-    })
+    }
+  })
+  const { schema, check } = compile({ id: describeId(mount) })
   const load = async (request: FastifyRequest, sent: Members) => {
-    const id = requireId(mount, readTarget(sent).id)
+    check(sent)
+    const id = requireId(mount, sent.id as Id)
     const reader = await authorizeReader(family, mount.caller(request), intendToRead(family, id))
     const item = await reader.get(id)
     if (item === undefined) throw notFound(singular, id)
     return { item, reader }
   }
-  const get = makeTool(mount, 'get', 'read', { title: `Read ${addArticle(singular)}`, more: '', schema, hints },
-    async (request, sent) => pick((await load(request, sent)).item))
+  const get = makeTool(mount, {
+    end: 'get',
+    action: 'read',
+    title: `Read ${addArticle(singular)}`,
+    schema,
+    hints,
+    call: async (request, sent) => pick((await load(request, sent)).item)
+  })
   if (!family.writable) return [find, get]
-  const operations = makeTool(mount, 'operations', 'read', {
+  const operations = makeTool(mount, {
+    end: 'operations',
+    action: 'read',
     title: `List the operations of ${addArticle(singular)}`,
     more: 'Those that you may use, whether the state allows each now, and why not.',
     schema,
-    hints
-  }, async (request, sent) => {
-    const { item, reader } = await load(request, sent)
-    const offers = await findOffers({ mount, request }, item, reader)
-    return {
-      revision: item.revision,
-      items: offers.map(({ operation, reason }) => ({
-        name: operation.name,
-        tool: `${name}_${nameEnd(operation)}`,
-        allowed: reason === undefined,
-        ...reason !== undefined && { reason }
-      }))
+    hints,
+    async call (request, sent) {
+      const { item, reader } = await load(request, sent)
+      const offers = await findOffers({ mount, request }, item, reader)
+      return {
+        revision: item.revision,
+        items: offers.map(({ operation, reason }) => ({
+          name: operation.name,
+          tool: `${name}_${nameEnd(operation)}`,
+          allowed: reason === undefined,
+          ...reason !== undefined && { reason }
+        }))
+      }
     }
   })
   return [find, get, operations]
 }
 
+const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
+const anyFilter = Type.Optional(Type.Record(Type.String(), Type.Union([scalar, Type.Array(scalar)])))
+
+/** Clients see the common filters with their types; the grammar checks them, and knows more. */
+function describeFind ({ family, grammar }: Mount) {
+  const { limits: { pageSize, maxPageSize }, order, states, search } = grammar
+  const { or, ...filters } = describeFilters(grammar)
+  const state = Type.Unsafe<string>({ type: 'string', enum: states })
+  const filter = Type.Partial(Type.Object({ ...states.length > 0 && { state }, ...filters }), {
+    description: 'All must hold; of a list of values, one. Also FIELD.ne, .gt, .gte, .lt, .lte, .has, .regex and ' +
+      '.null; of filters that begin with "or.", one must hold'
+  })
+  const others = Type.Partial(Type.Object({
+    ...search.length > 0 && { search: Type.String({ description: `Words, each in one of ${search.join(', ')}` }) },
+    sort: Type.String({
+      description: `Fields, descending after -, such as -${family.members.at(-1)},id. Default: ${writeOrder(order)}`
+    }),
+    fields: Type.Array(Type.String(), { minItems: 1, description: 'Only these members of each item' }),
+    limit: Type.Integer({ minimum: 1, description: `At most ${maxPageSize}. Default: ${pageSize}` }),
+    after: Type.String({ description: 'next of the page before, with the same filter and sort' }),
+    count: Type.Boolean({ description: 'Whether to return total' })
+  })).properties
+  return compile({ filter: anyFilter, ...others }, { filter: Type.Optional(filter), ...others })
+}
+
 // Parameters that are arguments beside the filter, or mean nothing here.
 const notFilters = ['page', 'maxpagesize', 'sort', 'fields', 'count', 'format', 'after', 'before', 'expand', 'search']
 
-function parseFind ({ grammar }: Mount, { filter = {}, fields, limit, count, ...others }: FindArguments): ParsedQuery {
+function parseFind ({ grammar }: Mount, { filter: sent = {}, fields, limit, count, ...others }: Members): ParsedQuery {
+  const filter = sent as Members
   const misplaced = Object.keys(filter).filter(name => notFilters.includes(name) && !grammar.filters.has(name))
   if (misplaced.length > 0) {
     throw invalidBody(misplaced.map(name => ({ pointer: `/filter/${name}`, detail: 'is not a filter' })))
   }
   const exact = count === true ? 'exact' : undefined
-  const settings = { ...others, fields: fields?.join(), maxpagesize: limit, count: exact }
+  const settings = { ...others, fields: fields && String(fields), maxpagesize: limit, count: exact }
   const parameters = [...Object.entries(filter), ...Object.entries(settings)].flatMap(([name, given]) =>
     given === undefined ? [] : [given].flat().map(value => [name, String(value)].map(encodeURIComponent).join('=')))
   const parsed = grammar.parse(parameters.join('&'))
@@ -137,55 +202,73 @@ function parseFind ({ grammar }: Mount, { filter = {}, fields, limit, count, ...
 function listWriteTools (mount: Mount, needsCommand: boolean): Tool[] {
   const { operations, lifecycle, singular } = mount.family
   const one = addArticle(singular)
+  const make = (tool: Writing): Tool => makeWriteTool(mount, tool, needsCommand)
   const tools = [...operations.values()].map(({ operation, params }) => {
-    const { action, allowed, danger = false, final = false, summary = `${operation.name} ${one}` } = operation
+    const { action, allowed, danger = false, final = false, summary: title = `${operation.name} ${one}` } = operation
     const more = [final && 'It cannot be undone.', allowed && 'Refused if the state does not allow it.']
-    return makeWriteTool(mount, nameEnd(operation), action, params, {
-      title: summary,
+    return make({
+      end: nameEnd(operation),
+      action,
+      params,
+      title,
       more: more.filter(Boolean).join(' '),
       isDestructive: danger || final,
       // An edit only sets values.
       isRepeatable: params.isPartial
-    }, needsCommand)
+    })
   })
   if (lifecycle === undefined) return tools
-  const { createAction, params, takesId, deletion } = lifecycle
-  const create = makeWriteTool(mount, 'create', createAction, params, {
-    title: `Create ${one}`, more: '', isDestructive: false, isRepeatable: takesId
-  }, needsCommand)
-  const remove = deletion && makeWriteTool(mount, 'delete', deletion.operation.action, deletion.params, {
-    title: `Delete ${one}`, more: 'Its log is kept.', isDestructive: true, isRepeatable: true
-  }, needsCommand)
-  return [create, ...tools, ...remove === undefined ? [] : [remove]]
+  const { createAction: action, params, takesId: isRepeatable, deletion } = lifecycle
+  tools.unshift(make({ end: 'create', action, params, title: `Create ${one}`, isDestructive: false, isRepeatable }))
+  if (deletion === undefined) return tools
+  const { operation, params: none } = deletion
+  const about = { title: `Delete ${one}`, more: 'Its log is kept.', isDestructive: true, isRepeatable: true }
+  return [...tools, make({ end: 'delete', action: operation.action, params: none, ...about })]
 }
 
-interface WriteDescription extends Pick<Description, 'title' | 'more'> {
+interface Writing extends Pick<Description, 'end' | 'action' | 'title' | 'more'> {
+  readonly params: Params
   readonly isDestructive: boolean
   /** Whether a repeated call changes nothing even without a command id. */
   readonly isRepeatable: boolean
 }
 
+/** Its arguments are the parameters, the item and its revision, unless it is created, and the id of the command. */
 function makeWriteTool (
-  mount: Mount,
-  end: string,
-  action: string,
-  params: Params,
-  { title, more, isDestructive, isRepeatable }: WriteDescription,
-  needsCommand: boolean
+  mount: Mount, { params, isDestructive, isRepeatable, ...about }: Writing, needsCommand: boolean
 ): Tool {
   const { family } = mount
-  const { schema, read } = describeWrite(mount, params, action === family.lifecycle?.createAction, needsCommand)
+  const { action } = about
+  const { properties } = acceptNumbers(params.schema)
+  // A parameter may have the same name.
+  const nameFreely = (name: string): string => Object.hasOwn(properties, name) ? nameFreely(`_${name}`) : name
+  const [revision, command] = [nameFreely('revision'), nameFreely('command')]
+  const known = Type.Integer({ description: `Refused if the ${family.singular} is not at this revision` })
+  const chosen = Type.String({
+    pattern: textIdPattern,
+    description: 'An id that you choose for this call: with the same id, a repeated call changes nothing'
+  })
+  const isNew = action === family.lifecycle?.createAction
+  const own = {
+    ...!isNew && { id: describeId(mount) },
+    ...!isNew && { [revision]: mount.preconditions === 'required' ? known : Type.Optional(known) },
+    [command]: needsCommand ? chosen : Type.Optional(chosen)
+  }
+  const unchecked = Object.fromEntries(Object.keys(properties).map(name => [name, Type.Optional(Type.Unknown())]))
+  const { schema, check } = compile({ ...own, ...unchecked }, { ...own, ...properties })
   const hints = { destructiveHint: isDestructive, idempotentHint: isRepeatable || needsCommand }
-  return makeTool(mount, end, action, { title, more, schema, hints }, async (request, sent) => {
-    const { id, revision: known, command, params } = read(sent)
-    const target = id === undefined ? undefined : requireId(mount, id)
+  const call: Tool['call'] = async (request, sent) => {
+    const sentParams = Object.entries(sent).filter(([name]) => Object.hasOwn(properties, name))
+    const read = params.read(Object.fromEntries(sentParams))
+    check(sent, 'flaws' in read ? read.flaws : [])
     const outcome = await execute(family, mount.caller(request), {
       action,
-      target,
-      params,
-      id: command,
-      precondition ({ revision }) {
-        if (known !== undefined && known !== revision) throw preconditionFailed(family.singular, revision)
+      target: isNew ? undefined : requireId(mount, sent.id as Id),
+      params: (read as { readonly params: Members }).params,
+      id: sent[command] as string | undefined,
+      precondition (current) {
+        if (sent[revision] === undefined || sent[revision] === current.revision) return
+        throw preconditionFailed(family.singular, current.revision)
       }
     })
     logOutcome({ mount, request }, outcome)
@@ -199,7 +282,8 @@ function makeWriteTool (
       changed: record.outcome === 'done',
       replayed
     }
-  })
+  }
+  return makeTool(mount, { ...about, schema, hints, call })
 }
 
 // A refusal is replayed too, although the state may allow the operation by now.

@@ -21,9 +21,10 @@ export function makeEvent (sources: Sources, { family, url }: Source, stored: Co
   const item = encodeURIComponent(readTarget(family, record))
   // The command may have been for an item of another family.
   const operations = sources.get(about?.family ?? family.name)?.family.operations
-  const change = revision === 1
+  const { createAction, deletion } = family.lifecycle ?? {}
+  const change = action === createAction || (about !== undefined && revision === 1)
     ? 'created'
-    : action === family.lifecycle?.deletion?.operation.action
+    : action === deletion?.operation.action
       ? 'deleted'
       : operations?.get(action)?.operation.participle ?? 'changed'
   return {

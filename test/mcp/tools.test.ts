@@ -160,22 +160,24 @@ t.test('an operation cannot have the name of another tool', async t => {
   await t.rejects(async () => { await app.ready() }, { message: /the tool "deals_find" exists; rename the operation/ })
 })
 
-t.test('of several versions, the latest, or the one that is asked for', async t => {
+t.test('of several versions, the one that has the paths without a version', async t => {
   const renamed = deals.rename({ name: 'title' })
-  const boot = (own: object = {}, sunset = '2100-01-01') => bootWith(app => {
+  const boot = (first: object = {}, second: object = {}) => bootWith(app => {
     const storage = memoryStorage()
-    app.register(renamed, { storage, prefix: '/crm', version: 'v10', sunset })
-    app.register(deals, { storage, prefix: '/crm', version: 'v9' })
-    app.register(mcp, { prefix: '/crm', ...own })
+    app.register(renamed, { storage, prefix: '/crm', version: 'v10', ...first })
+    app.register(deals, { storage, prefix: '/crm', version: 'v9', ...second })
+    app.register(mcp, { prefix: '/crm' })
   })
-  const latest = await boot()
-  t.teardown(() => latest.close())
-  t.match((await call(latest, 'deals_create', { title: 'Tea', price: 1 })).content, { item: { title: 'Tea' } })
-  t.match((await call(latest, 'deals_find', { filter: { 'title.has': 'te' } })).content, { items: [{ title: 'Tea' }] })
-  const older = await boot({ versions: { deals: 'v9' } })
-  t.teardown(() => older.close())
-  t.match((await call(older, 'deals_create', { name: 'Tea', price: 1 })).content, { item: { name: 'Tea' } })
-  const ended = await boot({}, '2020-01-01')
+  const first = await boot()
+  t.teardown(() => first.close())
+  t.match((await call(first, 'deals_create', { title: 'Tea', price: 1 })).content, { item: { title: 'Tea' } })
+  t.match((await call(first, 'deals_find', { filter: { 'title.has': 'te' } })).content, { items: [{ title: 'Tea' }] })
+  for (const [one, other] of [[{}, { unversioned: true }], [{ unversioned: false }, {}]]) {
+    const second = await boot(one, other)
+    t.teardown(() => second.close())
+    t.match((await call(second, 'deals_create', { name: 'Tea', price: 1 })).content, { item: { name: 'Tea' } })
+  }
+  const ended = await boot({ sunset: '2020-01-01' })
   t.teardown(() => ended.close())
   t.strictSame(await listNames(ended), [])
   t.match(await call(ended, 'deals_find'), { isError: true, content: { status: 410 } })

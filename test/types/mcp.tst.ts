@@ -9,7 +9,7 @@ describe('the plugin of tools', () => {
     expect(app.register).type.toBeCallableWith(mcp)
     expect(app.register).type.toBeCallableWith(mcp, { prefix: '/crm' })
     expect(app.register).type.toBeCallableWith(mcp, {
-      prefix: '/crm', logLevel: 'silent', versions: { deals: 'v1' }, serverInfo: { name: 'acme', version: '1' }
+      prefix: '/crm', logLevel: 'silent', serverInfo: { name: 'acme', version: '1' }
     })
   })
 
