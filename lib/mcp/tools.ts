@@ -299,36 +299,25 @@ function requireId ({ family: { readId, singular } }: Mount, id: Id): Id {
 
 /** Those that the caller may use: asked tentatively, as for a page. Throws if it should sign in first. */
 export async function listTools (tools: Iterable<Tool>, request: FastifyRequest): Promise<Tool['listed'][]> {
-  const answers = new Map<string, Promise<Grant | Problem>>()
-  const ask = (mount: Mount, action: string): Promise<Grant | Problem> => {
-    const key = `${mount.family.name} ${action}`
-    const answer = answers.get(key) ?? askTentatively(mount, action, request)
-    answers.set(key, answer)
-    return answer
+  const grants = new Map<string, Promise<Grant>>()
+  const ask = ({ family: { name: family }, retirement, caller }: Mount, action: string): Promise<Grant> => {
+    const key = `${family} ${action}`
+    const grant = grants.get(key) ?? (async () => {
+      if (hasEnded(retirement)) throw explainEnd(retirement)
+      return await caller(request).authorize({ family, action, id: undefined, params: {}, tentative: true })
+    })()
+    grants.set(key, grant)
+    return grant
   }
-  const asked = await Promise.all(Array.from(tools, async ({ mount, action, listed }) => {
-    const list = action === 'list' || action === 'read' ? {} : await ask(mount, 'list')
-    const offers = list instanceof Problem ? undefined : list.offers
-    return { listed, answer: offers?.includes(action) ?? await ask(mount, action) }
+  const asked = await Promise.allSettled(Array.from(tools, async ({ mount, action, listed }) => {
+    const { offers }: Grant = action === 'list' || action === 'read' ? {} : await ask(mount, 'list').catch(() => ({}))
+    return offers?.includes(action) ?? await ask(mount, action) ? [listed] : []
   }))
-  const granted = asked.filter(({ answer }) => answer !== false && !(answer instanceof Problem))
-  const challenge = asked.find(({ answer }) => answer instanceof Problem && isChallenge(answer))
-  if (granted.length === 0 && challenge !== undefined) throw challenge.answer
-  return granted.map(({ listed }) => listed)
-}
-
-async function askTentatively (mount: Mount, action: string, request: FastifyRequest): Promise<Grant | Problem> {
-  const { family: { name: family }, retirement, caller } = mount
-  if (hasEnded(retirement)) return explainEnd(retirement)
-  try {
-    return await caller(request).authorize({ family, action, id: undefined, params: {}, tentative: true })
-  } catch (error) {
-    const problem = toProblem(error)
-    if (problem.statusCode < 500) return problem
-    // It is listed: its call is authorized again.
-    request.log.error({ err: problem.cause ?? problem, family, action }, 'authorize failed for a tool')
-    return {}
-  }
+  const granted = asked.flatMap(each => each.status === 'fulfilled' ? each.value : [])
+  const problems = asked.flatMap(each => each.status === 'rejected' ? toProblem(each.reason) : [])
+  const reason = problems.find(problem => isChallenge(problem) || problem.statusCode >= 500)
+  if (granted.length === 0 && reason !== undefined) throw reason
+  return granted
 }
 
 /** Whether the client has to act, not the model: to sign in, or to ask for a scope. */
