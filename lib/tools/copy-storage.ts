@@ -6,10 +6,10 @@ import { checkMappedFamilies, isStorage, noteShapes } from '../core/service/stor
 import { findEnd } from '../core/service/tail.js'
 import { selectById } from '../core/storage/pages.js'
 import {
-  type Change, type Condition, ConstraintError, type FamilyShape, type Id, type Query, type Storage, type Stored
+  type Change, type Condition, ConstraintError, type FamilyShape, type Id, type Storage, type Stored
 } from '../core/storage/storage.js'
-import { endLongTurn } from '../core/storage/turns.js'
 import { copyPlaces } from './consumers.js'
+import { selectAfter, walk } from './rows.js'
 
 /** Options of `copyStorage`. */
 export interface CopyOptions {
@@ -145,28 +145,6 @@ function toCopy ({ name, members }: Part, item: Stored): Stored {
   }
   // A mapped table without a revision shows 0.
   return { ...Object.fromEntries(entries) as unknown as Stored, revision: Math.max(1, item.revision) }
-}
-
-// In characters of JSON, so that wide rows do not fill the memory.
-const batchLength = 500_000
-// The width of the rows is unknown before the first read.
-const firstRows = 10
-const maxRows = 1000
-
-async function * walk (storage: Storage, family: string, after?: Id): AsyncGenerator<readonly Stored[]> {
-  for (let limit = firstRows; ;) {
-    const { items } = await storage.find(family, selectAfter(after, limit))
-    if (items.length > 0) yield items
-    await endLongTurn()
-    if (items.length < limit) return
-    after = items.at(-1)?.id
-    const width = JSON.stringify(items).length / items.length
-    limit = Math.max(1, Math.min(maxRows, 5 * limit, Math.floor(batchLength / width)))
-  }
-}
-
-function selectAfter (id: Id | undefined, limit: number): Query {
-  return selectById(id === undefined ? [] : [{ field: 'id', op: 'gt', value: id }], limit)
 }
 
 function refuse (flaw: string, cause?: unknown): Error {

@@ -1,18 +1,18 @@
-import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, type Family, getFamily, listShapes } from '../core/family/family.js'
 import { CommandMembers, commandsShape, listDefaults, ServiceFields, toStored } from '../core/family/fields.js'
 import { canonicalizeItem, haveSameContent, readDecimals } from '../core/family/params.js'
 import { type ProblemCode, problemCodes } from '../core/problems.js'
 import { type CommandRecord, digestParams } from '../core/service/command.js'
-import { noteShapes } from '../core/service/storage-access.js'
-import { selectById } from '../core/storage/pages.js'
+import { makeStorageAccess } from '../core/service/storage-access.js'
 import {
   type Change, ConstraintError, DuplicateError, type Id, type Storage, type Stored
 } from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
-import { isTextId, textIdRule, uuidv7 } from '../core/values/ids.js'
+import { chosenIdPattern, uuidv7 } from '../core/values/ids.js'
 import { findJsonFlaw, isObject, type MemberFlaw, type Members } from '../core/values/json.js'
+import { membersOf } from '../core/values/rules.js'
 import { makeValidator } from '../core/values/validate.js'
 
 /** Options of `loadItems`. */
@@ -49,9 +49,7 @@ export async function loadItems (
   checkOptions(compiled, options)
   const { batchSize = 1000, onProgress, log, signal } = options
   const readRow = makeRowReader(compiled, log)
-  const shapes = listShapes(compiled)
-  noteShapes(storage, shapes)
-  for (const shape of shapes) if (shape !== commandsShape || log !== undefined) await storage.prepare(shape)
+  await makeStorageAccess(listShapes(compiled).filter(shape => shape !== commandsShape || log !== undefined))(storage)
   let loaded = 0
   let size = 0
   let batch: Row[] = []
@@ -89,52 +87,40 @@ function checkOptions ({ name, shape, writable, renaming }: Family, { batchSize 
 
 /** Tries to commit everything first, since looking for existing rows costs more and mostly finds none. */
 async function commitRows (storage: Storage, family: Family, rows: readonly Row[]): Promise<void> {
-  let missing = rows
-  while (missing.length > 0) {
-    try {
-      await storage.commit(missing.flatMap(({ item, entries }): Change[] => [
-        { type: 'insert', family: family.name, item },
-        ...entries.map((item): Change => ({ type: 'insert', family: 'commands', item }))
-      ]))
-      return
-    } catch (error) {
-      if (error instanceof ConstraintError) {
-        if (missing.length === 1) throw explainConstraint(family, missing[0] as Row, error)
-        const middle = Math.ceil(missing.length / 2)
-        await commitRows(storage, family, missing.slice(0, middle))
-        return await commitRows(storage, family, missing.slice(middle))
-      }
-      if (!(error instanceof DuplicateError)) throw error
-      const left = await dropPresent(storage, family, missing)
-      const { id } = error
-      const row = missing.find(({ entries }) => entries.some(entry => entry.id === id))
-      // None of the items exists, so the id of a log entry is taken.
-      if (left.length === missing.length) {
-        if (error.family === family.name || row === undefined) throw error
-        throw refuseRow(family, row, { pointer: '', detail: `has the command id "${id}" in its log, which is taken` })
-      }
-      missing = left
-    }
+  try {
+    await storage.commit(rows.flatMap(({ item, entries }): Change[] => [
+      { type: 'insert', family: family.name, item },
+      ...entries.map((item): Change => ({ type: 'insert', family: 'commands', item }))
+    ]))
+  } catch (error) {
+    if (!(error instanceof ConstraintError || error instanceof DuplicateError)) throw error
+    const missing = await dropPresent(storage, family, rows)
+    if (missing.length === 0) return
+    if (missing.length < rows.length) return await commitRows(storage, family, missing)
+    const [row] = rows as [Row]
+    if (rows.length === 1) throw explain(family, row, error)
+    // To find the one that is refused.
+    const middle = Math.ceil(rows.length / 2)
+    await commitRows(storage, family, rows.slice(0, middle))
+    await commitRows(storage, family, rows.slice(middle))
   }
 }
 
-function explainConstraint (family: Family, row: Row, error: ConstraintError): Error {
+/** Why a row is refused that does not exist. */
+function explain (family: Family, row: Row, error: ConstraintError | DuplicateError): Error {
+  if (error instanceof DuplicateError) {
+    const detail = `has the command id "${error.id}" in its log, which is taken`
+    return error.family === family.name ? error : refuseRow(family, row, { pointer: '', detail })
+  }
   const { rule, fields, other = 'something' } = error
   if (rule !== 'reference' && rule !== 'unique') return error
   const detail = rule === 'reference' ? `must be an existing id of ${other}` : 'is already taken'
   return refuseRow(family, row, { pointer: fields.map(field => `/${field}`).join(', '), detail })
 }
 
-// Every storage accepts this many in one condition.
-const maxIds = 100
-
 async function dropPresent (storage: Storage, family: Family, rows: readonly Row[]): Promise<Row[]> {
-  const present = new Map<Id, Stored>()
-  for (let at = 0; at < rows.length; at += maxIds) {
-    const values = rows.slice(at, at + maxIds).map(({ item }) => item.id)
-    const { items } = await storage.find(family.name, selectById([{ field: 'id', op: 'eq', values }], values.length))
-    for (const item of items) present.set(item.id, item)
-  }
+  const found = await Promise.all(rows.map(({ item }) => storage.get(family.name, item.id)))
+  const present = new Map(found.flatMap(item => item === undefined ? [] : [[item.id, item]]))
   return rows.filter(row => {
     const other = present.get(row.item.id)
     present.set(row.item.id, row.item)
@@ -156,20 +142,18 @@ interface Row {
   readonly entries: readonly CommandRecord[]
 }
 
-const serviceMembers = Object.keys(ServiceFields.properties)
-
 function makeRowReader (family: Family, log: string | undefined): (item: unknown, number: number) => Row {
   const { schema, ownFields, singular, idSchema } = family
   const own = Object.fromEntries(ownFields.map(({ name }) => [name, schema.properties[name] as TSchema]))
-  // As `service.log` returns it. Without an id it gets one; without an outcome it is `done`.
-  const entry = { ...makeOptional(CommandMembers.properties, ['id', 'outcome']), [singular]: Type.Optional(idSchema) }
-  const entries = Type.Array(Type.Object(entry, { additionalProperties: false }))
   const defaults = listDefaults(own)
-  const validate = makeValidator(Type.Object({
-    ...makeOptional(own, Object.keys(defaults)),
-    ...makeOptional(ServiceFields.properties, serviceMembers),
-    ...(log === undefined ? {} : { [log]: Type.Optional(entries) })
-  }, { additionalProperties: false }))
+  const id = Type.String({ pattern: chosenIdPattern })
+  // As `service.log` returns it. Without an id it gets one; without an outcome it is `done`.
+  const members = { ...CommandMembers.properties, id, chosenId: id, [singular]: idSchema }
+  const entries = Type.Array(membersOf(members, ['action', 'revision', 'createdAt']))
+  const validate = makeValidator(membersOf(
+    { ...own, ...ServiceFields.properties, ...(log === undefined ? {} : { [log]: entries }) },
+    Object.keys(own).filter(name => schema.required?.includes(name) === true && !Object.hasOwn(defaults, name))
+  ))
 
   return (given, number) => {
     const item = family.hasDecimals && isObject(given) ? readDecimals(ownFields, given) : given
@@ -181,7 +165,7 @@ function makeRowReader (family: Family, log: string | undefined): (item: unknown
     return {
       number,
       item: stored,
-      given: serviceMembers.filter(name => members[name] !== undefined),
+      given: Object.keys(ServiceFields.properties).filter(name => members[name] !== undefined),
       entries: entries.map((entry, index) => readEntry(family, stored, entry, (member, detail) => {
         throw refuseRow(family, { number }, { pointer: `/${log}/${index}/${member}`, detail })
       }))
@@ -206,11 +190,6 @@ function complete ({ ownFields }: Family, members: Members): Stored {
   }
 }
 
-function makeOptional (properties: TProperties, names: readonly string[]): TProperties {
-  return Object.fromEntries(Object.entries(properties)
-    .map(([name, property]) => [name, names.includes(name) ? Type.Optional(property) : property]))
-}
-
 function dropUndefined<T extends object> (members: T): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T
 }
@@ -221,37 +200,27 @@ function readEntry (
   entry: Members,
   refuse: (member: string, detail: string) => never
 ): CommandRecord {
-  const { id = uuidv7(), chosenId, action, params, outcome = 'done', revision, createdAt, principal, about } = entry as
-    unknown as Partial<CommandRecord> & Pick<CommandRecord, 'action' | 'revision' | 'createdAt'>
-  for (const [member, text] of Object.entries({ id, chosenId })) {
-    if (text !== undefined && !isTextId(text)) refuse(member, textIdRule)
-  }
-  if (entry[singular] !== undefined && entry[singular] !== item.id) {
-    refuse(singular, `must be ${item.id}, the id of the item`)
-  }
+  const { id = uuidv7(), outcome = 'done', [singular]: target = item.id, params, ...others } = entry
+  if (target !== item.id) refuse(singular, `must be ${item.id}, the id of the item`)
   // Otherwise the next operation would be listed before it.
-  if (revision > item.revision) refuse('revision', `must not be above ${item.revision}, that of the item`)
+  const { revision } = item
+  if (entry.revision as number > revision) refuse('revision', `must not be above ${revision}, that of the item`)
   const problem = outcome === 'refused' ? readProblem(entry.problem as Members | undefined) : undefined
   if (outcome === 'refused' && problem === undefined) {
     refuse('problem', 'must have the type and the detail of a problem')
   }
-  const moment = toStored('date-time', createdAt) as string
+  const moment = toStored('date-time', entry.createdAt)
   return dropUndefined({
+    ...others,
     id,
-    chosenId,
     family,
-    target: String(item.id),
-    action,
-    digest: outcome === 'done' ? undefined : digestParams(params ?? {}),
-    params: outcome === 'done' ? params : undefined,
+    target: String(target),
+    ...(outcome === 'done' ? { params } : { digest: digestParams((params ?? {}) as Members) }),
     outcome,
-    revision,
     createdAt: moment,
     updatedAt: moment,
-    principal,
-    problem,
-    about
-  }) as CommandRecord
+    problem
+  }) as unknown as CommandRecord
 }
 
 const typePrefix = 'urn:dealbook:problem:'

@@ -1,4 +1,6 @@
-import type { Change, Id, Stored } from '../core/storage/storage.js'
+import { selectById } from '../core/storage/pages.js'
+import type { Change, Id, Query, Storage, Stored } from '../core/storage/storage.js'
+import { endLongTurn } from '../core/storage/turns.js'
 
 /** A new row in a table of the service itself, or the next revision of one. */
 export function keepRow<T extends { readonly id: Id }> (
@@ -9,4 +11,27 @@ export function keepRow<T extends { readonly id: Id }> (
   const item = { ...row, revision: expected + 1, createdAt, updatedAt: now }
   if (current === undefined) return { type: 'insert', family, item }
   return { type: 'replace', family, item, expected, current }
+}
+
+// In characters of JSON, so that wide rows do not fill the memory.
+const batchLength = 500_000
+// The width of the rows is unknown before the first read.
+const firstRows = 10
+const maxRows = 1000
+
+/** All rows, in parts. */
+export async function * walk (storage: Storage, family: string, after?: Id): AsyncGenerator<readonly Stored[]> {
+  for (let limit = firstRows; ;) {
+    const { items } = await storage.find(family, selectAfter(after, limit))
+    if (items.length > 0) yield items
+    await endLongTurn()
+    if (items.length < limit) return
+    after = items.at(-1)?.id
+    const width = JSON.stringify(items).length / items.length
+    limit = Math.max(1, Math.min(maxRows, 5 * limit, Math.floor(batchLength / width)))
+  }
+}
+
+export function selectAfter (id: Id | undefined, limit: number): Query {
+  return selectById(id === undefined ? [] : [{ field: 'id', op: 'gt', value: id }], limit)
 }

@@ -6,9 +6,9 @@ import { selectLog } from '../core/service/record.js'
 import type { FollowedCommand, Service } from '../core/service/service.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
 import { type FeedEntry, findEnd, findEntries } from '../core/service/tail.js'
-import { selectById } from '../core/storage/pages.js'
 import { ConflictError, type Storage, type Stored } from '../core/storage/storage.js'
 import { consumersShape, runConsumer } from '../tools/consumers.js'
+import { walk } from '../tools/rows.js'
 import {
   deleteDeliveries, deliveriesShape, type Delivery, getDelivery, nameDelivery, saveDelivery
 } from './deliveries.js'
@@ -83,14 +83,11 @@ export class Sender {
     // Before the list, so that no change in between is missed.
     const after = writePosition(await findEnd(storage))
     const missing = new Set(this.#runners.keys())
-    for (let last = ''; ;) {
-      const { items } = await storage.find(family.name, selectById([{ field: 'id', op: 'gt', value: last }], 500))
-      for (const webhook of items as Webhook[]) {
+    for await (const webhooks of walk(storage, family.name)) {
+      for (const webhook of webhooks as Webhook[]) {
         missing.delete(webhook.id)
         this.#take(webhook.id, webhook)
       }
-      if (items.length < 500) break
-      last = (items.at(-1) as Webhook).id
     }
     for (const id of missing) this.#take(id, undefined)
     for await (const entry of service.follow({ after, signal })) {
