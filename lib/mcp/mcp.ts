@@ -142,12 +142,7 @@ async function answer (server: Server, request: FastifyRequest, reply: FastifyRe
   // A notification: nothing here depends on one.
   if (message === undefined) return await reply.code(202).send()
   const isLatest = checkVersion(request, message)
-  const methods = isLatest ? latestMethods : earlierMethods
-  const run = Object.hasOwn(methods, message.method) ? methods[message.method] : undefined
-  if (run === undefined) {
-    throw new RpcError(codes.method, `Unknown method: ${shorten(message.method)}`, isLatest ? 404 : 200)
-  }
-  const result = await run(server, message.params, request)
+  const result = await run(server, message, request, isLatest)
   const shared = isLatest ? { resultType: 'complete', _meta: { [`${meta}serverInfo`]: server.serverInfo } } : {}
   return send(reply, { jsonrpc: '2.0', id: message.id, result: { ...shared, ...result } })
 }
@@ -191,42 +186,36 @@ function mismatch (header: string, sent: unknown, expected: unknown): RpcError {
   return new RpcError(codes.header, `Header mismatch: ${header} ${detail}`, 400)
 }
 
-type Method = (server: Server, params: Members, request: FastifyRequest) => Members | Promise<Members>
-
 const capabilities = { tools: {} }
-
-const list: Method = async ({ tools }, { cursor }, request) => {
-  if (cursor !== undefined) throw new RpcError(codes.params, 'Unknown cursor: all tools are on one page', 200)
-  return { tools: await listTools(tools.values(), request) }
-}
-
-const call: Method = async ({ tools }, { name, arguments: sent = {} }, request) => {
-  const tool = tools.get(String(name))
-  if (tool === undefined) {
-    const hint = didYouMean(String(name), tools.keys())
-    throw new RpcError(codes.params, `Unknown tool: ${shorten(String(name))}.${hint}`, 200)
-  }
-  if (!isObject(sent)) throw new RpcError(codes.params, 'arguments must be an object', 200)
-  return await callTool(tool, request, sent)
-}
-
 // A list depends on the caller; its clients may keep it for a minute.
 const cached = { ttlMs: 60_000, cacheScope: 'private' }
 
-const latestMethods: Readonly<Record<string, Method>> = {
-  'server/discover': ({ instructions }) => ({ supportedVersions: versions, capabilities, instructions, ...cached }),
-  'tools/list': async (...asked) => ({ ...await list(...asked), ...cached }),
-  'tools/call': call
-}
-
-const earlierMethods: Readonly<Record<string, Method>> = {
-  initialize ({ serverInfo, instructions }, { protocolVersion: wanted }) {
-    const protocolVersion = earlier.find(version => version === wanted) ?? earlier[0]
+async function run (
+  { tools, serverInfo, instructions }: Server, { method, params }: Message, request: FastifyRequest, isLatest: boolean
+): Promise<Members> {
+  if (method === 'tools/call') {
+    const { name, arguments: sent = {} } = params
+    const tool = tools.get(String(name))
+    if (tool === undefined) {
+      const hint = didYouMean(String(name), tools.keys())
+      throw new RpcError(codes.params, `Unknown tool: ${shorten(String(name))}.${hint}`, 200)
+    }
+    if (!isObject(sent)) throw new RpcError(codes.params, 'arguments must be an object', 200)
+    return await callTool(tool, request, sent)
+  }
+  if (method === 'tools/list') {
+    if (params.cursor === undefined) return { tools: await listTools(tools.values(), request), ...isLatest && cached }
+    throw new RpcError(codes.params, 'Unknown cursor: all tools are on one page', 200)
+  }
+  if (isLatest && method === 'server/discover') {
+    return { supportedVersions: versions, capabilities, instructions, ...cached }
+  }
+  if (!isLatest && method === 'initialize') {
+    const protocolVersion = earlier.find(version => version === params.protocolVersion) ?? earlier[0]
     return { protocolVersion, capabilities, serverInfo, instructions }
-  },
-  ping: () => ({}),
-  'tools/list': list,
-  'tools/call': call
+  }
+  if (!isLatest && method === 'ping') return {}
+  throw new RpcError(codes.method, `Unknown method: ${shorten(method)}`, isLatest ? 404 : 200)
 }
 
 /** Milliseconds for a client to read a long response. */

@@ -106,14 +106,6 @@ const maxParked = 1000
 
 type Consumption = Omit<ConsumeOptions, 'families'>
 
-/**
- * In milliseconds. The time is measured by the clock of the process that takes over, so that the clocks of processes
- * need not agree; the holder stops working somewhat earlier.
- */
-function readLease ({ leaseTime = 10_000 }: Consumption) {
-  return { renewEvery: Math.ceil(leaseTime / 10), lostAfter: 0.7 * leaseTime, takenAfter: leaseTime }
-}
-
 const optionRules = membersOf({
   name: rules.text,
   families: Type.Array(rules.any, { minItems: 1, description: 'a list of families' }),
@@ -160,10 +152,12 @@ export async function runConsumer (
   }
 }
 
-/** Waits until it holds the lease; undefined where the signal is aborted first. */
+/**
+ * Waits until it holds the lease; undefined where the signal is aborted first. The time is measured by the clock of the
+ * process that takes over, so that the clocks of processes need not agree.
+ */
 async function takeLease (storage: Storage, options: Consumption, signal: AbortSignal): Promise<Place | undefined> {
-  const { name: id, from = 'beginning', after } = options
-  const { renewEvery, takenAfter } = readLease(options)
+  const { name: id, from = 'beginning', after, leaseTime = 10_000 } = options
   const holder = randomUUID()
   let seen: { readonly revision: number | undefined, readonly at: number } | undefined
   while (!signal.aborted) {
@@ -171,7 +165,7 @@ async function takeLease (storage: Storage, options: Consumption, signal: AbortS
       const found = await storage.get(consumers, id) as Place | undefined
       const at = performance.now()
       if (seen === undefined || found?.revision !== seen.revision) seen = { revision: found?.revision, at }
-      if (found?.holder === undefined || at - seen.at > takenAfter) {
+      if (found?.holder === undefined || at - seen.at > leaseTime) {
         const given = after === undefined ? undefined : findPosition(after)
         const position = found?.position ?? given ?? (from === 'now' ? await findEnd(storage) : 0)
         return await save(storage, { id, position, parked: [], retried: [], ...found, holder }, found)
@@ -179,7 +173,7 @@ async function takeLease (storage: Storage, options: Consumption, signal: AbortS
     } catch {
       // Another process took it, or the storage does not answer now.
     }
-    await delay(renewEvery * (0.5 + Math.random()), undefined, { signal }).catch(() => {})
+    await delay(leaseTime * (0.05 + Math.random() / 10), undefined, { signal }).catch(() => {})
   }
   return undefined
 }
@@ -212,8 +206,8 @@ async function getPlace (storage: Storage, name: string): Promise<Place> {
 async function work (
   storage: GuardedStorage, families: readonly Family[], options: Consumption, lease: Place, stopped: AbortSignal
 ): Promise<void> {
-  const { handler, onError, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000 } = options
-  const { renewEvery, lostAfter } = readLease(options)
+  const { handler, onError, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000, leaseTime = 10_000 } = options
+  const renewEvery = Math.ceil(leaseTime / 10)
   const lost = new AbortController()
   const signal = AbortSignal.any([stopped, lost.signal])
   const sources = families.map(family => ({ family, reader: new Reader(family, storage, {}) }))
@@ -223,8 +217,8 @@ async function work (
   let renewed = performance.now()
   let saving: Promise<unknown> = Promise.resolve()
   const timer = setInterval(() => {
-    // Another process may have it by now.
-    if (performance.now() - renewed > lostAfter) lost.abort()
+    // Another process may have it soon.
+    if (performance.now() - renewed > 0.7 * leaseTime) lost.abort()
     else keep().catch(() => {})
   }, renewEvery)
   try {

@@ -4,18 +4,14 @@ import type { CommandRecord } from '../core/service/command.js'
 import { readTarget } from '../core/service/record.js'
 import { toOwnRecord } from '../core/service/renamed.js'
 
-/** A family that events are about. */
-export interface Source {
-  readonly family: Family
-  /** The URL of its collection. */
-  readonly url: string
-}
+/** The families that events are about, and the URLs of their collections, by their names. */
+export type Sources = ReadonlyMap<string, { readonly family: Family, readonly url: string }>
 
-/** By the names of the families. */
-export type Sources = ReadonlyMap<string, Source>
-
-/** An event of CloudEvents 1.0. */
-export function makeEvent (sources: Sources, { family, url }: Source, stored: CommandRecord) {
+/** An event of CloudEvents 1.0; undefined if it is about another family. */
+export function makeEvent (sources: Sources, stored: CommandRecord) {
+  const source = sources.get(stored.family)
+  if (source === undefined) return undefined
+  const { family, url } = source
   const record = toOwnRecord(family, stored)
   const { action, about, revision, params = {}, changes = {}, principal } = record
   const item = encodeURIComponent(readTarget(family, record))

@@ -168,14 +168,13 @@ export class Sender {
   async #deliver (id: string, key: string, entry: string): Promise<void> {
     const { storage, family, service, sources, settings, log } = this.options
     const record = await storage.get('commands', entry) as FeedEntry | undefined
-    const source = record && sources.get(record.family)
+    const event = record && makeEvent(sources, record)
     const before = await getDelivery(storage, key)
     // Of an entry that was pruned, nothing is known. One that arrived is not sent again after a restart.
-    if (record === undefined || source === undefined || before?.status === 'delivered') return
+    if (event === undefined || before?.status === 'delivered') return
     const webhook = await storage.get(family.name, id) as Webhook | undefined
     if (webhook?.status !== 'active') throw new Error('The webhook is not active')
-    const event = makeEvent(sources, source, record)
-    const attempt = await this.#send(webhook, event)
+    const attempt = await this.#send(webhook, event.id, JSON.stringify(event))
     const { error, responseStatus } = attempt
     // From the first attempt, or the last change of the webhook, such as `resume`.
     const since = before && Math.max(Date.parse(before.createdAt), Date.parse(webhook.updatedAt))
@@ -200,16 +199,17 @@ export class Sender {
     throw new Error(error)
   }
 
-  async #send ({ url, secret }: Webhook, event: ReturnType<typeof makeEvent>): Promise<Attempt> {
+  async #send (
+    { url, secret }: Webhook, event: string, body: string
+  ): Promise<Pick<Delivery, 'responseStatus' | 'error' | 'duration' | 'at'>> {
     const { settings: { allowPrivate, timeout } } = this.options
     const { signal } = this.#stopped
-    const body = JSON.stringify(event)
     const started = Date.now()
     const headers = {
       'content-type': 'application/cloudevents+json; charset=utf-8',
       'content-length': String(Buffer.byteLength(body)),
       'user-agent': 'fastify-dealbook',
-      ...signEvent(secret, event.id, body, started)
+      ...signEvent(secret, event, body, started)
     }
     const sent = await post({ url, headers, body, allowPrivate, timeout, signal }).then(
       responseStatus => ({
@@ -224,8 +224,6 @@ export class Sender {
     return { ...sent, duration: Date.now() - started, at: new Date(started).toISOString() }
   }
 }
-
-type Attempt = Pick<Delivery, 'responseStatus' | 'error' | 'duration' | 'at'>
 
 function nameConsumer (webhook: string): string {
   return `webhook/${webhook}`
