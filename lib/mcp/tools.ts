@@ -25,10 +25,14 @@ import { explainEnd, hasEnded } from '../http/routes.js'
 
 export interface Tool {
   readonly mount: Mount
+  /** The name without that of the family. */
+  readonly end: string
   /** The one that `authorize` is asked for. */
   readonly action: string
-  /** As clients see it. */
-  readonly listed: { readonly name: string, readonly [member: string]: unknown }
+  readonly title: string
+  readonly more?: string
+  readonly schema: object
+  readonly hints: object
   call (request: FastifyRequest, sent: Members): Promise<Members>
 }
 
@@ -36,7 +40,7 @@ export interface Tool {
 export function makeTools (mounts: readonly Mount[], needsCommand: boolean): Map<string, Tool> {
   const tools = new Map<string, Tool>()
   for (const tool of mounts.flatMap(mount => [...listReadTools(mount), ...listWriteTools(mount, needsCommand)])) {
-    const { name } = tool.listed
+    const name = nameTool(tool)
     const flaw = name.length > 128 ? 'is too long' : tools.has(name) ? 'exists; rename the operation' : undefined
     if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION('mcp', `the tool "${name}" ${flaw}`)
     tools.set(name, tool)
@@ -44,24 +48,8 @@ export function makeTools (mounts: readonly Mount[], needsCommand: boolean): Map
   return tools
 }
 
-interface Description extends Pick<Tool, 'action' | 'call'> {
-  /** The name without that of the family. */
-  readonly end: string
-  readonly title: string
-  readonly more?: string
-  readonly schema: object
-  readonly hints: object
-}
-
-function makeTool (mount: Mount, { end, action, title, more = '', schema, hints, call }: Description): Tool {
-  const listed = {
-    name: `${mount.family.name}_${end}`,
-    title,
-    description: `${title}. ${more}`.trim(),
-    inputSchema: schema,
-    annotations: { title, ...hints, openWorldHint: false }
-  }
-  return { mount, action, listed, call }
+function nameTool ({ mount: { family: { name } }, end }: Pick<Tool, 'mount' | 'end'>): string {
+  return `${name}_${end}`
 }
 
 /** The schema of arguments for clients, which may tell more than is checked here, and the check. */
@@ -91,7 +79,8 @@ function listReadTools (mount: Mount): Tool[] {
   const hints = { readOnlyHint: true }
   const pick = makePicker(members)
   const search = describeFind(mount)
-  const find = makeTool(mount, {
+  const find: Tool = {
+    mount,
     end: 'find',
     action: 'list',
     title: `Find ${name}`,
@@ -111,7 +100,7 @@ function listReadTools (mount: Mount): Tool[] {
         ...page.next && { next: writeCursor(parsed.list, page.next) }
       }
     }
-  })
+  }
   const { schema, check } = compile({ id: describeId(mount) })
   const load = async (request: FastifyRequest, sent: Members) => {
     check(sent)
@@ -121,16 +110,18 @@ function listReadTools (mount: Mount): Tool[] {
     if (item === undefined) throw notFound(singular, id)
     return { item, reader }
   }
-  const get = makeTool(mount, {
+  const get: Tool = {
+    mount,
     end: 'get',
     action: 'read',
     title: `Read ${addArticle(singular)}`,
     schema,
     hints,
     call: async (request, sent) => pick((await load(request, sent)).item)
-  })
+  }
   if (!family.writable) return [find, get]
-  const operations = makeTool(mount, {
+  const operations: Tool = {
+    mount,
     end: 'operations',
     action: 'read',
     title: `List the operations of ${addArticle(singular)}`,
@@ -144,13 +135,13 @@ function listReadTools (mount: Mount): Tool[] {
         revision: item.revision,
         items: offers.map(({ operation, reason }) => ({
           name: operation.name,
-          tool: `${name}_${nameEnd(operation)}`,
+          tool: nameTool({ mount, end: nameEnd(operation) }),
           allowed: reason === undefined,
           ...reason !== undefined && { reason }
         }))
       }
     }
-  })
+  }
   return [find, get, operations]
 }
 
@@ -226,7 +217,7 @@ function listWriteTools (mount: Mount, needsCommand: boolean): Tool[] {
   return [...tools, make({ end: 'delete', action: operation.action, params: none, ...about })]
 }
 
-interface Writing extends Pick<Description, 'end' | 'action' | 'title' | 'more'> {
+interface Writing extends Pick<Tool, 'end' | 'action' | 'title' | 'more'> {
   readonly params: Params
   readonly isDestructive: boolean
   /** Whether a repeated call changes nothing even without a command id. */
@@ -283,7 +274,7 @@ function makeWriteTool (
       replayed
     }
   }
-  return makeTool(mount, { ...about, schema, hints, call })
+  return { ...about, mount, schema, hints, call }
 }
 
 // A refusal is replayed too, although the state may allow the operation by now.
@@ -298,7 +289,7 @@ function requireId ({ family: { readId, singular } }: Mount, id: Id): Id {
 }
 
 /** Those that the caller may use: asked tentatively, as for a page. Throws if it should sign in first. */
-export async function listTools (tools: Iterable<Tool>, request: FastifyRequest): Promise<Tool['listed'][]> {
+export async function listTools (tools: Iterable<Tool>, request: FastifyRequest): Promise<object[]> {
   const grants = new Map<string, Promise<Grant>>()
   const ask = ({ family: { name: family }, retirement, caller }: Mount, action: string): Promise<Grant> => {
     const key = `${family} ${action}`
@@ -309,9 +300,12 @@ export async function listTools (tools: Iterable<Tool>, request: FastifyRequest)
     grants.set(key, grant)
     return grant
   }
-  const asked = await Promise.allSettled(Array.from(tools, async ({ mount, action, listed }) => {
+  const asked = await Promise.allSettled(Array.from(tools, async tool => {
+    const { mount, action, title, more = '', schema: inputSchema, hints } = tool
     const { offers }: Grant = action === 'list' || action === 'read' ? {} : await ask(mount, 'list').catch(() => ({}))
-    return offers?.includes(action) ?? await ask(mount, action) ? [listed] : []
+    if (!(offers?.includes(action) ?? await ask(mount, action))) return []
+    const annotations = { title, ...hints, openWorldHint: false }
+    return [{ name: nameTool(tool), title, description: `${title}. ${more}`.trim(), inputSchema, annotations }]
   }))
   const granted = asked.flatMap(each => each.status === 'fulfilled' ? each.value : [])
   const problems = asked.flatMap(each => each.status === 'rejected' ? toProblem(each.reason) : [])
