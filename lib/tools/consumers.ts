@@ -289,7 +289,7 @@ async function work (
  */
 export async function listConsumers (storage: Storage): Promise<ConsumerState[]> {
   const places = await findPlaces(storage)
-  const end = await findEnd(storage)
+  const end = places.length === 0 ? 0 : await findEnd(storage)
   return places.map(({ id, position, holder, parked, retried, updatedAt }) => ({
     name: id,
     cursor: writePosition(position),

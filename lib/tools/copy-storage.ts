@@ -49,7 +49,7 @@ export async function copyStorage (
   const parts = listParts(from, to, options?.families)
   const { families, onProgress, signal } = options
   for (const storage of [from, to]) {
-    for (const family of families) noteShapes(storage, listShapes(getFamily(family)))
+    noteShapes(storage, families.flatMap(family => listShapes(getFamily(family))))
     checkMappedFamilies(storage)
   }
   for (const { shapes } of parts) {
