@@ -7,7 +7,6 @@ import {
 import {
   addFilter, type Filter, findFilter, type GivenFilters, listFilters, oneOf, reservedNames, splitGroup, toConditions
 } from './filters.js'
-import { explainForeignName, explainForeignOrder } from './foreign-names.js'
 import { countParameters, maxParameters, type Parameter, splitQuery } from './query-string.js'
 import { isTimeZone } from './time-zones.js'
 import { type QueryLimits, readInteger, type ReadResult, readSearch } from './values.js'
@@ -178,10 +177,8 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
   }
 
   function findHint (name: string): string {
-    const foreign = explainForeignName(name, fields, filters, searched.length > 0)
-    if (foreign !== undefined) return ` ${foreign}`
     const { group } = splitGroup(name)
-    return didYouMean(name, group === undefined
+    return didYouMean(foreignNames.get(name.toLowerCase().replace(/[^a-z]/g, '')) ?? name, group === undefined
       ? [...settingReaders.keys(), ...filters.keys()]
       : Array.from(filters.keys(), filter => `${group}.${filter}`))
   }
@@ -202,6 +199,17 @@ interface Settings {
   search?: string
   'time-zone'?: string
 }
+
+// Parameters of other systems, by ours; in lower case, letters only.
+const foreignNames = new Map(Object.entries({
+  maxpagesize: 'limit perpage pagesize size top take first rows maxresults',
+  page: 'offset skip start startindex pagenumber pageno pageindex',
+  after: 'cursor startingafter pagetoken skiptoken',
+  sort: 'order orderby ordering sortby',
+  search: 'q query term keyword fulltext',
+  fields: 'select columns only',
+  count: 'total withcount totalcount'
+}).flatMap(([ours, names]) => names.split(' ').map(name => [name, ours] as const)))
 
 const optionalSettings = ['expand', 'state', 'search', 'time-zone'] as const
 
@@ -245,8 +253,7 @@ function makeSettingReaders (known: Known, limits: QueryLimits) {
     maxpagesize: readPositive,
     sort (text) {
       const sort = text.split(',').map(readOrder)
-      const explain = () => explainForeignOrder(text, sortable)
-      const read = readNames(sort.map(({ field }) => field), sortable, 'not a field', explain)
+      const read = readNames(sort.map(({ field }) => field), sortable, 'not a field')
       return 'expected' in read ? read : { value: sort }
     },
     fields: (text, before = []) =>
@@ -278,17 +285,11 @@ function makeSettingReaders (known: Known, limits: QueryLimits) {
   ])
   return new Map(entries.filter(([name]) => !absent.has(name)))
 
-  function readNames (
-    value: string[],
-    allowed: readonly string[],
-    otherwise: string,
-    explain?: () => string | undefined
-  ): ReadResult<string[]> {
+  function readNames (value: string[], allowed: readonly string[], otherwise: string): ReadResult<string[]> {
     if (value.length > maxValues) return { expected: `may name at most ${maxValues} fields` }
     const unknown = value.find(name => !allowed.includes(name))
     if (unknown !== undefined) {
-      const hint = explain?.() ?? didYouMean(unknown, allowed)
-      const text = `names "${shorten(unknown, 50)}", which is ${otherwise}.${hint}`
+      const text = `names "${shorten(unknown, 50)}", which is ${otherwise}.${didYouMean(unknown, allowed)}`
       return { expected: `${text} Allowed, separated by commas: ${allowed.join(', ')}` }
     }
     const repeated = value.find((name, index) => value.indexOf(name) !== index)
