@@ -30,30 +30,17 @@ export function toDayIn (timeZone: string | undefined, date: string): Day {
   if (formatter === undefined) return utc
   const midnight = Date.parse(`${date}T00:00:00.000Z`)
   return {
-    from: write(findStart(formatter, midnight), utc),
-    before: write(findStart(formatter, midnight + day), utc)
+    from: write(findMoment(formatter, midnight), utc),
+    before: write(findMoment(formatter, midnight + day), utc)
   }
 }
 
-/** The day in the time zone. */
-export function toDateIn (timeZone: string | undefined, moment: Date): string {
-  const formatter = timeZone === undefined ? undefined : getFormatter(timeZone)
-  const offset = formatter === undefined ? 0 : getOffset(formatter, moment.getTime())
-  return new Date(moment.getTime() + offset).toISOString().slice(0, 10)
-}
-
-/** The moment from which local time is at or after midnight: later, if the clock skips midnight. */
-function findStart (formatter: Intl.DateTimeFormat, midnight: number): number {
-  const offsets = [getOffset(formatter, midnight - day), getOffset(formatter, midnight + day)]
-  // It is midnight by one of the two, or the clock changes in between.
-  let low = midnight - Math.max(...offsets) - second
-  let high = midnight - Math.min(...offsets)
-  while (high - low > second) {
-    const middle = low + Math.floor((high - low) / 2 / second) * second
-    if (middle + getOffset(formatter, middle) >= midnight) high = middle
-    else low = middle
-  }
-  return high
+/** When the clock shows it: the first time if it does so twice. If it skips it, by the offset before the change. */
+function findMoment (formatter: Intl.DateTimeFormat, clock: number): number {
+  const [before, after] = [clock - day, clock + day].map(moment => getOffset(formatter, moment)) as [number, number]
+  const [first, second] = [clock - before, clock - after]
+  const isSecond = getOffset(formatter, first) !== before && getOffset(formatter, second) === after
+  return isSecond ? second : first
 }
 
 // 11/17/2026, GMT+05:45; also GMT alone and, before there were zones, GMT-03:06:28.
@@ -75,22 +62,16 @@ function write (moment: number, { from, before }: Day): string {
 
 const local = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/
 
-/**
- * Converts a local time of a zone, such as `2026-11-17T12:00`; undefined if the text is not one. If the clock shows
- * it twice, the first is used; if the clock skips it, the offset before the change.
- */
+/** Converts a local time of a zone, such as `2026-11-17T12:00`; undefined if the text is not one. */
 export function toInstant (text: string, timeZone: string): string | undefined {
   const clock = local.test(text) ? Date.parse(`${text}Z`) : NaN
   const formatter = getFormatter(timeZone)
   if (Number.isNaN(clock) || formatter === undefined) return undefined
-  const [before, after] = [clock - day, clock + day].map(moment => getOffset(formatter, moment)) as [number, number]
-  const [first, second] = [clock - before, clock - after]
-  const isSecond = getOffset(formatter, first) !== before && getOffset(formatter, second) === after
-  return new Date(isSecond ? second : first).toISOString()
+  return new Date(findMoment(formatter, clock)).toISOString()
 }
 
 /** A moment as the clock of a zone shows it, `YYYY-MM-DDTHH:mm:ss.sss`. */
-export function toLocal (moment: string, timeZone: string): string {
+export function toLocal (moment: string, timeZone = 'UTC'): string {
   const formatter = getFormatter(timeZone)
   const time = Date.parse(moment)
   return new Date(time + (formatter === undefined ? 0 : getOffset(formatter, time))).toISOString().slice(0, -1)

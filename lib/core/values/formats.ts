@@ -4,8 +4,7 @@ export const dateRule = 'must be an existing date, such as 2026-03-31'
 export const dateTimeRule = 'must be a date and time, such as 2026-03-31T12:00:00Z'
 
 const datePattern = /^(\d{4})-(\d\d)-(\d\d)$/
-const dateTimePattern =
-  /^(\d{4}-\d\d-\d\d)[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/
+const timePattern = /^T([01]\d|2[0-3])(:[0-5]\d){2}(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/i
 
 /** Whether the day exists, from the year 1 (databases have no year 0) to 9999. */
 export function isDate (text: string): boolean {
@@ -39,14 +38,10 @@ export function toDay (date: string): Day {
 
 /** Converts a date-time of any offset to `YYYY-MM-DDTHH:mm:ss.sssZ`; undefined if it is not one. */
 export function readDateTime (text: string): string | undefined {
-  const parts = dateTimePattern.exec(text)
-  if (parts === null || !isDate(parts[1] as string)) return undefined
-  const [, date, hours, minutes, seconds, fraction = '', sign, offsetHours, offsetMinutes] = parts
-  const utc = Date.parse(`${date}T${hours}:${minutes}:${seconds}.${fraction.slice(0, 3).padEnd(3, '0')}Z`)
-  const offset = sign === undefined ? 0 : (Number(offsetHours) * 60 + Number(offsetMinutes)) * (sign === '-' ? -1 : 1)
-  const moment = new Date(utc - offset * 60_000).toISOString()
+  if (!isDate(text.slice(0, 10)) || !timePattern.test(text.slice(10))) return undefined
+  const moment = new Date(text.toUpperCase()).toISOString()
   // The offset can move it out of the four-digit years.
-  return /^\d{4}-/.test(moment) && isDate(moment.slice(0, 10)) ? moment : undefined
+  return isDate(moment.slice(0, 10)) ? moment : undefined
 }
 
 interface Format {
@@ -122,18 +117,10 @@ function isRegex (text: string): boolean {
 export type TextTransform =
   'trim' | 'trimStart' | 'trimLeft' | 'trimEnd' | 'trimRight' | 'toLowerCase' | 'toUpperCase'
 
-const transforms: Record<TextTransform, (text: string) => string> = {
-  trim: text => text.trim(),
-  trimStart: text => text.trimStart(),
-  trimLeft: text => text.trimStart(),
-  trimEnd: text => text.trimEnd(),
-  trimRight: text => text.trimEnd(),
-  toLowerCase: text => text.toLowerCase(),
-  toUpperCase: text => text.toUpperCase()
-}
-
-export const transformNames = Object.keys(transforms)
+/** Each is a method of strings. */
+export const transformNames: readonly string[] =
+  ['trim', 'trimStart', 'trimLeft', 'trimEnd', 'trimRight', 'toLowerCase', 'toUpperCase']
 
 export function transformText (names: readonly TextTransform[], text: string): string {
-  return names.reduce((changed, name) => transforms[name](changed), text)
+  return names.reduce((changed, name) => changed[name](), text)
 }

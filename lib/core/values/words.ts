@@ -18,7 +18,7 @@ function nearest (name: string, known: Iterable<string>): string | undefined {
   let least = Math.min(maxEdits, Math.max(1, Math.floor(name.length / 3))) + 1
   for (const candidate of known) {
     if (Math.abs(candidate.length - name.length) >= least) continue
-    const steps = countEdits(given, candidate.toLowerCase(), least)
+    const steps = countEdits(given, candidate.toLowerCase())
     if (steps < least) {
       least = steps
       best = candidate
@@ -27,29 +27,25 @@ function nearest (name: string, known: Iterable<string>): string | undefined {
   return best
 }
 
-// Levenshtein's distance, one row at a time; two swapped letters are one edit. Stops at `tooMany`.
-function countEdits (a: string, b: string, tooMany: number): number {
-  let before: number[] = []
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  let leastBefore = 0
-  for (let i = 1; i <= a.length; i++) {
-    const next = new Array<number>(b.length + 1).fill(tooMany)
-    next[0] = i
-    let least = i
-    for (let j = Math.max(1, i - tooMany); j <= Math.min(b.length, i + tooMany); j++) {
-      const substituted = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? (before[j - 2] as number) + 1 : tooMany
-      const edits = Math.min(substituted, swapped, (row[j] as number) + 1, (next[j - 1] as number) + 1)
-      next[j] = edits
-      if (edits < least) least = edits
+// Levenshtein's distance, in which two swapped letters are one edit.
+function countEdits (a: string, b: string): number {
+  const rows: number[][] = []
+  const at = (i: number, j: number): number => rows[i]?.[j] as number
+  for (let i = 0; i <= a.length; i++) {
+    const row: number[] = rows[i] = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      row[j] = i === 0
+        ? j
+        : Math.min(
+          at(i - 1, j) + 1,
+          at(i, j - 1) + 1,
+          at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1),
+          isSwapped ? at(i - 2, j - 2) + 1 : Infinity
+        )
     }
-    // A swap refers to the row before the last.
-    if (least >= tooMany && leastBefore >= tooMany) return tooMany
-    leastBefore = least
-    before = row
-    row = next
   }
-  return row[b.length] as number
+  return at(a.length, b.length)
 }
 
 // By the sound of a word: an hour, a user, a one-off.

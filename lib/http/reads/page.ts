@@ -5,7 +5,7 @@ import { findPositionsAround, listParts, type Position, writeCursor } from '../.
 import {
   makePageMembers, makePageUrl, type PageLinks, type ParsedQuery, startParameters
 } from '../../core/query/grammar.js'
-import { toDateIn } from '../../core/query/time-zones.js'
+import { toLocal } from '../../core/query/time-zones.js'
 import { type Find, findFrom, findPage, type FoundPage, type Reader } from '../../core/service/reader.js'
 import { feedList } from '../../core/service/record.js'
 import type { FoundText, Query, Stored } from '../../core/storage/storage.js'
@@ -60,7 +60,7 @@ const acceptQuery = queryTypes.join(', ')
 function setHeaders ({ mount: { makers }, reply, choice }: Exchange, { download, name, parsed }: Listing): void {
   reply.header('accept-query', acceptQuery)
   if (download === undefined) return
-  const date = toDateIn(parsed.timeZone, makers.clock())
+  const date = toLocal(makers.clock().toISOString(), parsed.timeZone).slice(0, 10)
   reply.header('content-disposition', `attachment; filename="${name}-${date}.${choice.representation.extension}"`)
 }
 
