@@ -135,6 +135,16 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     /params of the operation "lend" cannot be used: .*\[/
   ],
   [
+    'a reference to no schema',
+    { fields: Type.Object({ ...fields.properties, isbn: Type.Optional(Type.Ref('nowhere')) }) as TObject },
+    /fields cannot be used: .*nowhere/
+  ],
+  [
+    'a pattern in a list',
+    withOperation({ params: Type.Object({ to: Type.Array(Type.String({ pattern: '[' })) }) }),
+    /params of the operation "lend" cannot be used: .*\[/
+  ],
+  [
     'a default that does not fit',
     { fields: Type.Object({ ...fields.properties, size: Type.Integer({ default: 'large' }) }) as TObject },
     /the default of the field "size" must be an integer/

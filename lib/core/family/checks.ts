@@ -1,11 +1,10 @@
-import type { TObject, TSchema } from '@sinclair/typebox'
+import type { TSchema } from '@sinclair/typebox'
 import { readOrder } from '../query/cursor.js'
 import { isReserved } from '../query/filters.js'
 import type { Field } from '../storage/storage.js'
 import { findJsonFlaw } from '../values/json.js'
-import { isPlainValue } from '../values/plain-schema.js'
 import { findFlaw } from '../values/rules.js'
-import { findFlawInSchema, makeValidator } from '../values/validate.js'
+import { makeValidator } from '../values/validate.js'
 import { didYouMean } from '../values/words.js'
 import {
   type FamilyDefinition, listOperations, nameAction, type Operation, readCreate, readEdit
@@ -44,17 +43,10 @@ function * checkNames ({ name, singular, fields, operations = {} }: FamilyDefini
   yield name === 'commands' && 'this name belongs to the log'
   yield (singular === 'links' || Object.hasOwn(CommandMembers.properties, singular)) &&
     `the singular "${singular}" is a member of every command`
-  yield findUnusable('fields', fields)
+  yield findFlawInObject('fields', fields)
   for (const [key, { params }] of Object.entries(operations)) {
-    yield findUnusable(`params of the operation "${key}"`, params)
+    yield findFlawInObject(`params of the operation "${key}"`, params)
   }
-}
-
-function findUnusable (what: string, schema: TObject): string | undefined {
-  const flaw = findFlawInObject(what, schema)
-  if (flaw !== undefined) return flaw
-  const unusable = findFlawInSchema(schema)
-  return unusable && `${what} cannot be used: ${unusable}`
 }
 
 function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFlaw> {
@@ -73,9 +65,10 @@ function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFl
     yield (name === 'links' || name === 'action' || isServiceField(name)) &&
       `the field "${name}" belongs to the service`
     // Items from before the field get its default.
-    const flaw = property.default === undefined || isPlainValue(property, property.default)
-      ? undefined
-      : findJsonFlaw(property.default) ?? makeValidator(property)(property.default)[0]
+    const { type, anyOf = [], default: value } = property
+    const isChosen = (type === 'boolean' && typeof value === type) ||
+      (anyOf as TSchema[]).some(each => each.const === value)
+    const flaw = value === undefined || isChosen ? undefined : findJsonFlaw(value) ?? makeValidator(property)(value)[0]
     yield flaw && `the default of the field "${name}" ${flaw.detail}`
   }
 }

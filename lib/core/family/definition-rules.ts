@@ -1,7 +1,8 @@
 import { Kind, TransformKind, type TSchema, Type } from '@sinclair/typebox'
-import { formatNames, getFormat, transformNames } from '../values/formats.js'
+import { formatNames, getFormat, isRegex, transformNames } from '../values/formats.js'
 import { isObject, type Members } from '../values/json.js'
 import { membersOf, namedOf, oneOf, rules, suchAs } from '../values/rules.js'
+import { findFlawInSchema } from '../values/validate.js'
 import { didYouMean } from '../values/words.js'
 import type {
   AttributeForm, ConstraintText, CreateDefinition, EditDefinition, FamilyDefinition, Operation, QueryDefinition
@@ -21,65 +22,72 @@ const instead: Readonly<Record<string, string>> = {
 }
 
 const origin = 'import Type from fastify-dealbook, which re-exports @sinclair/typebox 0.34'
+const foreign = `comes from the package "typebox" (1.x); ${origin}`
 
 /** @param what its name in a definition */
 export function findFlawInObject (what: string, schema: unknown): string | undefined {
   if (!isObject(schema)) return `${what} must be a Type.Object({ … })`
-  const foreign = findForeignOrigin(what, schema)
-  if (foreign !== undefined) return foreign
   const kind = (schema as TSchema)[Kind]
   if (kind === 'Intersect') return `${what} is a Type.Intersect; Type.Composite makes one object of several`
   // Without this mark, its optional members cannot be recognized.
-  if (kind !== 'Object') return `${what} must be a Type.Object({ … }); ${origin}`
+  if (kind !== 'Object') return `${what} ${isForeign(schema) ? foreign : `must be a Type.Object({ … }); ${origin}`}`
+  const parts: Members[] = []
   for (const [name, member] of Object.entries(schema['properties'] as object)) {
-    const flaw = isObject(member) ? findFlawInMember(name, member) : `"${name}" is not a schema, such as Type.String()`
-    if (flaw !== undefined) return `${what}: ${flaw}`
+    if (!isObject(member)) return `${what}: "${name}" is not a schema, such as Type.String()`
+    const own = listParts(member)
+    const flaw = own.map(part => findFlawInPart(part, member)).find(flaw => flaw !== undefined)
+    if (flaw !== undefined) return `${what}: "${name}"${flaw}`
+    parts.push(...own)
   }
-  return undefined
+  const unusable = parts.every(isSimple) ? undefined : findFlawInSchema(schema as TSchema)
+  return unusable && `${what} cannot be used: ${unusable}`
 }
 
 // typebox 1.x marks its schemas like this, and optional members in a way that 0.34 does not see.
-function findForeignOrigin (what: string, schema: Members): string | undefined {
-  return '~kind' in schema ? `${what} comes from the package "typebox" (1.x); ${origin}` : undefined
-}
+const isForeign = (schema: Members): boolean => '~kind' in schema
 
 const data: readonly string[] = ['default', 'const', 'enum', 'examples']
 const named: readonly string[] = ['properties', 'patternProperties', '$defs']
 
-function findFlawInMember (name: string, schema: Members, isNested = false): string | undefined {
-  const foreign = findForeignOrigin(`"${name}"`, schema)
-  if (foreign !== undefined) return foreign
-  if (TransformKind in schema) return `"${name}" is a Type.Transform, but values are stored unchanged`
-  const { type, format, transform } = schema
+/** A schema and all in it. */
+function listParts (schema: Members): Members[] {
+  return [schema, ...Object.entries(schema).flatMap(([key, value]) => {
+    if (data.includes(key) || typeof value !== 'object' || value === null) return []
+    const parts = named.includes(key) || Array.isArray(value) ? Object.values(value) : [value]
+    return parts.filter(isObject).flatMap(listParts)
+  })]
+}
+
+const simpleKinds: readonly unknown[] = [
+  'Any', 'Array', 'Boolean', 'Integer', 'Literal', 'Null', 'Number', 'Object', 'String', 'Union', 'Unknown'
+]
+
+/** Whether it is usable for sure: Ajv takes milliseconds to check that. */
+function isSimple (schema: Members): boolean {
+  return simpleKinds.includes((schema as TSchema)[Kind]) && isRegex(String(schema['pattern'] ?? ''))
+}
+
+/** Of a part of a member; completes a sentence that begins with the name. */
+function findFlawInPart (part: Members, member: Members): string | undefined {
+  const { type, format, transform, scale } = part
+  if (isForeign(part)) return ` ${foreign}`
+  if (TransformKind in part) return ' is a Type.Transform, but values are stored unchanged'
   if (typeof type === 'string' && !jsonTypes.includes(type)) {
     const hint = Object.hasOwn(instead, type) ? `; write ${instead[type]}` : ''
-    return `"${name}" is a ${type}, which JSON does not have${hint}`
+    return ` is a ${type}, which JSON does not have${hint}`
   }
   if (format === 'decimal') {
-    const hasScale = typeof schema['scale'] === 'number'
-    if (!hasScale) return `"${name}" is a decimal without a scale; write decimal({ scale: 2 })`
+    if (typeof scale !== 'number') return ' is a decimal without a scale; write decimal({ scale: 2 })'
   } else if (typeof format === 'string' && getFormat(format) === undefined) {
-    const hint = didYouMean(format, formatNames)
-    return `"${name}": the format "${format}" is unknown.${hint} ` +
+    return `: the format "${format}" is unknown.${didYouMean(format, formatNames)} ` +
       `Known formats are ${formatNames.join(', ')}; for others, use pattern`
   }
-  if (transform !== undefined) {
-    const [unknown] = [transform].flat().filter(word => !transformNames.includes(word as string))
-    if (isNested || type !== 'string') return `"${name}" has transform, but is not a text field`
-    if (!Array.isArray(transform) || unknown !== undefined) {
-      return `"${name}": the transform ${JSON.stringify(unknown ?? transform)} is unknown. ` +
-        `It must be a list of ${transformNames.join(', ')}`
-    }
-  }
-  for (const [key, value] of Object.entries(schema)) {
-    if (data.includes(key) || typeof value !== 'object' || value === null) continue
-    for (const part of named.includes(key) || Array.isArray(value) ? Object.values(value) : [value]) {
-      const isHere = key === 'anyOf' && withoutNull(schema as TSchema).anyOf === undefined
-      const flaw = isObject(part) ? findFlawInMember(name, part, isNested || !isHere) : undefined
-      if (flaw !== undefined) return flaw
-    }
-  }
-  return undefined
+  if (transform === undefined) return undefined
+  const isField = type === 'string' && withoutNull(member as TSchema).transform === transform
+  if (!isField) return ' has transform, but is not a text field'
+  const unknown = Array.isArray(transform) ? transform.find(word => !transformNames.includes(word)) : transform
+  return unknown &&
+    `: the transform ${JSON.stringify(unknown)} is unknown. It must be a list of ${transformNames.join(', ')}`
 }
 
 type RulesOf<T> = Record<keyof T, TSchema>

@@ -1,12 +1,12 @@
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
+import { isObject, type Members } from '../values/json.js'
 import { findFlaw } from '../values/rules.js'
 import {
   type Context, type EditDefinition, type Facts, type FamilyDefinition, type Lookups, type OperationParams,
   type Operations, type Preparation, readCreate, readEdit
 } from './definition.js'
 import { extensionRule, findFlawInObject } from './definition-rules.js'
-import type { Labels } from './presentation.js'
 import type { AnyTypes, FamilyTypes, Inferred, ItemOf, References } from './types.js'
 
 /** Additions to a family: fields, operations, and more of each list of its definition. */
@@ -38,17 +38,18 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 /** Repeated names are refused here, other clashes when the definition is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
   const {
-    fields, create, initial, prepare, operations, edit, indexes, unique, references, queries, constraints, remove,
-    states, labels, ...others
+    fields, create, initial, prepare, operations, edit, indexes = [], unique = [], references, queries, constraints,
+    remove, states, labels, list, ...others
   } = extension ?? {}
-  const { initial: complete, prepare: first } = base
-  const baseEdit = readEdit(base.edit ?? [])
+  const { initial: first, prepare: prepareFirst } = base
+  const sent = readCreate(base)
+  const edited = readEdit(base.edit ?? [])
   const flaw = findFlaw(extensionRule, extension) ??
-    (fields === undefined ? undefined : findFlawInObject('fields', fields)) ??
+    (fields && findFlawInObject('fields', fields)) ??
     findRepeated('field', base.fields.properties, fields?.properties) ??
-    findRepeated('field of create', readCreate(base).fields, create) ??
+    findRepeated('field of create', sent.fields, create) ??
     findRepeated('operation', base.operations, operations) ??
-    findRepeated('field of edit', baseEdit.fields, edit && readEdit(edit).fields) ??
+    findRepeated('field of edit', edited.fields, edit && readEdit(edit).fields) ??
     findRepeated('reference', base.references, references) ??
     findRepeated('query', base.queries, queries)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, flaw)
@@ -57,28 +58,28 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     ...base,
     ...others,
     fields: Type.Object({ ...base.fields.properties, ...fields?.properties }),
-    ...(create && { create: { ...readCreate(base), fields: [...readCreate(base).fields, ...create] } }),
-    // An undefined member must not allow deletions again.
-    ...(remove !== undefined && { remove }),
-    ...(initial && { initial: complete ? chain(complete, initial) : initial }),
-    ...(prepare && { prepare: first ? prepareBoth(first, prepare) : prepare }),
+    ...(create && { create: { ...sent, fields: [...sent.fields, ...create] } }),
+    ...(added && { edit: { ...edited, ...added, fields: [...edited.fields, ...added.fields] } }),
+    remove: remove ?? base.remove,
+    initial: first && initial ? chain(first, initial) : initial ?? first,
+    prepare: prepareFirst && prepare
+      ? async (...asked) => ({ ...await prepareFirst(...asked), ...await prepare(...asked) })
+      : prepare ?? prepareFirst,
     operations: { ...base.operations, ...operations },
-    ...(added && { edit: { ...baseEdit, ...added, fields: [...baseEdit.fields, ...added.fields] } }),
-    ...(indexes && { indexes: [...base.indexes ?? [], ...indexes] }),
-    ...(unique && { unique: [...base.unique ?? [], ...unique] }),
-    ...(references && { references: { ...base.references, ...references } }),
+    indexes: [...base.indexes ?? [], ...indexes],
+    unique: [...base.unique ?? [], ...unique],
+    references: { ...base.references, ...references },
     // Fields that a host adds are shown, unless it names the columns.
-    ...(base.list && fields && !others.list && { list: [...base.list, ...Object.keys(fields.properties)] }),
+    list: list ?? (base.list && [...base.list, ...Object.keys(fields?.properties ?? {})]),
     // An added state is often a part of another, and the first that fits an item is its state.
-    ...(states && { states: { ...states, ...base.states, ...states } }),
-    ...(labels && { labels: addLabels(base.labels ?? {}, labels) }),
+    states: states ? { ...states, ...base.states, ...states } : base.states,
+    labels: mix(base.labels, labels, 3),
     constraints: { ...base.constraints, ...constraints },
     queries: { ...base.queries, ...queries }
-  }
+  } as FamilyDefinition
 }
 
 type Initial = NonNullable<FamilyDefinition['initial']>
-type Prepare = NonNullable<FamilyDefinition['prepare']>
 
 function chain (first: Initial, second: Initial): Initial {
   return (item, context) => {
@@ -88,26 +89,12 @@ function chain (first: Initial, second: Initial): Initial {
   }
 }
 
-function prepareBoth (first: Prepare, second: Prepare): Prepare {
-  return async (asked, lookups) => ({ ...await first(asked, lookups), ...await second(asked, lookups) })
-}
-
-function addLabels (base: AllLabels, added: AllLabels): AllLabels {
-  const both = Object.entries(added).map(([language, labels]): [string, Labels] => {
-    const { fields, operations, states, ...others } = labels
-    const before = base[language] ?? {}
-    return [language, {
-      ...before,
-      ...others,
-      fields: { ...before.fields, ...fields },
-      operations: { ...before.operations, ...operations },
-      states: { ...before.states, ...states }
-    }]
-  })
+/** @param depth of the objects whose members are mixed; others are replaced */
+function mix (base: Members = {}, added: Members = {}, depth: number): Members {
+  const both = Object.entries(added).map(([name, value]) =>
+    [name, depth > 1 && isObject(value) ? mix(base[name] as Members | undefined, value, depth - 1) : value])
   return { ...base, ...Object.fromEntries(both) }
 }
-
-type AllLabels = NonNullable<FamilyDefinition['labels']>
 
 type Names = readonly string[] | Readonly<Record<string, unknown>>
 

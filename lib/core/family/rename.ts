@@ -5,6 +5,7 @@ import { isObject, type Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
 import { type FamilyDefinition, type Operation, readCreate, readEdit } from './definition.js'
 import type { Family, Names, Renaming } from './family.js'
+import type { Labels, StateDefinition } from './presentation.js'
 
 /** @param earlier set if the family is already renamed */
 export function makeRenaming (family: Family, names: unknown, earlier = family.renaming): Renaming {
@@ -24,10 +25,12 @@ export function makeRenaming (family: Family, names: unknown, earlier = family.r
   return { base: earlier?.base ?? family, toBase, toOwn }
 }
 
-export function renameMembers<T extends Members> (names: Names, members: T): T {
-  const renamed: Record<string, unknown> = {}
-  for (const name in members) renamed[names.get(name) ?? name] = members[name]
-  return renamed as T
+function renameMembers<T extends Members> (names: Names, members: T): T {
+  return mapEntries(members, (name, value) => [names.get(name) ?? name, value]) as T
+}
+
+function mapEntries (members: object, map: (name: string, value: any) => [string, unknown]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => map(name, value)))
 }
 
 /** Without members that only other versions have, and that might have one of the names. */
@@ -82,73 +85,60 @@ export function listPointed (family: Family, { toOwn }: Renaming, action: string
  * those that pages and the attribute form need.
  */
 export function renameDefinition (definition: FamilyDefinition, names: Readonly<Record<string, string>>) {
-  const { fields: { properties }, create, edit, attributes, state, title, queries = {}, operations = {} } = definition
-  const { states, search, labels } = definition
+  const { fields: { properties }, create, edit, attributes, state, states, labels, references } = definition
+  const { title, list, search, order, indexes, unique, queries = {}, operations = {} } = definition
   const { fields: sent, with: others } = readCreate(definition)
+  const params = Object.values(operations).flatMap(({ params }) => Object.keys(params.properties))
   const forward: Names = new Map(Object.entries(names))
-  const back = (item: Members) => renameMembers(new Map(Array.from(forward, ([name, to]) => [to, name])), item)
-  const rename = (name: string): string => forward.get(name) ?? name
-  const renameAll = (list: readonly string[]) => list.map(rename)
-  const renameOthers = (others: Operation['with'] = {}) => Object.fromEntries(Object.entries(others)
-    .map(([name, other]) => [name, typeof other === 'string' ? rename(other) : other]))
+  const backward: Names = new Map(Array.from(forward, ([name, to]) => [to, name]))
+  const back = (item: Members) => renameMembers(backward, item) as never
   return {
     ...definition,
     fields: Type.Object(renameMembers(forward, properties)),
-    ...(create && { create: { fields: renameAll(sent), with: renameOthers(others as Operation['with']) } }),
-    ...(edit && { edit: { ...readEdit(edit), fields: renameAll(readEdit(edit).fields) } }),
-    ...(attributes && {
-      attributes: {
-        fields: renameAll(attributes.fields),
-        read (wanted: Members, current: Members) {
-          const meant = attributes.read(back(wanted) as never, back(current) as never)
-          if ('field' in meant) return { ...meant, field: rename(meant.field) }
-          return meant.operation === 'edit' ? { ...meant, params: renameMembers(forward, meant.params) } : meant
-        }
+    create: create && { fields: rename(sent), with: renameOthers(others) },
+    edit: edit && { ...readEdit(edit), fields: rename(readEdit(edit).fields) },
+    attributes: attributes && {
+      fields: rename(attributes.fields),
+      read (wanted: Members, current: Members) {
+        const meant = attributes.read(back(wanted), back(current))
+        if ('field' in meant) return { ...meant, field: rename(meant.field) }
+        return meant.operation === 'edit' ? { ...meant, params: renameMembers(forward, meant.params) } : meant
       }
-    }),
-    ...(state && { state: (item: Members) => state(back(item) as never) }),
-    ...(states && { states: renameStates(states, rename) }),
-    ...(search && { search: renameAll(search) }),
-    ...(labels && { labels: renameLabels(labels, rename, listParams(operations as Record<string, Operation>)) }),
-    operations: Object.fromEntries(Object.entries(operations as Record<string, Operation>).map(([name, operation]) => {
-      const { with: others, changes } = operation
-      return [name, {
-        ...operation,
-        ...(others && { with: renameOthers(others) }),
-        ...(changes && { changes: renameAll(changes) })
-      }]
-    })),
-    ...(title && { title: rename(title) }),
-    ...(definition.list && { list: renameAll(definition.list) }),
-    ...(definition.order && { order: definition.order.map(term => term.replace(/[^-].*/, rename)) }),
-    ...(definition.indexes && { indexes: definition.indexes.map(row => renameAll([row].flat())) }),
-    ...(definition.unique && { unique: definition.unique.map(renameAll) }),
-    ...(definition.references && { references: renameMembers(forward, definition.references) }),
-    queries: Object.fromEntries(Object.entries(queries).map(([name, { field }]) => [name, { field: rename(field) }]))
+    },
+    state: state && ((item: Members) => state(back(item))),
+    states: states && mapEntries(states, (state, given: StateDefinition | string) =>
+      [state, typeof given === 'string' ? given : { ...given, filter: renameFilter(given.filter) }]),
+    labels: labels && mapEntries(labels, (language, given: Labels) =>
+      [language, { ...given, fields: given.fields && renameLabels(given.fields) }]),
+    operations: mapEntries(operations, (name, operation: Operation) =>
+      [name, { ...operation, with: renameOthers(operation.with), changes: rename(operation.changes) }]),
+    title: rename(title),
+    list: rename(list),
+    search: rename(search),
+    order: rename(order),
+    indexes: rename(indexes),
+    unique: rename(unique),
+    references: references && renameMembers(forward, references),
+    queries: mapEntries(queries, (name, { field }) => [name, { field: rename(field) }])
   } as unknown as FamilyDefinition
-}
 
-type Rename = (name: string) => string
-type Defined<M extends keyof FamilyDefinition> = NonNullable<FamilyDefinition[M]>
+  /** A name, also in an order, or a list of names. */
+  function rename (value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(rename)
+    return typeof value === 'string' ? value.replace(/[^-].*/, name => forward.get(name) ?? name) : value
+  }
 
-function renameStates (states: Defined<'states'>, rename: Rename): Defined<'states'> {
-  return Object.fromEntries(Object.entries(states).map(([state, given]) => {
-    if (typeof given === 'string' || given.filter === undefined) return [state, given]
-    const parts = given.filter.split('&').map(part =>
-      part.replace(/^(min-|max-)?(\w+)/, (_, bound: string | undefined, name: string) => (bound ?? '') + rename(name)))
-    return [state, { ...given, filter: parts.join('&') }]
-  }))
-}
+  function renameOthers (others: Operation['with']) {
+    return others && mapEntries(others, (name, other) => [name, rename(other)])
+  }
 
-/** @param params the names of parameters, which stay the same */
-function renameLabels (labels: Defined<'labels'>, rename: Rename, params: readonly string[]): Defined<'labels'> {
-  return Object.fromEntries(Object.entries(labels).map(([language, { fields, ...others }]) => {
-    const both = Object.entries(fields ?? {}).flatMap(([name, label]) =>
-      [...params.includes(name) ? [[name, label]] : [], [rename(name), label]])
-    return [language, fields === undefined ? others : { ...others, fields: Object.fromEntries(both) }]
-  }))
-}
+  function renameFilter (filter?: string): string | undefined {
+    return filter?.replace(/(?<=(^|&)(min-|max-)?)\w+/g, name => forward.get(name) ?? name)
+  }
 
-function listParams (operations: Readonly<Record<string, Operation>>): string[] {
-  return Object.values(operations).flatMap(({ params }) => Object.keys(params.properties))
+  // Parameters keep their names.
+  function renameLabels (labels: Members): Members {
+    const kept = Object.entries(labels).filter(([name]) => params.includes(name))
+    return { ...renameMembers(forward, labels), ...Object.fromEntries(kept) }
+  }
 }

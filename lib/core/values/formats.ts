@@ -85,7 +85,10 @@ const formats: Readonly<Record<string, Format>> = {
     test: text => /^(?:\/(?:[^~/]|~[01])*)*$/.test(text),
     rule: 'must be a JSON pointer, such as /a/0'
   },
-  regex: { test: isRegex, rule: `must be a JavaScript regular expression of at most ${maxRegex} characters` }
+  regex: {
+    test: text => text.length <= maxRegex && isRegex(text),
+    rule: `must be a JavaScript regular expression of at most ${maxRegex} characters`
+  }
 }
 
 export const formatNames: readonly string[] = Object.keys(formats)
@@ -105,9 +108,9 @@ function isEmail (text: string): boolean {
   return at > 0 && at <= 64 && text.length <= 254 && mailbox.test(text.slice(0, at)) && isHostname(text.slice(at + 1))
 }
 
-function isRegex (text: string): boolean {
+export function isRegex (text: string): boolean {
   try {
-    return text.length <= maxRegex && new RegExp(text, 'u') instanceof RegExp
+    return new RegExp(text, 'u') instanceof RegExp
   } catch {
     return false
   }

@@ -4,7 +4,6 @@ import { type DecimalSchema, findFlawInDecimal, isMultiple } from './decimals.js
 import { formatTests, getFormat } from './formats.js'
 import { chosenIdPattern, textIdRule } from './ids.js'
 import { escapePointer, type MemberFlaw } from './json.js'
-import { isPlainSchema } from './plain-schema.js'
 import { didYouMean, maxHints } from './words.js'
 
 export type Validator = (value: unknown) => MemberFlaw[]
@@ -32,9 +31,7 @@ export function makeValidator (schema: TSchema): Validator {
 }
 
 export function findFlawInSchema (schema: TSchema): string | undefined {
-  if (isPlainSchema(schema)) return undefined
   try {
-    ajv.validateSchema(schema, true)
     ajv.compile({ ...schema })
     return undefined
   } catch (error) {
