@@ -66,7 +66,7 @@ function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFl
       `the field "${name}" belongs to the service`
     // Items from before the field get its default.
     const { type, anyOf = [], default: value } = property
-    const isChosen = (type === 'boolean' && typeof value === type) ||
+    const isChosen = (type === 'boolean' && typeof value === 'boolean') ||
       (anyOf as TSchema[]).some(each => each.const === value)
     const flaw = value === undefined || isChosen ? undefined : findJsonFlaw(value) ?? makeValidator(property)(value)[0]
     yield flaw && `the default of the field "${name}" ${flaw.detail}`

@@ -142,12 +142,8 @@ function toAlternatives ({ field, op }: Filter, operands: readonly Operand[]): F
     case 'ne': return listUnequal(field, operands)
     case 'regex': return [[{ field: name, op, patterns: operands as string[] }]]
     case 'has': return [[{ field: name, op, texts: operands as string[] }]]
-    case 'null': {
-      const [is, ...others] = operands as [boolean, ...boolean[]]
-      // Both true and false: this holds for every item.
-      return [[others.every(other => other === is) ? { field: name, op, is } : { field: name, op: 'ne', values: [] }]]
-    }
-    default: return [[operands.map(operand => toBound(name, op, operand)).reduce(chooseWider)]]
+    case 'null': return (operands as boolean[]).map(is => [{ field: name, op, is }])
+    default: return operands.map(operand => [toBound(name, op, operand)])
   }
 }
 
@@ -190,14 +186,6 @@ function toBound (field: string, op: Bound['op'], operand: Operand): Bound {
   // After a day means from the next day; up to a day means before the next.
   if (op === 'gt') return { field, op: 'gte', value: before }
   return op === 'lte' ? { field, op: 'lt', value: before } : { field, op, value: from }
-}
-
-// Of alternatives, the least lower bound, or the greatest upper one, decides.
-function chooseWider (a: Bound, b: Bound): Bound {
-  const sign = a.op === 'gt' || a.op === 'gte' ? 1 : -1
-  const order = compareScalars(a.value, b.value) * sign
-  if (order === 0) return a.op.endsWith('e') ? a : b
-  return order < 0 ? a : b
 }
 
 // The host's own conditions are not bounded.

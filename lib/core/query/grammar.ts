@@ -1,5 +1,5 @@
 import type { QueryFlaw } from '../problems.js'
-import type { Field, FieldCondition, Order, Query } from '../storage/storage.js'
+import type { FieldCondition, Order, Query } from '../storage/storage.js'
 import { didYouMean, maxHints, shorten } from '../values/words.js'
 import {
   type OrderedList, type PositionsAround, readCursor, readOrder, type Start, toTotalOrder, writeCursor
@@ -87,7 +87,40 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
   const ownList: OrderedList = { name, fields: all, order: toTotalOrder(ownOrder, all, key) }
   const { states, searched } = listShortcuts(shape)
   const sortable = shape.sortable ?? fields.filter(({ kind }) => kind !== 'json').map(field => field.name)
-  const settingReaders = makeSettingReaders({ fields, sortable, references, states, searched, without }, limits)
+  const keep = (value: string) => ({ value })
+  // For a setting that may be repeated, `before` has the earlier values.
+  type Read<S extends keyof Settings> = (text: string, before?: string[]) => ReadResult<NonNullable<Settings[S]>>
+  const readers: { readonly [S in keyof Settings]-?: Read<S> } = {
+    page: readPositive,
+    maxpagesize: readPositive,
+    sort (text) {
+      const sort = text.split(',').map(readOrder)
+      const read = readNames(sort.map(({ field }) => field), sortable, 'not a field')
+      return 'expected' in read ? read : { value: sort }
+    },
+    fields: (text, before = []) =>
+      readNames([...before, ...text.split(',')], fields.map(({ name }) => name), 'not a field'),
+    expand: text => readNames(text.split(','), references, 'not a field that refers to an item'),
+    count: text => text === 'exact' ? { value: true } : { expected: 'must be "exact"' },
+    format: keep,
+    after: keep,
+    before: keep,
+    state: (text, before = []) => states.has(text)
+      ? { value: [...new Set([...before, text])] }
+      : { expected: `must be one of ${[...states.keys()].join(', ')}` },
+    search (text) {
+      const words = splitWords(text)
+      if (words.length > maxWords) return { expected: `may have at most ${maxWords} words` }
+      const flawed = words.map(word => readSearch('has', word, limits)).find(read => 'expected' in read)
+      return flawed === undefined ? { value: text } : flawed as { readonly expected: string }
+    },
+    'time-zone': text => isTimeZone(text)
+      ? { value: text }
+      : { expected: 'must be a time zone, such as Europe/Berlin' }
+  }
+  const optional = { expand: references.length, state: states.size, search: searched.length, 'time-zone': 1 }
+  const absent = [...without, ...Object.entries(optional).flatMap(([name, count]) => count > 0 ? [] : name)]
+  const settingNames = (Object.keys(readers) as (keyof Settings)[]).filter(name => !absent.includes(name))
 
   return { limits, order: ownList.order, references, filters, states: [...states.keys()], search: searched, parse }
 
@@ -133,7 +166,8 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     const where = [
       ...inState.length === 0 ? [] : oneOf(inState),
       ...toConditions(given),
-      ...splitWords(settings.search ?? '').flatMap(word => oneOf(searched.map(field => [searchFor(field, word)])))
+      ...splitWords(settings.search ?? '').flatMap(word =>
+        oneOf(searched.map(field => [{ field, op: 'has', texts: [word] }])))
     ]
     return {
       query: { where, order: list.order, offset, limit, count: settings.count ?? false },
@@ -152,11 +186,10 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
 
   function readParameter (parameter: Parameter, settings: Settings, given: GivenFilters): string | undefined {
     const name = parameter.name as keyof Settings
-    const readSetting = settingReaders.get(name)
-    if (readSetting !== undefined) {
+    if (settingNames.includes(name)) {
       const before = settings[name]
       if (before !== undefined && name !== 'fields' && name !== 'state') return 'may be given only once'
-      const read = readSetting(parameter.value, before as string[] | undefined)
+      const read = readers[name](parameter.value, before as string[] | undefined)
       if ('expected' in read) return read.expected
       settings[name] = read.value as never
       return undefined
@@ -170,17 +203,26 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     const text = `Unknown parameter "${shorten(name, 50)}".${before < maxHints ? findHint(name) : ''}`
     if (before > 0) return text
     const names = fields.filter(({ kind }) => kind !== 'json').map(field => field.name).join(', ')
-    const optional = optionalSettings.filter(name => settingReaders.has(name))
-    const usual = reservedNames.filter(name => !without.includes(name))
-    const others = `other parameters: ${[...usual, ...optional].join(', ')}`
-    return `${text} Fields that can be filtered: ${names}; ${others}; or. before alternatives`
+    const others = [...reservedNames, ...Object.keys(optional)].filter(name => !absent.includes(name)).join(', ')
+    return `${text} Fields that can be filtered: ${names}; other parameters: ${others}; or. before alternatives`
   }
 
   function findHint (name: string): string {
     const { group } = splitGroup(name)
     return didYouMean(foreignNames.get(name.toLowerCase().replace(/[^a-z]/g, '')) ?? name, group === undefined
-      ? [...settingReaders.keys(), ...filters.keys()]
+      ? [...settingNames, ...filters.keys()]
       : Array.from(filters.keys(), filter => `${group}.${filter}`))
+  }
+
+  function readNames (value: string[], allowed: readonly string[], otherwise: string): ReadResult<string[]> {
+    if (value.length > limits.maxValues) return { expected: `may name at most ${limits.maxValues} fields` }
+    const unknown = value.find(name => !allowed.includes(name))
+    if (unknown !== undefined) {
+      const text = `names "${shorten(unknown, 50)}", which is ${otherwise}.${didYouMean(unknown, allowed)}`
+      return { expected: `${text} Allowed, separated by commas: ${allowed.join(', ')}` }
+    }
+    const repeated = value.find((name, index) => value.indexOf(name) !== index)
+    return repeated === undefined ? { value } : { expected: `names "${repeated}" twice` }
   }
 }
 
@@ -211,16 +253,10 @@ const foreignNames = new Map(Object.entries({
   count: 'total withcount totalcount'
 }).flatMap(([ours, names]) => names.split(' ').map(name => [name, ours] as const)))
 
-const optionalSettings = ['expand', 'state', 'search', 'time-zone'] as const
-
 const maxWords = 8
 
 function splitWords (text: string): string[] {
   return text.split(/\s+/).filter(word => word !== '')
-}
-
-function searchFor (field: string, word: string): FieldCondition {
-  return { field, op: 'has', texts: [word] }
 }
 
 /** A field of the same name is filtered by it. */
@@ -231,70 +267,6 @@ function listShortcuts ({ fields, presentation }: ListShape) {
     if (where !== undefined) states.set(state, where)
   }
   return { states, searched: isFree('search') ? presentation?.search ?? [] : [] }
-}
-
-interface Known {
-  readonly fields: readonly Field[]
-  readonly sortable: readonly string[]
-  readonly references: readonly string[]
-  readonly states: ReadonlyMap<string, unknown>
-  readonly searched: readonly string[]
-  readonly without: readonly string[]
-}
-
-function makeSettingReaders (known: Known, limits: QueryLimits) {
-  const { fields, sortable, references, states, searched, without } = known
-  const { maxValues } = limits
-  const keep = (value: string) => ({ value })
-  // For a setting that may be repeated, `before` has the earlier values.
-  type Read<S extends keyof Settings> = (text: string, before?: string[]) => ReadResult<NonNullable<Settings[S]>>
-  const readers: { readonly [S in keyof Settings]-?: Read<S> } = {
-    page: readPositive,
-    maxpagesize: readPositive,
-    sort (text) {
-      const sort = text.split(',').map(readOrder)
-      const read = readNames(sort.map(({ field }) => field), sortable, 'not a field')
-      return 'expected' in read ? read : { value: sort }
-    },
-    fields: (text, before = []) =>
-      readNames([...before, ...text.split(',')], fields.map(({ name }) => name), 'not a field'),
-    expand: text => readNames(text.split(','), references, 'not a field that refers to an item'),
-    count: text => text === 'exact' ? { value: true } : { expected: 'must be "exact"' },
-    format: keep,
-    after: keep,
-    before: keep,
-    state: (text, before = []) => states.has(text)
-      ? { value: [...new Set([...before, text])] }
-      : { expected: `must be one of ${[...states.keys()].join(', ')}` },
-    search (text) {
-      const words = splitWords(text)
-      if (words.length > maxWords) return { expected: `may have at most ${maxWords} words` }
-      const flawed = words.map(word => readSearch('has', word, limits)).find(read => 'expected' in read)
-      return flawed === undefined ? { value: text } : flawed as { readonly expected: string }
-    },
-    'time-zone': text => isTimeZone(text)
-      ? { value: text }
-      : { expected: 'must be a time zone, such as Europe/Berlin' }
-  }
-  const entries = Object.entries(readers) as [keyof Settings, typeof readers[keyof Settings]][]
-  const absent = new Set([
-    ...without,
-    ...references.length > 0 ? [] : ['expand'],
-    ...states.size > 0 ? [] : ['state'],
-    ...searched.length > 0 ? [] : ['search']
-  ])
-  return new Map(entries.filter(([name]) => !absent.has(name)))
-
-  function readNames (value: string[], allowed: readonly string[], otherwise: string): ReadResult<string[]> {
-    if (value.length > maxValues) return { expected: `may name at most ${maxValues} fields` }
-    const unknown = value.find(name => !allowed.includes(name))
-    if (unknown !== undefined) {
-      const text = `names "${shorten(unknown, 50)}", which is ${otherwise}.${didYouMean(unknown, allowed)}`
-      return { expected: `${text} Allowed, separated by commas: ${allowed.join(', ')}` }
-    }
-    const repeated = value.find((name, index) => value.indexOf(name) !== index)
-    return repeated === undefined ? { value } : { expected: `names "${repeated}" twice` }
-  }
 }
 
 function readPositive (text: string): ReadResult<number> {
