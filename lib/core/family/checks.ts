@@ -240,6 +240,8 @@ function * checkStates (definition: FamilyDefinition): Generator<MaybeFlaw> {
   }
 }
 
+const languageTag = /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i
+
 function * checkLabels (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const operations = Object.entries(listOperations(definition))
   const params = operations.flatMap(([, { params }]) => Object.keys(params.properties))
@@ -247,17 +249,9 @@ function * checkLabels (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const names = [...new Set(['create', 'delete', 'edit', ...operations.map(([name]) => name)])]
   for (const [language, labels] of Object.entries(definition.labels ?? {})) {
     const what = `labels "${language}"`
-    yield !isLanguage(language) && `${what}: its name must be a language, such as "en" or "de-CH"`
+    yield !languageTag.test(language) && `${what}: its name must be a language, such as "en" or "de-CH"`
     yield findUnknown(`${what}: fields has`, Object.keys(labels.fields ?? {}), fields, 'not a field or a parameter')
     yield findUnknown(`${what}: operations has`, Object.keys(labels.operations ?? {}), names, 'not an operation')
-  }
-}
-
-function isLanguage (text: string): boolean {
-  try {
-    return Intl.getCanonicalLocales(text).length === 1
-  } catch {
-    return false
   }
 }
 

@@ -12,7 +12,7 @@ import {
   type AttributeForm, type FamilyDefinition, listOperations, nameAction, type Operation, readCreate
 } from './definition.js'
 import {
-  type CompiledOperation, type Deletion, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition,
+  type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition,
   type Renaming
 } from './family.js'
 import { listDefaults, listFields, ServiceFields } from './fields.js'
@@ -128,24 +128,23 @@ function compileLifecycle (definition: FamilyDefinition): Lifecycle {
   for (const [name, property] of Object.entries(properties)) {
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }
+  const deletion = {
+    name: 'delete',
+    noun: 'deletions',
+    action: nameAction('Delete', singular),
+    summary: `Delete ${addArticle(singular)}`,
+    danger: true,
+    final: true
+  }
   if (sent.id?.type === 'string') sent.id = { ...sent.id, allOf: [{ pattern: chosenIdPattern }] }
   return {
     createAction: nameAction('Create', singular),
-    deletion: remove === false ? undefined : compileDeletion(singular),
+    deletion: remove === false ? undefined : { operation: deletion, params: compileParams(Type.Object({})) },
     takesId: sent.id !== undefined,
     params: compileParams(Type.Object(sent)),
     defaults: listDefaults(properties),
     initial: initial as Lifecycle['initial'],
     others: compileOthers(definition, others as Operation['with'])
-  }
-}
-
-function compileDeletion (singular: string): Deletion {
-  const summary = `Delete ${addArticle(singular)}`
-  const action = nameAction('Delete', singular)
-  return {
-    operation: { name: 'delete', noun: 'deletions', action, summary, danger: true, final: true },
-    params: compileParams(Type.Object({}))
   }
 }
 

@@ -103,30 +103,27 @@ export interface Family {
 export type { AnyFamily } from './types.js'
 
 // Not a member of the plugin: compiled families are internal.
-const families = new WeakMap<object, Family>()
-
-const storedBesides = new WeakMap<object, readonly FamilyShape[]>()
+const plugins = new WeakMap<object, { readonly family: Family, readonly besides: readonly FamilyShape[] }>()
 
 /** @param besides what the plugin also stores */
 export function keepFamily (plugin: AnyFamily, family: Family, besides: readonly FamilyShape[] = []): void {
-  families.set(plugin, family)
-  storedBesides.set(plugin, besides)
+  plugins.set(plugin, { family, besides })
 }
 
 /** Everything that a storage needs for a plugin. */
 export function listStored (plugin: AnyFamily): readonly FamilyShape[] {
-  return [...listShapes(getFamily(plugin)), ...storedBesides.get(plugin) ?? []]
+  return [...listShapes(getFamily(plugin)), ...plugins.get(plugin)?.besides ?? []]
 }
 
 export function getFamily (plugin: AnyFamily): Family {
-  const family = families.get(plugin)
+  const family = findFamily(plugin)
   if (family === undefined) throw new errorCodes.FST_DEALBOOK_NO_FAMILY()
   return family
 }
 
 /** Undefined if the value is not the plugin of a family. */
 export function findFamily (value: unknown): Family | undefined {
-  return value instanceof Object ? families.get(value) : undefined
+  return plugins.get(value as object)?.family
 }
 
 /** Everything that a storage keeps for a family: the families it refers to, also indirectly, itself, and the log. */

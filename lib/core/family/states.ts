@@ -33,10 +33,8 @@ export function readStateDefinition (given: NonNullable<FamilyDefinition['states
   return typeof given === 'string' ? { tone: given } : given
 }
 
-// Only the first matters: nothing else is in a filter.
-const limits: QueryLimits = {
-  maxValues: 100, maxPatterns: 0, maxPatternLength: 0, maxPatternSize: 0, pageSize: 0, maxPageSize: 0, maxSkipped: 0
-}
+// Nothing else is in a filter.
+const limits = { maxValues: 100 } as QueryLimits
 
 /** The conditions, or the flaw of the filter. */
 export function readStateFilter (fields: readonly Field[], filter: string): readonly FieldCondition[] | string {

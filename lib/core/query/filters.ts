@@ -196,14 +196,13 @@ export function findFlawInConditions (
   conditions: readonly (Partial<Condition> | null | undefined)[],
   limits = unlimited
 ): string | undefined {
-  // Array.from turns holes into undefined; other loops would skip them.
-  for (const condition of Array.from(conditions)) {
+  for (const condition of conditions) {
     const alternatives: unknown = condition?.op === 'any' ? condition.of : [[condition]]
     if (!Array.isArray(alternatives)) return 'alternatives whose "of" is not a list'
-    for (const all of Array.from<unknown>(alternatives)) {
+    for (const all of alternatives) {
       // An empty alternative would hold for every item.
       if (!Array.isArray(all) || all.length === 0) return 'an alternative that is not a list of conditions'
-      for (const each of Array.from<Partial<FieldCondition> | undefined>(all)) {
+      for (const each of all) {
         const flaw = findFlaw(fields, each ?? {}, limits)
         if (flaw !== undefined) return flaw
       }
@@ -234,15 +233,13 @@ function findFlaw (
   const given: unknown = (condition as Readonly<Record<string, unknown>>)[member]
   const values = member === 'is' || member === 'value' ? [given] : given
   if (!Array.isArray(values)) return `a condition on "${name}" whose "${member}" is not a list`
-  for (const value of Array.from<unknown>(values)) {
+  for (const value of values as unknown[]) {
     if (isSearch(op)) {
       const read = typeof value === 'string' ? readSearch(op, value, limits) : { expected: 'must be a string' }
       const what = op === 'regex' ? 'pattern' : 'text'
       if ('expected' in read) return `a condition on "${name}" with a ${what} that ${read.expected}`
-    } else {
-      if (!fits(op === 'null' ? isNullField : field, value)) {
-        return `a condition on "${name}" whose "${member}" does not fit the field`
-      }
+    } else if (!fits(op === 'null' ? isNullField : field, value)) {
+      return `a condition on "${name}" whose "${member}" does not fit the field`
     }
   }
   return undefined

@@ -41,12 +41,8 @@ export interface Grammar {
 
 type ListShape = Omit<OrderedList, 'order'> & Partial<Pick<OrderedList, 'order'>> & {
   readonly references?: readonly string[]
-  /** The field that no two items share; default `id`. It can be sorted by, and is not shown or filtered. */
+  /** Of a feed, the field of its only order, which is not shown or filtered. */
   readonly key?: string
-  /** Default: all fields but those of JSON. */
-  readonly sortable?: readonly string[]
-  /** Parameters that it does not have. */
-  readonly without?: readonly string[]
   readonly presentation?: {
     readonly states: ReadonlyMap<string, { readonly where: readonly FieldCondition[] | undefined }>
     readonly search: readonly string[]
@@ -81,12 +77,12 @@ export interface ItemPage<T> {
 }
 
 export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar {
-  const { name, fields: all, order: ownOrder = [], references = [], key = 'id', without = [] } = shape
-  const fields = key === 'id' ? all : all.filter(field => field.name !== key)
+  const { name, fields: all, order: ownOrder = [], references = [], key } = shape
+  const fields = all.filter(field => field.name !== key)
   const filters = listFilters(fields)
   const ownList: OrderedList = { name, fields: all, order: toTotalOrder(ownOrder, all, key) }
   const { states, searched } = listShortcuts(shape)
-  const sortable = shape.sortable ?? fields.filter(({ kind }) => kind !== 'json').map(field => field.name)
+  const plain = fields.filter(({ kind }) => kind !== 'json').map(field => field.name)
   const keep = (value: string) => ({ value })
   // For a setting that may be repeated, `before` has the earlier values.
   type Read<S extends keyof Settings> = (text: string, before?: string[]) => ReadResult<NonNullable<Settings[S]>>
@@ -95,7 +91,7 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     maxpagesize: readPositive,
     sort (text) {
       const sort = text.split(',').map(readOrder)
-      const read = readNames(sort.map(({ field }) => field), sortable, 'not a field')
+      const read = readNames(sort.map(({ field }) => field), key === undefined ? plain : [key], 'not a field')
       return 'expected' in read ? read : { value: sort }
     },
     fields: (text, before = []) =>
@@ -119,7 +115,8 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
       : { expected: 'must be a time zone, such as Europe/Berlin' }
   }
   const optional = { expand: references.length, state: states.size, search: searched.length, 'time-zone': 1 }
-  const absent = [...without, ...Object.entries(optional).flatMap(([name, count]) => count > 0 ? [] : name)]
+  const absent = Object.entries(optional).flatMap(([name, count]) => count > 0 ? [] : name)
+  if (key !== undefined) absent.push('page', 'count')
   const settingNames = (Object.keys(readers) as (keyof Settings)[]).filter(name => !absent.includes(name))
 
   return { limits, order: ownList.order, references, filters, states: [...states.keys()], search: searched, parse }
@@ -200,18 +197,16 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
 
   /** @param before how many unknown ones came before: only the first lists what is allowed */
   function describeUnknown (name: string, before: number): string {
-    const text = `Unknown parameter "${shorten(name, 50)}".${before < maxHints ? findHint(name) : ''}`
-    if (before > 0) return text
-    const names = fields.filter(({ kind }) => kind !== 'json').map(field => field.name).join(', ')
-    const others = [...reservedNames, ...Object.keys(optional)].filter(name => !absent.includes(name)).join(', ')
-    return `${text} Fields that can be filtered: ${names}; other parameters: ${others}; or. before alternatives`
-  }
-
-  function findHint (name: string): string {
     const { group } = splitGroup(name)
-    return didYouMean(foreignNames.get(name.toLowerCase().replace(/[^a-z]/g, '')) ?? name, group === undefined
+    const known = group === undefined
       ? [...settingNames, ...filters.keys()]
-      : Array.from(filters.keys(), filter => `${group}.${filter}`))
+      : Array.from(filters.keys(), filter => `${group}.${filter}`)
+    const near = foreignNames.get(name.toLowerCase().replace(/[^a-z]/g, '')) ?? name
+    const text = `Unknown parameter "${shorten(name, 50)}".${before < maxHints ? didYouMean(near, known) : ''}`
+    if (before > 0) return text
+    const others = [...reservedNames, ...Object.keys(optional)].filter(name => !absent.includes(name)).join(', ')
+    return `${text} Fields that can be filtered: ${plain.join(', ')}; ` +
+      `other parameters: ${others}; or. before alternatives`
   }
 
   function readNames (value: string[], allowed: readonly string[], otherwise: string): ReadResult<string[]> {

@@ -268,9 +268,7 @@ async function makeMount (
     urls: makeUrls(prefix, home, options.publicUrl),
     grammar: compileGrammar({ ...family, references: [...family.references.keys()] }, limits),
     logGrammar: compileGrammar(logList, limits),
-    feedGrammar: compileGrammar({
-      ...feedList, key: 'position', sortable: ['position'], without: ['page', 'count', 'expand']
-    }, limits),
+    feedGrammar: compileGrammar({ ...feedList, key: 'position' }, limits),
     streams: new Set(),
     representations,
     chooser: makeChooser(representations),
