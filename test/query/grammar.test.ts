@@ -216,8 +216,8 @@ t.test('pages', async t => {
     ['count=exact', { count: true }]
   ]
   for (const [search, expected] of table) {
-    const { query: { offset, limit, count }, page, sized } = read(search)
-    t.match({ page, offset, limit, count, sized }, expected, search || '(nothing)')
+    const { query: { offset, limit, count }, page, maxpagesize } = read(search)
+    t.match({ page, offset, limit, count, sized: maxpagesize !== undefined }, expected, search || '(nothing)')
   }
 })
 

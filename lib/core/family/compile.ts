@@ -26,7 +26,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
   // A value that is not an object has no name.
   const given = definition as FamilyDefinition | undefined
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(given?.name, flaw)
-  const { name, singular, queries = {}, create, attributes, state, unique } = definition
+  const { name, singular, queries = {}, create, attributes, state, unique = [] } = definition
 
   const { properties } = definition.fields
   const operations = compileOperations(definition)
@@ -58,10 +58,8 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
       fields: [...ownFields, ...listFields(ServiceFields)],
       indexes: listIndexes(definition, order),
       creates: create !== undefined,
-      ...(unique === undefined || unique.length === 0 ? {} : { unique }),
-      ...(referred.length === 0
-        ? {}
-        : { references: Object.fromEntries(referred.map(([field, other]) => [field, other?.name ?? name])) })
+      unique,
+      references: Object.fromEntries(referred.map(([field, other]) => [field, other?.name ?? name]))
     },
     presentation,
     order,

@@ -11,20 +11,30 @@ import { countParameters, maxParameters, type Parameter, splitQuery } from './qu
 import { isTimeZone } from './time-zones.js'
 import { type QueryLimits, readInteger, type ReadResult, readSearch } from './values.js'
 
-export interface ParsedQuery {
+interface Settings {
+  page?: number
+  maxpagesize?: number
+  sort?: Order[]
+  fields?: string[]
+  expand?: string[]
+  count?: boolean
+  format?: string
+  /** As sent: the meaning depends on the order. */
+  after?: string
+  before?: string
+  state?: string[]
+  search?: string
+  'time-zone'?: string
+}
+
+/** With the parameters that are not filters, by their names. */
+export interface ParsedQuery extends Readonly<Settings> {
   readonly query: Query
   readonly page: number
-  readonly sized: boolean
-  /** Undefined for all. */
-  readonly fields: readonly string[] | undefined
-  readonly expand: readonly string[] | undefined
   readonly list: OrderedList
   readonly start: Start | undefined
   /** Unchanged, for the links to other pages. */
   readonly parameters: readonly Parameter[]
-  readonly states: readonly string[]
-  readonly search: string | undefined
-  readonly timeZone: string | undefined
 }
 
 export interface Grammar {
@@ -166,19 +176,8 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
       ...splitWords(settings.search ?? '').flatMap(word =>
         oneOf(searched.map(field => [{ field, op: 'has', texts: [word] }])))
     ]
-    return {
-      query: { where, order: list.order, offset, limit, count: settings.count ?? false },
-      page,
-      sized: settings.maxpagesize !== undefined,
-      fields: settings.fields,
-      expand: settings.expand,
-      list,
-      start: start as Start | undefined,
-      parameters,
-      states: settings.state ?? [],
-      search: settings.search,
-      timeZone: settings['time-zone']
-    }
+    const query = { where, order: list.order, offset, limit, count: settings.count ?? false }
+    return { ...settings, query, page, list, start: start as Start | undefined, parameters }
   }
 
   function readParameter (parameter: Parameter, settings: Settings, given: GivenFilters): string | undefined {
@@ -219,22 +218,6 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     const repeated = value.find((name, index) => value.indexOf(name) !== index)
     return repeated === undefined ? { value } : { expected: `names "${repeated}" twice` }
   }
-}
-
-interface Settings {
-  page?: number
-  maxpagesize?: number
-  sort?: Order[]
-  fields?: string[]
-  expand?: string[]
-  count?: boolean
-  format?: string
-  /** As sent: the meaning depends on the order. */
-  after?: string
-  before?: string
-  state?: string[]
-  search?: string
-  'time-zone'?: string
 }
 
 // Parameters of other systems, by ours; in lower case, letters only.

@@ -178,7 +178,7 @@ export async function makeRowAffordances (
   refused?: RefusedForm
 ): Promise<PageAffordances> {
   const { mount, request, suffix } = exchange
-  const { parameters, page, start, timeZone, query: { limit }, list: { fields } } = parsed
+  const { parameters, page, start, 'time-zone': zone, query: { limit }, list: { fields } } = parsed
   const { pageSize, maxPageSize } = grammar.limits
   const self = mount.urls.self(request).replace(/\/$/, '')
   // A path suffix would override `format`.
@@ -198,7 +198,7 @@ export async function makeRowAffordances (
     members: [],
     states: [],
     found: {},
-    zone: timeZone,
+    zone,
     trail,
     others: linkOthers(mount, 'page', ({ name, rows }) =>
       makePageUrl(plain, parsed, rows === undefined ? ['format'] : notExported, `format=${name}`)),
@@ -235,10 +235,10 @@ const notExported = [...startParameters, 'format', 'maxpagesize']
 
 const usualSizes = [20, 50, 100, 200]
 
-function listActiveFilters ({ filters }: Grammar, { parameters, states, search }: ParsedQuery, path: string) {
+function listActiveFilters ({ filters }: Grammar, { parameters, state, search }: ParsedQuery, path: string) {
   const isActive = (index: number) => {
     const name = parameters[index]?.name
-    return (name === 'state' && states.length > 0) || (name === 'search' && search !== undefined)
+    return (name === 'state' && state !== undefined) || (name === 'search' && search !== undefined)
   }
   const uses = parameters.map(parameter => findFilter(filters, parameter))
   const without = (isDropped: (index: number) => boolean): string =>

@@ -193,7 +193,7 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
     },
     async load (loading) {
       const { reader, name, query: parsed } = loading
-      const read = readOperand(field, name, parsed.timeZone)
+      const read = readOperand(field, name, parsed['time-zone'])
       if ('expected' in read) return undefined
       const where = listEqual(field.name, [read.value]).flat()
       // The list exists if it has any item, regardless of further filters and of the page.

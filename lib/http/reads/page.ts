@@ -60,7 +60,7 @@ const acceptQuery = queryTypes.join(', ')
 function setHeaders ({ mount: { makers }, reply, choice }: Exchange, { download, name, parsed }: Listing): void {
   reply.header('accept-query', acceptQuery)
   if (download === undefined) return
-  const date = toLocal(makers.clock().toISOString(), parsed.timeZone).slice(0, 10)
+  const date = toLocal(makers.clock().toISOString(), parsed['time-zone']).slice(0, 10)
   reply.header('content-disposition', `attachment; filename="${name}-${date}.${choice.representation.extension}"`)
 }
 
@@ -130,7 +130,7 @@ export async function loadPage (listing: Listing, representation: Representation
   const { parsed, hasLongItems, find, findText, expand, download } = listing
   const { rows, pageOfText, interactive } = representation
   // Without a page or its size, everything is streamed as rows.
-  if (rows !== undefined && !parsed.sized && !parsed.parameters.some(({ name }) => name === 'page')) {
+  if (rows !== undefined && !parsed.parameters.some(({ name }) => name === 'page' || name === 'maxpagesize')) {
     const batches = writeBatches(listing, download ?? rows)
     // Before the status is sent, so that an early failure is answered as a problem.
     const first = await batches.next()

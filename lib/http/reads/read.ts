@@ -175,16 +175,16 @@ function completeForm (search: string, order: string | undefined): string {
   return [...sent, ...isOrdered || order === undefined ? [] : [`sort=${order}`]].join('&')
 }
 
-export type OneQuery = Partial<Pick<ParsedQuery, 'fields' | 'expand'>>
+export type OneQuery = Pick<ParsedQuery, 'fields' | 'expand'>
 
 const all: OneQuery = {}
 
 export function parseOne (grammar: Grammar, search: string, representation: Representation): OneQuery {
   if (search === '') return all
-  const { parameters, fields, expand } = parsePageQuery(grammar, search, representation)
+  const parsed = parsePageQuery(grammar, search, representation)
   const allowed = ['fields', 'format', ...grammar.references.length > 0 ? ['expand'] : []]
-  const misplaced = parameters.filter(({ name }) => !allowed.includes(name))
-  if (misplaced.length === 0) return { fields, expand }
+  const misplaced = parsed.parameters.filter(({ name }) => !allowed.includes(name))
+  if (misplaced.length === 0) return parsed
   const detail = `This is a single resource; allowed parameters: ${allowed.join(' and ')}`
   throw invalidQuery(misplaced.map(({ name }) => ({ parameter: name, detail })))
 }
