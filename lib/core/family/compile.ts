@@ -147,7 +147,7 @@ function compileLifecycle (definition: FamilyDefinition): Lifecycle {
 }
 
 const maxColumns = 6
-// Longer texts are only on the page of the item.
+// Longer texts are columns only if there are few others.
 const shortText = 200
 
 function choosePresentation (fields: readonly Field[], definition: FamilyDefinition): Presentation {
@@ -165,18 +165,11 @@ function choosePresentation (fields: readonly Field[], definition: FamilyDefinit
 }
 
 function chooseColumns (fields: readonly Field[], title: string): string[] {
-  const rank = ({ name, kind, values, maxLength = Infinity }: Field): number => {
-    if (name === title) return 0
-    if (name === 'id' || name === 'revision' || kind === 'json') return Infinity
-    if (values !== undefined) return 1
-    if (name === 'createdAt' || name === 'updatedAt') return name === 'createdAt' ? 4 : 6
-    if (kind !== 'string') return 2
-    return maxLength <= shortText ? 3 : 5
-  }
-  const chosen = fields.filter(field => rank(field) !== Infinity)
-    .sort((a, b) => rank(a) - rank(b)).slice(0, maxColumns).map(({ name }) => name)
-  const others = fields.map(({ name }) => name).filter(name => name !== title && chosen.includes(name))
-  return [title, ...others]
+  const others = fields.filter(({ name, kind }) => kind !== 'json' && !['id', 'revision', title].includes(name))
+  const short = others.filter(({ kind, values, maxLength = Infinity }) =>
+    kind !== 'string' || values !== undefined || maxLength <= shortText)
+  const chosen = [...new Set([...short, ...others])].slice(0, maxColumns - 1)
+  return [title, ...others.filter(field => chosen.includes(field)).map(({ name }) => name)]
 }
 
 /** Includes the default order, along which pages are read, and the references. */

@@ -91,7 +91,13 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
   const fields = all.filter(field => field.name !== key)
   const filters = listFilters(fields)
   const ownList: OrderedList = { name, fields: all, order: toTotalOrder(ownOrder, all, key) }
-  const { states, searched } = listShortcuts(shape)
+  const names = fields.map(({ name }) => name)
+  // A field of the same name is filtered by it.
+  const searched = names.includes('search') ? [] : shape.presentation?.search ?? []
+  const states = new Map<string, readonly FieldCondition[]>()
+  for (const [state, { where }] of names.includes('state') ? [] : shape.presentation?.states ?? []) {
+    if (where !== undefined) states.set(state, where)
+  }
   const plain = fields.filter(({ kind }) => kind !== 'json').map(field => field.name)
   const keep = (value: string) => ({ value })
   // For a setting that may be repeated, `before` has the earlier values.
@@ -104,8 +110,7 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
       const read = readNames(sort.map(({ field }) => field), key === undefined ? plain : [key], 'not a field')
       return 'expected' in read ? read : { value: sort }
     },
-    fields: (text, before = []) =>
-      readNames([...before, ...text.split(',')], fields.map(({ name }) => name), 'not a field'),
+    fields: (text, before = []) => readNames([...before, ...text.split(',')], names, 'not a field'),
     expand: text => readNames(text.split(','), references, 'not a field that refers to an item'),
     count: text => text === 'exact' ? { value: true } : { expected: 'must be "exact"' },
     format: keep,
@@ -235,16 +240,6 @@ const maxWords = 8
 
 function splitWords (text: string): string[] {
   return text.split(/\s+/).filter(word => word !== '')
-}
-
-/** A field of the same name is filtered by it. */
-function listShortcuts ({ fields, presentation }: ListShape) {
-  const isFree = (name: string): boolean => !fields.some(field => field.name === name)
-  const states = new Map<string, readonly FieldCondition[]>()
-  for (const [state, { where }] of isFree('state') ? presentation?.states ?? [] : []) {
-    if (where !== undefined) states.set(state, where)
-  }
-  return { states, searched: isFree('search') ? presentation?.search ?? [] : [] }
 }
 
 function readPositive (text: string): ReadResult<number> {

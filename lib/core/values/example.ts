@@ -11,17 +11,17 @@ export function makeExample (schema: Schema): unknown {
   if (known !== undefined) return known
   const alternatives: readonly Schema[] | undefined = schema['anyOf'] ?? schema['oneOf']
   if (alternatives !== undefined) return alternatives.map(makeExample).find(example => example !== undefined)
-  switch ([schema.type].flat().find(type => type !== 'null')) {
-    case 'boolean': return true
-    case 'integer': case 'number': return makeNumber(schema)
-    case 'string': return makeText(schema)
-    case 'array': {
-      const item = makeExample(schema['items'] ?? {})
-      return item === undefined ? undefined : [item]
-    }
-    case 'object': return makeObject(schema)
-    default: return undefined
-  }
+  const type = [schema.type].flat().find(type => type !== 'null') ?? ''
+  return makers[type]?.(schema)
+}
+
+const makers: Readonly<Record<string, (schema: Schema) => unknown>> = {
+  boolean: () => true,
+  integer: makeNumber,
+  number: makeNumber,
+  string: makeText,
+  array: ({ items = {} }) => makeExample(items) === undefined ? undefined : [makeExample(items)],
+  object: makeObject
 }
 
 function readExample ({ example, examples }: Schema): unknown {
