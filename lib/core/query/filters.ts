@@ -119,15 +119,11 @@ export function addFilter (given: GivenFilters, use: FilterUse, limits: QueryLim
 }
 
 export function toConditions ({ byKey }: GivenFilters): Condition[] {
-  const conditions: Condition[] = []
   const groups = new Map<string, FieldCondition[][]>()
-  for (const { use: { filter, group }, operands } of byKey.values()) {
-    const alternatives = toAlternatives(filter, operands)
-    if (group === undefined) conditions.push(...oneOf(alternatives))
-    else groups.set(group, [...groups.get(group) ?? [], ...alternatives])
+  for (const [key, { use: { filter, group = key }, operands }] of byKey) {
+    groups.set(group, [...groups.get(group) ?? [], ...toAlternatives(filter, operands)])
   }
-  for (const alternatives of groups.values()) conditions.push(...oneOf(alternatives))
-  return conditions
+  return [...groups.values()].flatMap(oneOf)
 }
 
 export function oneOf (alternatives: readonly FieldCondition[][]): readonly Condition[] {
