@@ -119,11 +119,15 @@ export function addFilter (given: GivenFilters, use: FilterUse, limits: QueryLim
 }
 
 export function toConditions ({ byKey }: GivenFilters): Condition[] {
+  const conditions: Condition[] = []
   const groups = new Map<string, FieldCondition[][]>()
-  for (const [key, { use: { filter, group = key }, operands }] of byKey) {
-    groups.set(group, [...groups.get(group) ?? [], ...toAlternatives(filter, operands)])
+  for (const { use: { filter, group }, operands } of byKey.values()) {
+    const alternatives = toAlternatives(filter, operands)
+    if (group === undefined) conditions.push(...oneOf(alternatives))
+    else groups.set(group, [...groups.get(group) ?? [], ...alternatives])
   }
-  return [...groups.values()].flatMap(oneOf)
+  for (const alternatives of groups.values()) conditions.push(...oneOf(alternatives))
+  return conditions
 }
 
 export function oneOf (alternatives: readonly FieldCondition[][]): readonly Condition[] {

@@ -148,7 +148,6 @@ export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimi
   let quoted = ''
   for (let index = 0; index < text.length; index++) {
     const character = text[index]
-    const level = levels.at(-1)
     if (character === '"') {
       const start = index
       index = findEndOfString(text, start)
@@ -159,10 +158,14 @@ export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimi
       if (character === '[' && !isEmptyList(text, index)) members++
     } else if (character === '}' || character === ']') {
       levels.pop()
-    } else if (character === ',' && level?.names === undefined) {
+    } else if (character === ',') {
+      const level = levels.at(-1)
+      if (level === undefined || level.names !== undefined) continue
       members++
-      if (level !== undefined) level.at = Number(level.at) + 1
-    } else if (character === ':' && level?.names !== undefined) {
+      level.at = Number(level.at) + 1
+    } else if (character === ':') {
+      const level = levels.at(-1)
+      if (level?.names === undefined) continue
       members++
       level.at = readName(quoted)
       if (level.names.has(level.at)) return locate('is given twice')
@@ -191,15 +194,21 @@ function isEmptyList (text: string, start: number): boolean {
 
 function readName (quoted: string): string {
   try {
-    return JSON.parse(quoted)
+    return quoted.includes('\\') ? JSON.parse(quoted) : quoted.slice(1, -1)
   } catch {
     // Not JSON: the parser will refuse it.
     return quoted
   }
 }
 
+// The position of the closing quote that is not escaped; the end of the text if it is missing.
 function findEndOfString (text: string, start: number): number {
-  let end = start + 1
-  while (end < text.length && text[end] !== '"') end += text[end] === '\\' ? 2 : 1
-  return end
+  let end = start
+  let escapes: number
+  do {
+    end = text.indexOf('"', end + 1)
+    escapes = 0
+    while (text[end - 1 - escapes] === '\\') escapes++
+  } while (escapes % 2 === 1)
+  return end === -1 ? text.length : end
 }
