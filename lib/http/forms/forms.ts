@@ -1,5 +1,4 @@
 import type { FastifyReply } from 'fastify'
-import type { Deletion } from '../../core/family/family.js'
 import { idReused } from '../../core/problems.js'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
@@ -13,7 +12,7 @@ import {
   describeRoute, describeWords, jsonOrForm, minimal, redirected, writeConditions
 } from '../openapi/routes.js'
 import { describeCommand, describeLinkedItem, describeNew, describeUnchanged } from '../openapi/schemas.js'
-import { listReferences } from '../pages/references.js'
+import { listReferences, listTargets } from '../pages/references.js'
 import { logEndpoints } from '../reads/log.js'
 import { readItemId } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -59,8 +58,7 @@ const noun: Form<'noun'> = {
   name: 'noun',
   endpoints (mount) {
     const { family } = mount
-    const targeted: Deletion[] = [...family.operations.values()]
-    if (family.lifecycle?.deletion !== undefined) targeted.push(family.lifecycle.deletion)
+    const targeted = listTargets(family)
     const nouns = targeted.map(({ operation: { noun } }) => noun)
     const described = describeWords(mount, 'noun', nouns, targeted, action => ({
       headers: describeRequestHeaders(...writeConditions, 'idempotency-key', 'prefer'),
@@ -73,11 +71,11 @@ const noun: Form<'noun'> = {
         ...describeWriteProblems(mount, action, 'noun', { 'id-reused': () => idReused() })
       }
     }))
-    return targeted.flatMap(({ operation, params }, index) => [
+    return targeted.flatMap(({ operation, params, others }, index) => [
       makeWriteEndpoint(mount, {
         method: 'POST',
         path: `/:id/${operation.noun}`,
-        references: listReferences(family, family.operations.get(operation.action)?.others),
+        references: listReferences(family, others),
         read: request => ({
           action: operation.action,
           target: readItemId(family, request),

@@ -12,9 +12,9 @@ import type {
   FormAffordance, FormField, LogEntry, ReferenceField, Refusal, SampleRequest, ShownMember
 } from '../../representations/affordances.js'
 import { canEnter, findNested, findRows, listRows, type Nested } from '../form-values.js'
-import type { Mount } from '../mount.js'
+import type { Exchange, Mount } from '../mount.js'
 import { listActions, readWrongState } from './log-entries.js'
-import { finding, type FoundChoices } from './references.js'
+import { finding, findReferenceFields, type FoundChoices, listReferences, type Target } from './references.js'
 
 export interface RefusedForm {
   /** The URL it was sent to; undefined for the filters of a list. */
@@ -42,12 +42,16 @@ interface Filling {
 }
 
 /** Undefined if a person cannot send it: a required member cannot be entered. Keeps what was entered. */
-export function makeForm (
-  form: Omit<FormAffordance, 'fields' | 'isRefused'>,
-  { schema, fields }: Params,
+export async function makeForm (
+  exchange: Exchange,
+  { operation, params: { schema, fields }, others }: Pick<Target, 'params' | 'others'> & { operation: FormOperation },
+  form: Pick<FormAffordance, 'action' | 'key' | 'revision' | 'request'>,
   refused: RefusedForm | undefined,
-  filling: Filling = {}
-): FormAffordance | undefined {
+  filling: Omit<Filling, 'references'> = {}
+): Promise<FormAffordance | undefined> {
+  const { family } = exchange.mount
+  const { name, summary: title, danger, final } = operation
+  const references = await findReferenceFields(exchange, listReferences(family, others), fields)
   const sent = refused?.action === form.action ? refused : undefined
   const schemaOf = ({ name }: Field) => schema.properties[name] as TSchema
   const shown = fields.filter(field => canEnter(field, schemaOf(field)))
@@ -55,10 +59,17 @@ export function makeForm (
   if (!isWhole || (shown.length === 0 && fields.length > 0)) return undefined
   return {
     ...form,
-    fields: shown.map(field => makeField(field, schemaOf(field), sent, filling)),
+    name,
+    singular: family.singular,
+    title,
+    danger,
+    final,
+    fields: shown.map(field => makeField(field, schemaOf(field), sent, { ...filling, references })),
     isRefused: sent !== undefined
   }
 }
+
+type FormOperation = Pick<Target['operation'], 'name' | 'summary' | 'danger' | 'final'>
 
 function makeField (field: Field, schema: TSchema, sent: Entered | undefined, filling: Filling): FormField {
   const { name, kind, values, scale, optional, nullable = false } = field

@@ -1,4 +1,3 @@
-import type { NounOperation } from '../../core/family/definition.js'
 import type { Family } from '../../core/family/family.js'
 import { logFields, ServiceFields } from '../../core/family/fields.js'
 import { hideSecrets, listChanges } from '../../core/family/params.js'
@@ -24,7 +23,7 @@ import {
   findAddress, findOffers, findSite, isGranted, linkList, linkOthers, type Offer, trailToItem
 } from './offers.js'
 import {
-  findReferenceFields, findReferred, findRelated, findTitle, listReferences, nameInLog, titleOf
+  findReferred, findRelated, findTitle, listReferences, listTargets, nameInLog, type Target, titleOf
 } from './references.js'
 
 export interface ItemPage {
@@ -128,31 +127,22 @@ async function makeOperationForms (
   { refused, referred, meanwhile }: Shown
 ): Promise<FormAffordance[]> {
   const { mount, request } = exchange
-  const { family, makers } = mount
-  const item = hideSecrets(family.ownFields, stored)
+  const item = hideSecrets(mount.family.ownFields, stored)
   const changed = meanwhile.flatMap(({ changes }) => changes).reverse()
   const theirs = new Map(changed.map(({ name, kind, to, referred }): [string, ShownMember] =>
     [name, { name, kind, value: to, referred: referred?.to }]))
-  const forms = await Promise.all(offers.filter(({ reason }) => reason === undefined).map(async offer => {
+  const allowed = offers.filter(({ reason }) => reason === undefined)
+  const forms = await Promise.all(allowed.map(async offer => {
     const { operation, params } = offer
-    const { name, noun, summary: title, danger, final } = operation
-    const names = listReferences(family, family.operations.get(operation.action)?.others)
     const address = findAddress(exchange, item.id, operation)
-    const form = {
-      name,
-      singular: family.singular,
-      title,
-      danger,
-      final,
-      action: `${mount.urls.item(request, item.id)}/${noun}`,
+    return await makeForm(exchange, offer, {
+      action: `${mount.urls.item(request, item.id)}/${operation.noun}`,
       // Sending the form twice has one effect; the next page may send the same again.
-      key: makers.makeCommandId(),
+      key: mount.makers.makeCommandId(),
       // Later changes of others are shown before anything is done.
       revision: item.revision,
       request: address && makeSampleRequest(mount, address, params, item)
-    }
-    const filling = { references: await findReferenceFields(exchange, names, params.fields), titles: referred, theirs }
-    return makeForm(form, params, refused, params.isPartial ? { ...filling, item } : filling)
+    }, refused, { titles: referred, theirs, item: params.isPartial ? item : undefined })
   }))
   return forms.filter(form => form !== undefined)
 }
@@ -192,9 +182,9 @@ export async function makeConfirmation (
   const { mount: { family, urls }, request } = exchange
   const self = urls.item(request, item.id)
   const action = command.action as string
-  const { name, noun, summary: title, final } =
-    family.operations.get(action)?.operation ?? family.lifecycle?.deletion?.operation as NounOperation
-  const names = listReferences(family, family.operations.get(action)?.others)
+  const { operation: { name, noun, summary: title, final }, others: needed } =
+    listTargets(family).find(({ operation }) => operation.action === action) as Target
+  const names = listReferences(family, needed)
   const changes = after === undefined ? [] : showChanges(family, listChanges(family.ownFields, item, after))
   const [page, [named], params, ...shown] = await Promise.all([
     startPage(exchange, self),

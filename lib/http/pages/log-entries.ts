@@ -12,6 +12,7 @@ import type {
   ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
 } from '../../representations/affordances.js'
 import type { Exchange, Mount } from '../mount.js'
+import { listTargets } from './references.js'
 
 const shownChanges = 10
 const shownRefusals = 5
@@ -65,14 +66,9 @@ export function nameParams (mount: Mount, record: CommandRecord): CommandRecord 
   return { ...record, params: renameParams(renaming.base, renaming.toOwn, action, params) }
 }
 
-export function makeFeedback (
-  { lifecycle, operations, singular }: Family,
-  { action, outcome, revision }: CommandRecord
-): Feedback {
-  const name = action === lifecycle?.createAction
-    ? 'create'
-    : action === lifecycle?.deletion?.operation.action ? 'delete' : operations.get(action)?.operation.name ?? action
-  return { name, singular, outcome, revision }
+export function makeFeedback (family: Family, { action, outcome, revision }: CommandRecord): Feedback {
+  const name = listActions(family).find(({ value }) => value === action)?.name ?? action
+  return { name, singular: family.singular, outcome, revision }
 }
 
 export function showParams (family: Family, action: string, params: Members): ShownMember[] {
@@ -103,13 +99,11 @@ export function listKinds (shown: Shown): Kinds {
 }
 
 /** The operations of a family, by their actions. */
-export function listActions ({ operations, lifecycle, singular, presentation: { labels } }: Family): ActionChoice[] {
-  const all = [
-    { action: lifecycle?.createAction, name: 'create' },
-    ...Array.from(operations.values(), ({ operation }) => operation),
-    { action: lifecycle?.deletion?.operation.action, name: 'delete' }
-  ]
-  return all.flatMap(({ action: value, name }) => value === undefined ? [] : [{ value, name, singular, labels }])
+export function listActions (family: Family): ActionChoice[] {
+  const { lifecycle, singular, presentation: { labels } } = family
+  const creation = lifecycle === undefined ? [] : [{ action: lifecycle.createAction, name: 'create' }]
+  return [...creation, ...listTargets(family).map(({ operation }) => operation)]
+    .map(({ action: value, name }) => ({ value, name, singular, labels }))
 }
 
 /** Tells the script of an item's page of changes after a position. */

@@ -1,6 +1,5 @@
 import type { NounOperation } from '../../core/family/definition.js'
 import type { Family } from '../../core/family/family.js'
-import type { Params } from '../../core/family/params.js'
 import { invalidBody, preconditionFailed, Problem } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { execute } from '../../core/service/execute.js'
@@ -13,26 +12,16 @@ import type { Exchange } from '../mount.js'
 import { toProblem } from '../reply.js'
 import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
 import { readWrongState } from './log-entries.js'
-import { findReferenceFields, listReferences, resolveEntries, titleOf } from './references.js'
+import { listReferences, listTargets, resolveEntries, titleOf } from './references.js'
 
 /** The maximum for one form; they run one after the other. */
 const maxItems = 100
 
-interface Target {
-  readonly operation: NounOperation
-  readonly params: Params
-}
-
-function findTarget ({ operations, lifecycle }: Family, name: string): Target | undefined {
-  const all: Target[] = [...operations.values()].filter(({ params }) => !params.isPartial)
-  if (lifecycle?.deletion !== undefined) all.push(lifecycle.deletion)
-  return all.find(({ operation }) => operation.name === name)
-}
-
 /** Shows the form of an operation for the selected items, or runs it for each and shows the outcome. */
 export async function runMany (exchange: Exchange, form: FormBody): Promise<Many> {
   const { mount: { family, urls, makers }, request } = exchange
-  const target = findTarget(family, form.operation ?? '')
+  const target = listTargets(family).find(({ operation, params }) =>
+    operation.name === form.operation && !params.isPartial)
   if (target === undefined || form.items.size === 0 || form.items.size > maxItems) {
     throw new Problem('bad-request', form.items.size > maxItems
       ? `Select at most ${maxItems} rows`
@@ -40,13 +29,12 @@ export async function runMany (exchange: Exchange, form: FormBody): Promise<Many
   }
   const { operation, params } = target
   const items = await showItems(exchange, form.items)
-  const names = listReferences(family, family.operations.get(operation.action)?.others)
   let refused: RefusedForm | undefined
   let outcomes: ManyItem[] | undefined
   const action = urls.collection(request)
   try {
     if (form.isReady) {
-      await resolveEntries(exchange, names, form)
+      await resolveEntries(exchange, listReferences(family, target.others), form)
       const sent = readSentParams(params, request)
       outcomes = []
       for (const item of items) outcomes.push(await runOne(exchange, form, operation, sent, item))
@@ -57,15 +45,7 @@ export async function runMany (exchange: Exchange, form: FormBody): Promise<Many
     refused = { action, entered: new Map(takeShort(form.entries)), problem: error, choices }
     exchange.reply.code(error.statusCode)
   }
-  const made = makeForm({
-    name: operation.name,
-    singular: family.singular,
-    title: operation.summary,
-    danger: operation.danger,
-    final: operation.final,
-    action,
-    key: form.formKey ?? makers.makeCommandId()
-  }, params, refused, { references: await findReferenceFields(exchange, names, params.fields) })
+  const made = await makeForm(exchange, target, { action, key: form.formKey ?? makers.makeCommandId() }, refused)
   if (made === undefined) throw new Problem('bad-request', 'This operation has no form')
   return {
     form: made,

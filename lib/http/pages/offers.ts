@@ -1,6 +1,4 @@
 import type { FastifyRequest } from 'fastify'
-import type { NounOperation, Operation } from '../../core/family/definition.js'
-import type { Params } from '../../core/family/params.js'
 import { toBaseItem } from '../../core/family/rename.js'
 import type { Problem } from '../../core/problems.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
@@ -11,19 +9,15 @@ import { explainNow } from '../../core/service/refusal.js'
 import { callBase } from '../../core/service/renamed.js'
 import { matcher } from '../../core/storage/conditions.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
-import type { Members } from '../../core/values/json.js'
 import type { Crumb, Link, Site, SiteFamily } from '../../representations/affordances.js'
 import { canShow, type ProblemView, type Representation } from '../../representations/representation.js'
 import { FormBody, takeShort } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
 import { toProblem } from '../reply.js'
 import { readWrongState } from './log-entries.js'
-import { titleOf } from './references.js'
+import { listTargets, type Target, titleOf } from './references.js'
 
-/** An operation of the family, or the deletion, which has only a noun. */
-export interface Offer {
-  readonly operation: NounOperation & Partial<Pick<Operation<Members>, 'verb' | 'participle'>>
-  readonly params: Params
+export interface Offer extends Target {
   /** Why the state does not allow it now; undefined if it does. */
   readonly reason: string | undefined
 }
@@ -34,24 +28,33 @@ export async function findOffers (
   item: Stored,
   reader: Reader
 ): Promise<Offer[]> {
-  const { mount, request } = exchange
-  const { family, makers } = mount
-  const all: Omit<Offer, 'reason'>[] = [...family.operations.values()]
-  if (family.lifecycle?.deletion !== undefined) all.push(family.lifecycle.deletion)
-  const granted = await Promise.all(all.map(({ operation: { action } }) =>
-    reader.offers?.includes(action) ?? mayOffer(exchange, action, item)))
+  const { mount: { family, makers, caller }, request } = exchange
+  const granted = await filterGranted(exchange, reader, listTargets(family), item)
   const context = makeContext(makers, reader, '')
   // Rules have the names of the base.
-  const base = callBase({ family, caller: mount.caller(request) })
+  const base = callBase({ family, caller: caller(request) })
   const known = toBaseItem(family, item)
   const reach = await loadReach(base, known)
-  return all.filter((_, index) => granted[index]).map(({ operation, params }) => {
-    const rules = base.family.operations.get(operation.action)?.operation ?? operation
+  return granted.map(target => {
+    const { action } = target.operation
+    const rules = base.family.operations.get(action)?.operation ?? target.operation
     const reason = explainNow(base.family, rules, known, context, reach, error => {
-      request.log.error({ err: error, action: operation.action }, 'allowed failed for an offered operation')
+      request.log.error({ err: error, action }, 'allowed failed for an offered operation')
     })
-    return { operation, params, reason }
+    return { ...target, reason }
   })
+}
+
+/** Of any item, if it is undefined. */
+export async function filterGranted (
+  exchange: Pick<Exchange, 'mount' | 'request'>,
+  { offers }: Reader,
+  targets: readonly Target[],
+  item?: Stored
+): Promise<Target[]> {
+  const granted = await Promise.all(targets.map(({ operation: { action } }) =>
+    offers?.includes(action) ?? mayOffer(exchange, action, item)))
+  return targets.filter((_, index) => granted[index])
 }
 
 /** `item` is undefined for a creation or a list. */

@@ -4,7 +4,7 @@ import { splitQuery } from '../../core/query/query-string.js'
 import type { Reader } from '../../core/service/reader.js'
 import type { Condition, Found, Id } from '../../core/storage/storage.js'
 import type {
-  ActiveFilter, Count, Feedback, ManyAffordance, PageAffordances
+  ActiveFilter, Count, Feedback, FormAffordance, ManyAffordance, PageAffordances
 } from '../../representations/affordances.js'
 import { canShow } from '../../representations/representation.js'
 import type { Exchange } from '../mount.js'
@@ -13,8 +13,8 @@ import {
 } from './form-fields.js'
 import { listStateFields, showState } from './item-affordances.js'
 import { listKinds, showKind } from './log-entries.js'
-import { findSite, linkOthers, mayOffer } from './offers.js'
-import { countUpTo, findReferenceFields, findReferred, listReferences } from './references.js'
+import { filterGranted, findSite, linkOthers, mayOffer } from './offers.js'
+import { countUpTo, findReferenceFields, findReferred, listTargets } from './references.js'
 
 type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCountable' | 'address' | 'identify'> &
   Partial<PageAffordances> & {
@@ -38,7 +38,7 @@ export async function makeCollectionAffordances (
 ): Promise<PageAffordances> {
   const { mount, request } = exchange
   const { family, grammar, urls } = mount
-  const { presentation: { title, list, labels }, lifecycle, singular } = family
+  const { title, list, labels } = family.presentation
   const columns = parsed.fields ?? list
   const hasState = family.state !== undefined || family.presentation.states.size > 0
   const shownByState = listStateFields(family)
@@ -97,21 +97,22 @@ export async function makeCollectionAffordances (
       }
       : undefined
   }
+}
 
-  async function makeCreationForm (
-    exchange: Exchange,
-    { offers }: Reader,
-    refused: RefusedForm | undefined
-  ): Promise<PageAffordances['create']> {
-    if (lifecycle === undefined) return undefined
-    const { params, createAction } = lifecycle
-    if (!(offers?.includes(createAction) ?? await mayOffer(exchange, createAction))) return undefined
-    const action = urls.collection(request)
-    const sample = makeSampleRequest(mount, { method: 'POST', href: action }, params)
-    const form = { name: 'create', singular, action, key: mount.makers.makeCommandId(), request: sample }
-    const names = listReferences(family, lifecycle.others)
-    return makeForm(form, params, refused, { references: await findReferenceFields(exchange, names, params.fields) })
-  }
+async function makeCreationForm (
+  exchange: Exchange,
+  { offers }: Reader,
+  refused: RefusedForm | undefined
+): Promise<FormAffordance | undefined> {
+  const { mount, request } = exchange
+  const { family: { lifecycle } } = mount
+  if (lifecycle === undefined) return undefined
+  const { params, createAction } = lifecycle
+  if (!(offers?.includes(createAction) ?? await mayOffer(exchange, createAction))) return undefined
+  const action = mount.urls.collection(request)
+  const sample = makeSampleRequest(mount, { method: 'POST', href: action }, params)
+  const form = { action, key: mount.makers.makeCommandId(), request: sample }
+  return await makeForm(exchange, { ...lifecycle, operation: { name: 'create' } }, form, refused)
 }
 
 /** Adds the titles of the items that filters name. */
@@ -161,14 +162,12 @@ async function countFound (
 }
 
 /** Operations for the selected rows are sent to the collection. */
-async function makeManyAffordance (exchange: Exchange, { offers }: Reader): Promise<ManyAffordance | undefined> {
-  const { mount: { family: { lifecycle, operations, singular }, forms, urls }, request } = exchange
-  if (lifecycle === undefined || !forms.has('noun')) return undefined
-  const all = [...operations.values()].filter(({ params }) => !params.isPartial).map(({ operation }) => operation)
-  if (lifecycle.deletion !== undefined) all.push(lifecycle.deletion.operation as typeof all[number])
-  const granted = await Promise.all(all.map(({ action }) => offers?.includes(action) ?? mayOffer(exchange, action)))
-  const shown = all.filter((_, index) => granted[index]).map(({ name }) => ({ name, singular }))
-  return shown.length === 0 ? undefined : { action: urls.collection(request), operations: shown }
+async function makeManyAffordance (exchange: Exchange, reader: Reader): Promise<ManyAffordance | undefined> {
+  const { mount: { family, forms, urls }, request } = exchange
+  if (family.lifecycle === undefined || !forms.has('noun')) return undefined
+  const granted = await filterGranted(exchange, reader, listTargets(family).filter(({ params }) => !params.isPartial))
+  const operations = granted.map(({ operation: { name } }) => ({ name, singular: family.singular }))
+  return operations.length === 0 ? undefined : { action: urls.collection(request), operations }
 }
 
 export async function makeRowAffordances (
