@@ -85,14 +85,13 @@ export function formatError (words: Words, field: FormField): string {
   return words.texts.sentence(subject, words.translate(field.error as string))
 }
 
-interface Control {
-  readonly form: string
-  /** If there is no label element. */
-  readonly label?: string
-  readonly isDescribed?: boolean
-}
-
-function renderControl (words: Words, field: FormField, id: string, { form, label, isDescribed }: Control): Markup {
+/** `label`: if there is no label element. */
+function renderControl (
+  words: Words,
+  field: FormField,
+  id: string,
+  { form, label, isDescribed }: { form: string, label?: string, isDescribed?: boolean }
+): Markup {
   const { name, kind, required, value, maxLength, error, shape, reference } = field
   const described = [isDescribed === true && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean)
   const attributes = markup`id="${id}" name="${name}"${required && markup` required`}${

@@ -2,7 +2,7 @@ import type { Members } from '../core/values/json.js'
 import type { FormAffordance, Refusal, SampleRequest, WrongState } from '../representations/affordances.js'
 import type { ProblemView } from '../representations/representation.js'
 import { formatError, renderInputs, toFieldId } from './fields.js'
-import { type Content, type Markup, markup, renderTerms } from './markup.js'
+import { type Content, type Markup, markup, renderHidden, renderTerms } from './markup.js'
 import { nameField, nameOperation, nameSingular, nameState, type Words } from './words.js'
 
 /** A button that acts at once, or that opens the form if something has to be entered. */
@@ -110,8 +110,7 @@ ${renderEntered(words, entered)}
 ${signIn !== undefined && markup`<p>${again !== undefined && `${texts.signInFirst} `}<a href="${signIn}"${
   again !== undefined && markup` target="_blank" rel="noopener"`}>${texts.signIn}</a></p>`}
 ${again !== undefined && markup`<form method="post" action="${again.action}" class="again">
-${again.sent.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
-`)}<button type="submit">${texts.sendAgain}</button>
+${renderHidden(again.sent)}<button type="submit">${texts.sendAgain}</button>
 </form>`}
 <p class="hint">${texts.status(Number(problem.status))}</p>`
 }

@@ -7,7 +7,7 @@ import { isTimeZone } from '../core/query/time-zones.js'
 import { isObject } from '../core/values/json.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import { isVisible } from '../core/values/words.js'
-import type { LabelTable, PageAffordances } from '../representations/affordances.js'
+import type { PageAffordances } from '../representations/affordances.js'
 import type { PageView, Representation } from '../representations/representation.js'
 import { adjustColor, findInk, isColor, papers } from './colors.js'
 import { renderProblem } from './form.js'
@@ -42,10 +42,10 @@ export function html (options: HtmlOptions = {}): Representation {
   const frame: Frame = { title, logo, home, documentation, style: whole }
   const chooseWords = makeWordChooser(options)
 
-  const write = (words: Words, request: FastifyRequest, parts: Omit<PageParts, 'user'>): string | Promise<string> => {
-    if (user === undefined) return renderPage(words, frame, { ...parts, user: undefined })
-    return findUser(user, request).then(user => renderPage(words, frame, { ...parts, user }))
-  }
+  const findUser = async (request: FastifyRequest): Promise<PageUser | undefined> =>
+    await callHost(request, 'user', user) ?? undefined
+  const write = async (words: Words, request: FastifyRequest, parts: Omit<PageParts, 'user'>): Promise<string> =>
+    renderPage(words, frame, { ...parts, user: await findUser(request) })
   return {
     name: 'html',
     extension: 'html',
@@ -88,8 +88,7 @@ export function html (options: HtmlOptions = {}): Representation {
     },
     problem: async (view, request) => {
       const words = chooseWords(request, view)
-      const isMissing = view.document.status === 401
-      const signIn = isMissing && user !== undefined ? (await findUser(user, request))?.signIn : undefined
+      const signIn = view.document.status === 401 ? (await findUser(request))?.signIn : undefined
       return await write(words, request, {
         heading: words.translate(String(view.document.title)),
         content: renderProblem(words, view, signIn),
@@ -181,11 +180,7 @@ function writeColors (accent: string | readonly string[] | undefined): string {
 `
 }
 
-interface WordOptions {
-  readonly labels?: LabelTable | undefined
-  readonly zone?: string | undefined
-  readonly now?: number
-}
+type Shown = Partial<Pick<PageAffordances, 'labels' | 'zone' | 'now'>>
 
 /** Chooses the language, and the labels in it. */
 function makeWordChooser ({ texts = {}, language, timeZone }: HtmlOptions) {
@@ -196,31 +191,24 @@ function makeWordChooser ({ texts = {}, language, timeZone }: HtmlOptions) {
   })
   const [first] = tables as [typeof tables[number], ...typeof tables]
   const langs = tables.map(({ texts: { lang } }) => lang)
-  const chooseLanguage = (request: FastifyRequest): string | undefined => {
-    try {
-      return language?.(request)
-    } catch (error) {
-      request.log.error({ err: error }, 'The option "language" of the pages failed')
-      return undefined
-    }
-  }
   const choose = (request: FastifyRequest): typeof first => {
     if (tables.length === 1) return first
-    const wanted = chooseLanguage(request) ?? new Negotiator(request.raw).language(langs)
+    const wanted = callHost(request, 'language', language) ?? new Negotiator(request.raw).language(langs)
     return tables.find(({ texts: { lang } }) => lang === wanted) ?? first
   }
-  return (request: FastifyRequest, { labels, zone, now = Date.now() }: WordOptions = {}): Words =>
+  return (request: FastifyRequest, { labels, zone, now = Date.now() }: Shown = {}): Words =>
     withLabels({ ...choose(request), labels: none, zone: timeZone ?? zone, now }, labels)
 }
 
-async function findUser (
-  user: NonNullable<HtmlOptions['user']>,
-  request: FastifyRequest
-): Promise<PageUser | undefined> {
+/** A failure of the host's function is logged, and shown as if it returned nothing. */
+function callHost<T> (request: FastifyRequest, option: string, call: ((request: FastifyRequest) => T) | undefined) {
+  const report = (error: unknown): undefined => {
+    request.log.error({ err: error }, `The option "${option}" of the pages failed`)
+  }
   try {
-    return await user(request) ?? undefined
+    const result = call?.(request)
+    return result instanceof Promise ? result.catch(report) : result
   } catch (error) {
-    request.log.error({ err: error }, 'The option "user" of the pages failed')
-    return undefined
+    return report(error)
   }
 }

@@ -3,7 +3,7 @@ import type { ChangedItem, Confirmation, ItemAffordances, RelatedList } from '..
 import type { OneView } from '../representations/representation.js'
 import { renderLive } from './activity.js'
 import { formatReason, renderOperation, renderRefusal, renderRequests } from './form.js'
-import { type Content, type Markup, markup, renderLink, renderTerms } from './markup.js'
+import { type Content, type Markup, markup, renderHidden, renderLink, renderTerms } from './markup.js'
 import { omitRepeated, renderChanges, renderMessage, renderParams, renderTimeline } from './timeline.js'
 import { fold, renderValue } from './values.js'
 import { formatCount, nameField, nameOperation, namePlural, nameSingular, withLabels, type Words } from './words.js'
@@ -107,8 +107,7 @@ ${renderPart(texts.whatChanges, renderChanges(words, changes))}
 ${others.map(other => renderOther(words, other))}
 ${renderPart(texts.yourEntries, renderParams(words, params))}
 <form method="post" action="${action}" class="confirm">
-${entered.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
-`)}<a class="button" href="${item}" autofocus>${texts.leave}</a>
+${renderHidden(entered)}<a class="button" href="${item}" autofocus>${texts.leave}</a>
 <button type="submit" class="danger">${nameOperation(words, form)}</button>
 </form>`
 }

@@ -9,7 +9,7 @@ import { renderDays, renderLive, renderRecent as renderActivity } from './activi
 import { filterForm, listChoices, renderField, renderInputs } from './fields.js'
 import { renderRefusal, renderRequests } from './form.js'
 import { renderMany } from './many.js'
-import { type Content, type Markup, markup, renderLink, shorten } from './markup.js'
+import { type Content, type Markup, markup, renderHidden, renderLink, shorten } from './markup.js'
 import { renderMessage, renderTimeline } from './timeline.js'
 import { formatBoolean, renderBadge, renderShort } from './values.js'
 import {
@@ -76,14 +76,14 @@ function renderFind (words: Words, affordances: PageAffordances): Markup {
   const fields = ordered.map(field => renderField(words, field, filterForm))
   const isWrong = filters.some(({ error }) => error !== undefined)
   const isOpen = isWrong && markup` open`
-  const needsZone = words.zone !== undefined && kept.every(([name]) => name !== 'time-zone') && filters.some(isDay)
+  const needsZone = words.zone !== undefined && kept.every(([name]) => name !== 'time-zone') &&
+    filters.some(({ kind, bound }) => kind === 'date' && bound !== undefined)
   const main = timeline === undefined ? mainFilters : fields.length
   const rest = fields.slice(main)
   return markup`<div class="bar">
 <form method="get" action="${url({}).replace(/\?.*$/s, '')}" class="find" role="search">
-${kept.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
-`)}${needsZone && markup`<input type="hidden" name="time-zone" value="${words.zone}">
-`}${search !== undefined && markup`<input type="search" name="search" value="${search}" aria-label="${texts.search}">
+${renderHidden(kept)}${needsZone && renderHidden([['time-zone', words.zone]])}${
+  search !== undefined && markup`<input type="search" name="search" value="${search}" aria-label="${texts.search}">
 <button type="submit">${texts.search}</button>
 `}${fields.length > 0 && markup`<details class="filter"${isOpen}>
 <summary>${texts.filter}${active.length > 0 && ` (${active.length})`}</summary>
@@ -106,10 +106,6 @@ ${recent !== undefined && renderRecent(words, recent, affordances)}
 <span class="export">${activity !== undefined && markup`<a class="button" href="${activity}">${texts.activity}</a> `}${
   exported !== undefined && markup`<a class="button" href="${exported}">${texts.export}</a>`}</span>
 </div>`
-}
-
-function isDay ({ kind, bound }: FormField): boolean {
-  return kind === 'date' && bound !== undefined
 }
 
 // Others, choices, days, numbers; parts of texts last, where one box searches them.
@@ -146,8 +142,8 @@ function renderRecent (words: Words, field: string, { url }: PageAffordances): M
 function renderColumns (words: Words, { members, columns, given, url }: PageAffordances): Content {
   return members.length > 0 && markup`<details class="columns"><summary>${words.texts.columns}</summary>
 <form method="get" action="${url({}).replace(/\?.*$/s, '')}" class="panel">
-${given.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
-`)}<div class="checks">${members.map(name => markup`<label><input type="checkbox" name="fields" value="${name}"${
+${renderHidden(given)}<div class="checks">${
+  members.map(name => markup`<label><input type="checkbox" name="fields" value="${name}"${
   columns.includes(name) && markup` checked`}> ${nameField(words, name)}</label>
 `)}</div>
 <button type="submit">${words.texts.applyFilter}</button>

@@ -1,7 +1,7 @@
 import type { Many, ManyItem, PageAffordances } from '../representations/affordances.js'
 import { renderInputs } from './fields.js'
 import { formatReason, renderRefusal } from './form.js'
-import { type Content, type Markup, markup } from './markup.js'
+import { type Content, type Markup, markup, renderHidden } from './markup.js'
 import { formatNumber, nameDone, nameOperation, type Words } from './words.js'
 
 /** The form of an operation for several items, or the outcome of each. */
@@ -22,8 +22,7 @@ ${form.final === true && markup`<p><strong>${texts.final}</strong></p>`}
 <form method="post" action="${form.action}" class="confirm">
 ${hint !== undefined && markup`<p class="hint">${hint}</p>
 `}<input type="hidden" name="_operation" value="${form.name}"><input type="hidden" name="_ready" value="yes">
-${items.map(({ id, revision }) => markup`<input type="hidden" name="_item.${id}" value="${revision}">
-`)}<div class="inputs">
+${renderHidden(items.map(({ id, revision }) => [`_item.${id}`, revision]))}<div class="inputs">
 ${renderInputs(words, { ...form, danger: false, final: false })}
 </div>
 <a class="button" href="${list}"${form.fields.length === 0 && markup` autofocus`}>${texts.leave}</a>

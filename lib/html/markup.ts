@@ -40,6 +40,12 @@ export function renderLink (href: string | undefined, content: Content): Content
   return href === undefined ? content : markup`<a href="${href}">${content}</a>`
 }
 
+/** Inputs that a form sends without showing them. */
+export function renderHidden (entries: readonly (readonly [name: string, value: Content])[]): Content {
+  return entries.map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">
+`)
+}
+
 export function renderTerms (terms: readonly (readonly [name: string, content: Content])[], className = ''): Content {
   return terms.length > 0 && markup`<dl${className !== '' && markup` class="${className}"`}>
 ${terms.map(([name, content]) => markup`<dt>${name}</dt><dd dir="auto">${content}</dd>

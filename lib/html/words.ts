@@ -79,19 +79,11 @@ export function nameCreate (words: Words, singular: string): string {
   return words.labels.create ?? words.texts.create(nameSingular(words, singular))
 }
 
-type Format = (value: number) => string
-
-const numbers = new BoundedCache<Format>(100)
-
-function formatBy (key: string, make: () => Format): Format {
-  return numbers.get(key, make)
-}
+const formats = new BoundedCache<{ format (value: number): string }>(100)
 
 export function formatNumber ({ texts: { locale } }: Words, value: number, digits = 0): string {
-  return formatBy(`${locale} ${digits}`, () => {
-    const format = new Intl.NumberFormat(locale, { minimumFractionDigits: digits, maximumFractionDigits: 20 })
-    return number => format.format(number)
-  })(value)
+  return formats.get(`${locale} ${digits}`, () =>
+    new Intl.NumberFormat(locale, { minimumFractionDigits: digits, maximumFractionDigits: 20 })).format(value)
 }
 
 /** A decimal of at most 15 digits, with all its digits after the point. */
@@ -101,18 +93,15 @@ export function formatDecimal (words: Words, text: string): string {
 
 /** `2026-03-31` -> 31 Mar 2026 */
 export function formatDate ({ texts: { locale } }: Words, text: string): string {
-  return formatBy(`${locale} day`, () => {
-    const format = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })
-    return time => format.format(time)
-  })(Date.parse(text))
+  return formats.get(`${locale} day`, () =>
+    new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })).format(Date.parse(text))
 }
 
 /** In the zone of the page, to the minute. */
 export function formatMoment ({ texts: { locale }, zone = 'UTC' }: Words, text: string): string {
-  return formatBy(`${locale} ${zone}`, () => {
-    const format = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone })
-    return time => format.format(time)
-  })(Date.parse(text))
+  return formats.get(`${locale} ${zone}`, () =>
+    new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone }))
+    .format(Date.parse(text))
 }
 
 const units: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number])[] = [
@@ -125,10 +114,10 @@ export function formatAgo ({ texts: { locale }, now }: Words, text: string): str
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
   // Whole units: 1 hour 59 minutes ago is not 2 hours ago.
   const count = unit === 'second' ? 0 : Math.trunc(seconds / size)
-  return formatBy(`${locale} ago ${unit}`, () => {
-    const format = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
-    return count => format.format(count, unit)
-  })(count)
+  return formats.get(`${locale} ago ${unit}`, () => {
+    const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
+    return { format: count => relative.format(count, unit) }
+  }).format(count)
 }
 
 /** Today in the zone of the page, `YYYY-MM-DD`, or some days before. */
@@ -141,10 +130,8 @@ export function findDayOf ({ zone }: Words, moment: string): string {
 }
 
 function toDay (zone = 'UTC', time: number): string {
-  return formatBy(`day ${zone}`, () => {
-    const format = new Intl.DateTimeFormat('en-CA', { dateStyle: 'short', timeZone: zone })
-    return time => format.format(time)
-  })(time)
+  return formats.get(`day ${zone}`, () =>
+    new Intl.DateTimeFormat('en-CA', { dateStyle: 'short', timeZone: zone })).format(time)
 }
 
 type Template = readonly [from: readonly string[], to: readonly string[]]

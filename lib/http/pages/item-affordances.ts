@@ -55,7 +55,8 @@ export async function makeAffordances (
     return found === undefined ? [] : [[field, found]]
   }))
   const shown = await nameInLog(exchange, entries.map(entry => showEntry(exchange, entry, reader.principal)))
-  const meanwhile = refused?.since === undefined ? [] : shown.filter(isAfter(refused.since))
+  const { since = Infinity } = refused ?? {}
+  const meanwhile = shown.filter(({ revision, outcome }) => revision > since && outcome === 'done')
   const operations = await makeOperationForms(exchange, item, offers, { refused, referred, meanwhile })
   const state = readState(family, item)
   return {
@@ -76,10 +77,6 @@ export async function makeAffordances (
     refused: refused &&
       explainRefusal(family, refused, operations.some(({ action }) => action === refused.action), meanwhile)
   }
-}
-
-function isAfter (revision: number): (entry: LogEntry) => boolean {
-  return entry => entry.revision > revision && entry.outcome === 'done'
 }
 
 /** Fields that the state shows already. */

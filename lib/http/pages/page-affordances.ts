@@ -173,7 +173,7 @@ async function makeManyAffordance (exchange: Exchange, reader: Reader): Promise<
 export async function makeRowAffordances (
   exchange: Exchange,
   parsed: ParsedQuery,
-  { grammar, columns, links: { prev, next }, trail = [], ...rows }: RowLinks,
+  { grammar, columns, links: { prev, next }, trail = [], filters: given, ...rows }: RowLinks,
   refused?: RefusedForm
 ): Promise<PageAffordances> {
   const { mount, request, suffix } = exchange
@@ -186,9 +186,8 @@ export async function makeRowAffordances (
   const entered = new Map(parameters.map(({ name, value }) => [name, value]))
   const isOwn = grammar === mount.grammar
   const references = isOwn ? await findReferenceFields(exchange, mount.family.references, fields) : new Map()
-  const filters = makeFilterFields(fields, isSearch ? refused : { entered }, references)
-  const shown = rows.filters ?? filters
-  const replaced = [...startParameters, 'gt', 'lt', 'search', 'sort', ...shown.map(({ name }) => name)]
+  const filters = given ?? makeFilterFields(fields, isSearch ? refused : { entered }, references)
+  const replaced = [...startParameters, 'gt', 'lt', 'search', 'sort', ...filters.map(({ name }) => name)]
   return {
     site: await findSite(exchange),
     now: mount.makers.clock().getTime(),
