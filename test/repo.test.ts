@@ -75,7 +75,6 @@ t.test('every option of a storage, and of mcp, is documented', async t => {
     ['lib/storage/sqlite/sqlite-storage.ts', 'SqliteOptions'],
     ['lib/storage/postgres/postgres-storage.ts', 'PostgresOptions'],
     ['lib/storage/sql/options.ts', 'SqlOptions'],
-    ['lib/storage/memory/memory-storage.ts', 'MemoryOptions'],
     ['lib/mcp/mcp.ts', 'McpOptions']
   ] as const) {
     const members = membersOf(path, type)

@@ -88,11 +88,6 @@ export class KeyRules {
   }
 }
 
-/** The sets of fields by which items are looked up to check the rules of a family. */
-export function listKeys ({ unique = [], references = {} }: FamilyShape): (readonly string[])[] {
-  return [...unique, ...Object.keys(references).map(field => [field])]
-}
-
 function listRules (shapes: readonly FamilyShape[]): Map<string, Rules> {
   const rules = shapes.map((shape): [string, Rules] => [shape.name, {
     unique: shape.unique ?? [],

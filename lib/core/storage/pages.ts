@@ -36,51 +36,51 @@ export function askOneMore ({ where, order, offset, limit, count }: Query): Quer
   return { where, order, offset, limit: limit + 1, count }
 }
 
-// Sorting many at once holds up other requests; sorting often takes longer in all.
-const minUnsorted = 1000
-
-/** Collects the matches of a page, and keeps only those that may be on it or before it. */
+/** Collects the matches of a page, and keeps only those that may be on it or before it, in order. */
 export class FirstMatches {
   #total = 0
-  /** Those of the page if items come in order; otherwise the first ones, sorted, and the unsorted ones. */
-  #kept: Stored[] = []
-  #unsorted: Stored[] = []
-  readonly #compare: ReturnType<typeof makeComparator> | undefined
+  readonly #kept: Stored[] = []
+  readonly #compare: ReturnType<typeof makeComparator>
   readonly #query: Omit<Query, 'where'>
 
   /** @param query with an empty order if the items come in the right one */
   constructor (query: Omit<Query, 'where'>) {
     this.#query = query
-    this.#compare = query.order.length === 0 ? undefined : makeComparator(query.order)
+    this.#compare = makeComparator(query.order)
   }
 
   /** Returns whether the page is complete. */
   add (item: Stored): boolean {
     this.#total++
-    const { offset, limit, count } = this.#query
-    if (this.#compare === undefined) {
-      if (this.#total > offset && this.#kept.length < limit) this.#kept.push(item)
-      return this.#kept.length >= limit && !count
+    const { order, offset, limit, count } = this.#query
+    const isInOrder = order.length === 0
+    const most = offset + limit
+    const last = this.#kept[most - 1]
+    if (limit > 0 && (last === undefined || this.#compare(item, last) < 0)) {
+      const at = isInOrder ? this.#kept.length : countFirst(this.#kept, kept => this.#compare(kept, item) <= 0)
+      this.#kept.splice(at, 0, item)
+      if (this.#kept.length > most) this.#kept.pop()
     }
-    const last = this.#kept[offset + limit - 1]
-    if (limit === 0 || (last !== undefined && this.#compare(item, last) > 0)) return false
-    if (this.#unsorted.push(item) >= Math.max(minUnsorted, this.#kept.length / 8)) this.#sort()
-    return false
+    return isInOrder && !count && (limit === 0 || this.#kept.length === most)
   }
 
   toPage (): Found {
     const { offset, count } = this.#query
-    this.#sort()
-    const items = this.#compare === undefined ? this.#kept : this.#kept.slice(offset)
+    const items = this.#kept.slice(offset)
     return count ? { items, total: this.#total } : { items }
   }
+}
 
-  #sort (): void {
-    if (this.#compare === undefined) return
-    const { offset, limit } = this.#query
-    this.#kept = [...this.#kept, ...this.#unsorted].sort(this.#compare).slice(0, offset + limit)
-    this.#unsorted = []
+/** The number of items at the beginning of a list for which this holds. It must not hold for later ones. */
+export function countFirst<T> (list: readonly T[], holds: (item: T) => boolean): number {
+  let low = 0
+  let high = list.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (holds(list[middle] as T)) low = middle + 1
+    else high = middle
   }
+  return low
 }
 
 /** Adds the matching items until `add` returns true, with pauses for other requests. Returns whether `add` did. */

@@ -34,9 +34,8 @@ function resumeOne (): void {
 
 export class Turn {
   #end = getEnd()
-  #leaveQueue: (() => void) | undefined
 
-  constructor (readonly signal?: AbortSignal, readonly queue?: HeavyReadQueue) {}
+  constructor (readonly signal?: AbortSignal) {}
 
   get isOver (): boolean {
     return performance.now() > this.#end
@@ -44,15 +43,9 @@ export class Turn {
 
   /** Lets other requests run, and begins the next turn, unless the signal is aborted. */
   async pass (): Promise<void> {
-    if (this.queue !== undefined) this.#leaveQueue ??= await this.queue.enter(this.signal)
     await yieldToEventLoop()
     this.signal?.throwIfAborted()
     this.#end = getEnd()
-  }
-
-  end (): void {
-    this.#leaveQueue?.()
-    this.#leaveQueue = undefined
   }
 }
 
