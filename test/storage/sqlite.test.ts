@@ -517,7 +517,7 @@ t.test('queries that a client makes up do not take the place of those that are a
   await storage.close()
 })
 
-t.test('only what differs is written, and savepoints are made only where a commit is refused', async t => {
+t.test('only what differs is written, and a commit that is refused leaves nothing', async t => {
   const database = new DatabaseSync(':memory:')
   t.teardown(() => database.close())
   const written: string[] = []
@@ -548,12 +548,10 @@ t.test('only what differs is written, and savepoints are made only where a commi
   await storage.commit([{ type: 'replace', family: 'people', item: absent, expected: 3, current: cea }])
   t.equal((await storage.get('people', 1))?.['active'], undefined, 'what is absent now is written as that')
   await storage.commit(insert('people', { ...ann, id: 2 }, { ...ann, id: 3 }))
-  t.notOk(written.includes('SAVEPOINT one'))
   const both = insert('people', { ...ann, id: 4 }, { ...ann, id: 2 })
   const [five, six] = [insert('people', { ...ann, id: 5 }), insert('people', { ...ann, id: 6 })]
   const outcomes = await Promise.allSettled([five, both, six].map(changes => storage.commit(changes)))
   t.strictSame(outcomes.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled'])
-  t.ok(written.includes('SAVEPOINT one'))
   t.strictSame(await ids(storage, query(), 'people'), [1, 2, 3, 5, 6], 'of what is refused, nothing is left')
 })
 

@@ -1,6 +1,6 @@
+import { EventEmitter } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Condition, Storage } from '../storage/storage.js'
-import { Watchers } from '../storage/watchers.js'
 import type { CommandRecord } from './command.js'
 import type { GuardedStorage } from './storage-access.js'
 
@@ -22,7 +22,7 @@ export class Tail {
   /** The last entries, without a gap. */
   #entries: FeedEntry[] = []
   #end: number | undefined
-  readonly #followers = new Watchers()
+  readonly #followers = new EventEmitter().setMaxListeners(0)
   #stop: (() => void) | undefined
   #isStale = false
   #isReading = false
@@ -31,11 +31,11 @@ export class Tail {
 
   /** Calls `wake` when there are new entries. Returns a function that ends it. */
   follow (wake: () => void): () => void {
-    const leave = this.#followers.add(wake)
+    this.#followers.on('entries', wake)
     if (this.#stop === undefined) this.#start()
     return () => {
-      leave()
-      if (!this.#followers.isEmpty) return
+      this.#followers.off('entries', wake)
+      if (this.#followers.listenerCount('entries') > 0) return
       this.#stop?.()
       this.#stop = this.#end = undefined
       this.#entries = []
@@ -69,11 +69,11 @@ export class Tail {
     while (this.#isStale && this.#stop !== undefined) {
       this.#isStale = false
       try {
-        if (await this.#readNew()) this.#followers.notify()
+        if (await this.#readNew()) this.#followers.emit('entries')
         await delay(pauseBetween, undefined, { ref: false })
       } catch {
         // Followers find out by their own reads.
-        this.#followers.notify()
+        this.#followers.emit('entries')
         this.#isStale = true
         await delay(pauseAfterFailure, undefined, { ref: false })
       }

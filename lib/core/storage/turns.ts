@@ -49,13 +49,6 @@ export class Turn {
   }
 }
 
-export interface QueueLimits {
-  /** Default: 2. */
-  readonly maxHeavyReads?: number
-  /** Default: 50. */
-  readonly maxWaitingReads?: number
-}
-
 /** Bounds how many heavy reads run at once and how many wait; others are refused. */
 export class HeavyReadQueue {
   readonly #waiting: (() => void)[] = []
@@ -63,7 +56,7 @@ export class HeavyReadQueue {
   waits = 0
   refusals = 0
 
-  constructor (readonly limits: QueueLimits = {}) {}
+  constructor (readonly limits: { readonly maxHeavyReads?: number, readonly maxWaitingReads?: number }) {}
 
   get waiting (): number {
     return this.#waiting.length

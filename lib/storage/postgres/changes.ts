@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Watchers } from '../../core/storage/watchers.js'
+import { EventEmitter } from 'node:events'
 import type { Connections } from './connections.js'
 import { type ConnectionSource, ignore, type PostgresClient } from './driver.js'
 
@@ -11,7 +11,7 @@ const lookEvery = 1000
 /** Notices commits of this process at once, and of others by a notification. */
 export class Changes {
   readonly #channel: string
-  readonly #watchers = new Watchers()
+  readonly #watchers = new EventEmitter().setMaxListeners(0)
   #timer: NodeJS.Timeout | undefined
   #notifying: NodeJS.Timeout | undefined
   #listener: PostgresClient | undefined
@@ -28,21 +28,21 @@ export class Changes {
   }
 
   watch (wake: () => void): () => void {
-    const stop = this.#watchers.add(wake)
+    this.#watchers.on('commit', wake)
     this.#timer ??= setInterval(() => {
-      this.#watchers.notify()
+      this.#watchers.emit('commit')
       this.#listen()
     }, lookEvery).unref()
     this.#listen()
     return () => {
-      stop()
-      if (this.#watchers.isEmpty) this.stop()
+      this.#watchers.off('commit', wake)
+      if (this.#watchers.listenerCount('commit') === 0) this.stop()
     }
   }
 
   /** After a commit. */
   notify (): void {
-    this.#watchers.notify()
+    this.#watchers.emit('commit')
     this.#notifying ??= setTimeout(() => {
       this.#notifying = undefined
       this.connections.run(`NOTIFY ${this.#channel}`).catch(ignore)
@@ -64,7 +64,7 @@ export class Changes {
     try {
       const client = await this.pool.connect()
       client.on('error', () => { this.#lose(client) })
-      client.on('notification', () => { this.#watchers.notify() })
+      client.on('notification', () => { this.#watchers.emit('commit') })
       this.#listener = client
       await client.query({ text: `LISTEN ${this.#channel}` })
     } catch {

@@ -117,11 +117,14 @@ export async function waitUntilFree<T> (timeout: number, run: () => T): Promise<
   }
 }
 
-// node:sqlite has errcode 5 (and extended codes ending in it), better-sqlite3 the code SQLITE_BUSY.
 export function isBusy (error: unknown): boolean {
-  const { errcode, code, message } = error as { errcode?: number, code?: string, message?: string }
-  if (typeof errcode === 'number') return (errcode & 0xff) === 5
-  return code?.startsWith('SQLITE_BUSY') === true || message?.includes('database is locked') === true
+  return hasCode(error, 5, 'SQLITE_BUSY') || (error as Error).message.includes('database is locked')
+}
+
+/** node:sqlite has a number, whose first byte is the primary code, better-sqlite3 its name with an extension. */
+export function hasCode (error: unknown, number: number, name: string): boolean {
+  const { errcode, code } = error as { errcode?: number, code?: string }
+  return typeof errcode === 'number' ? (errcode & 0xff) === number : code?.startsWith(name) === true
 }
 
 /** Takes the write lock at BEGIN, so that the transaction cannot fail to get it later. */

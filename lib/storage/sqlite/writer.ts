@@ -1,3 +1,4 @@
+import { BoundedCache } from '../../core/cache.js'
 import { getValue } from '../../core/storage/shapes.js'
 import {
   type Change, ConflictError, ConstraintError, type ConstraintRule, DuplicateError, getId, type Id, type Stored
@@ -5,7 +6,9 @@ import {
 import { describeRule, listSetReferences, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
 import { quoteName } from '../sql/dialect.js'
 import { type Column, getColumn, getColumns, type Layout, listWritten } from '../sql/layout.js'
-import { prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement } from './driver.js'
+import {
+  hasCode, prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement
+} from './driver.js'
 import type { Anchors } from './paths.js'
 import { encode as encodeValue, isSpaced } from './tables.js'
 
@@ -48,9 +51,6 @@ type Check = Write['checks'][number]
 
 const none: readonly Check[] = []
 
-// Bounds the cache: clients may change any combination of attributes.
-const maxUpdates = 50
-
 export class TableWriter {
   readonly #database: SqliteDatabase
   readonly #columns: readonly Column[]
@@ -58,8 +58,9 @@ export class TableWriter {
   readonly #insert: WriteStatement
   readonly #delete: WriteStatement
   readonly #require: WriteStatement
-  readonly #updates = new Map<string, WriteStatement>()
-  readonly #checks = new Map<string, ReadStatement>()
+  // Bounded: clients may change any combination of attributes.
+  readonly #updates = new BoundedCache<WriteStatement>(50)
+  readonly #checks = new BoundedCache<ReadStatement>(50)
 
   constructor (database: SqliteDatabase, readonly layout: Layout) {
     const { table, id } = layout
@@ -94,24 +95,12 @@ export class TableWriter {
     }
     const { current, expected } = change
     // Writing a column writes its index too, even if the value stays the same.
-    const changed = current === undefined
-      ? []
-      : this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
-    const columns = changed.length > 0 && this.#updates.size < maxUpdates ? changed : this.#columns
-    const parameters = encode(columns, item)
-    parameters.push(id, expected)
-    return { type, layout, id, checks, item, statement: this.#prepareUpdate(columns), parameters }
-  }
-
-  #prepareUpdate (columns: readonly Column[]): WriteStatement {
-    const key = columns.map(({ name }) => name).join()
-    let statement = this.#updates.get(key)
-    if (statement === undefined) {
-      const assignments = columns.map(({ name }) => `${quoteName(name as string)} = ?`).join(', ')
-      const sql = `UPDATE ${this.layout.table} SET ${assignments} ${this.#asExpected}`
-      this.#updates.set(key, statement = prepareWrite(this.#database, sql))
-    }
-    return statement
+    const changed = current && this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
+    const columns = changed === undefined || changed.length === 0 ? this.#columns : changed
+    const assignments = columns.map(({ name }) => `${quoteName(name as string)} = ?`).join(', ')
+    const statement = this.#updates.get(assignments, () =>
+      prepareWrite(this.#database, `UPDATE ${layout.table} SET ${assignments} ${this.#asExpected}`))
+    return { type, layout, id, checks, item, statement, parameters: [...encode(columns, item), id, expected] }
   }
 
   /** Commits run one after the other, so nothing can change between check and commit. */
@@ -130,11 +119,8 @@ export class TableWriter {
   }
 
   #hasRow (table: string, { equated, kind }: Column, id: Id): boolean {
-    const rows = `${table} WHERE ${equated} = ?`
-    let statement = this.#checks.get(rows)
-    if (statement === undefined) {
-      this.#checks.set(rows, statement = prepareRead(this.#database, `SELECT 1 FROM ${rows} LIMIT 1`))
-    }
+    const statement = this.#checks.get(`SELECT 1 FROM ${table} WHERE ${equated} = ? LIMIT 1`, sql =>
+      prepareRead(this.#database, sql))
     return statement.get([encodeValue(id, kind)]) !== undefined
   }
 }
@@ -153,14 +139,9 @@ const rules: Readonly<Record<string, ConstraintRule>> = {
   UNIQUE: 'unique', 'NOT NULL': 'required', CHECK: 'value', 'FOREIGN KEY': 'reference'
 }
 
-export function isConstraint (error: unknown): boolean {
-  const { errcode, code } = error as { errcode?: number, code?: string }
-  return typeof errcode === 'number' ? (errcode & 0xff) === 19 : code?.startsWith('SQLITE_CONSTRAINT') === true
-}
-
 /** Returns other errors unchanged. */
 export function explainRefusal (database: SqliteDatabase, error: unknown, write: Write): unknown {
-  if (!isConstraint(error)) return error
+  if (!hasCode(error, 19, 'SQLITE_CONSTRAINT')) return error
   const { layout, item, id, type } = write
   const [, name = '', named = '', stored] = failure.exec((error as Error).message) ?? []
   const isForeignKey = name === 'FOREIGN KEY'
