@@ -126,11 +126,8 @@ function refuseClashes (shape: FamilyShape, present: Iterable<Stored>): void {
     const ids = new Map<string, Id[]>()
     for (const item of items) {
       const values = fields.map(field => item[field])
-      if (values.some(isAbsent)) continue
       const key = JSON.stringify(values)
-      const same = ids.get(key)
-      if (same === undefined) ids.set(key, [item.id])
-      else same.push(item.id)
+      if (!values.some(isAbsent)) ids.set(key, [...ids.get(key) ?? [], item.id])
     }
     const clashing = [...ids.values()].find(({ length }) => length > 1)
     if (clashing !== undefined) throw refuseClash(shape.name, fields, clashing)

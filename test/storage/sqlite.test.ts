@@ -130,7 +130,7 @@ t.test('a column whose type does not fit is refused by name', async t => {
   t.same((await rowsOf(file, 'SELECT name FROM pragma_table_info(\'people\')')).length, 5, 'nothing was added')
 })
 
-t.test('a file from before defaults and types were told: rows are filled, and what cannot be is refused', async t => {
+t.test('a file from before defaults and types were told is filled and read', async t => {
   const file = newFile()
   const database = await openDatabase(file)
   const then = '2025-12-31T12:00:00.000Z'
@@ -162,14 +162,6 @@ t.test('a file from before defaults and types were told: rows are filled, and wh
     { id: 2, place: 'Rome', paid: false, notes: [2] }
   ])
   t.same(await ids(storage, query({ where: [where('place', 'eq', 'it\'s here')] }), 'visits'), [1])
-  const refused: Field[] = [
-    { name: 'place', kind: 'date', optional: true }, { name: 'place', kind: 'json', optional: true },
-    { name: 'day', kind: 'date-time', optional: true }, { name: 'size', kind: 'boolean', optional: true }
-  ]
-  for (const field of refused) {
-    await rowsOf(file, 'CREATE INDEX IF NOT EXISTS visits_size_idx ON visits (size)')
-    await t.rejects(prepare(field), { code: 'FST_DEALBOOK_COLUMN_TYPE' }, `${field.name} as ${field.kind}`)
-  }
 })
 
 t.test('in a mapped table NULL is the default, and an index over it is of no use', async t => {
@@ -405,7 +397,7 @@ t.test('small pages are read by one bound of each side, and items that are named
   t.same(await ids(storage, query({ where: [...within, where('number', 'ne', 1)], offset: 20, limit: 2 })), [25, 26])
   const sixes = [...within, where('number', 'regex', '6')]
   t.same(await ids(storage, query({ where: sixes, sort: ['-id'] })), [27, 20, 13, 6])
-  const small = [...statements].filter(text => !/random/.test(text))
+  const small = [...statements].filter(text => !/& 4095/.test(text))
   t.same(small.filter(text => /"id" (>=?) [^)]*"id" >|"id" (<=?) [^)]*"id" </.test(text)), [])
 
   const before = statements.size
@@ -462,7 +454,7 @@ t.test('a page that is read at once visits few rows, whatever it asks for', asyn
   const found = []
   for (const each of asked) found.push(await ids(storage, query(each), 'people'))
   t.same(found.map(({ length }) => length), [100, 10, 0, 0, 3, 5, 5])
-  const isHeavy = (text: string): boolean => /random\(\)/.test(text) && !/"id" IN \(\?/.test(text)
+  const isHeavy = (text: string): boolean => /& 4095/.test(text) && !/"id" IN \(\?/.test(text)
   const small = visits.filter(([text]) => !isHeavy(text))
   t.ok(small.length > 7)
   for (const [text, rows] of small) t.ok(rows <= 2 * 2000, `${rows} visited: ${text}`)

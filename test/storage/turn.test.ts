@@ -50,5 +50,5 @@ t.test('of many who wait, each turn has one', async t => {
     order.push(`turn ${turn}`)
   }
   await Promise.all(work)
-  t.strictSame(order.slice(0, 6), ['a', 'turn 1', 'b', 'turn 2', 'c', 'turn 3'])
+  t.strictSame(order.slice(0, 6), ['turn 1', 'a', 'turn 2', 'b', 'turn 3', 'c'])
 })

@@ -13,16 +13,16 @@ interface Presence {
 // In milliseconds, while something waits.
 const checkEvery = 50
 // One timer for all requests: making and clearing one for each takes longer than the rest of a deadline.
-const watched = new Set<RequestDeadline>()
+const watched = new Set<{ check (): void }>()
 let timer: NodeJS.Timeout | undefined
 
-function watch (deadline: RequestDeadline): void {
+function watch (deadline: { check (): void }): void {
   watched.add(deadline)
   timer ??= setTimeout(checkAll, checkEvery)
   if (watched.size === 1) timer.ref()
 }
 
-function unwatch (deadline: RequestDeadline): void {
+function unwatch (deadline: { check (): void }): void {
   watched.delete(deadline)
   if (watched.size === 0) timer?.unref()
 }
@@ -36,33 +36,22 @@ function checkAll (): void {
 /** It is watched only while something waits; a platform signal, which costs as much as a small read, on demand. */
 export class RequestDeadline implements AbortSignal {
   readonly onabort = null
-  readonly #deadlines: DeadlineSettings
-  readonly #presence: Presence
   #endsAt: number
-  #ended: { readonly reason: unknown } | undefined
+  #reason: unknown
   #listeners: Set<(event: Event) => void> | undefined
-  #abandonCommit: ((reason: unknown) => void) | undefined
   #controller: AbortController | undefined
 
-  constructor (deadlines: DeadlineSettings, presence: Presence) {
-    this.#deadlines = deadlines
-    this.#presence = presence
-    this.#endsAt = performance.now() + deadlines.timeout
+  constructor (readonly settings: DeadlineSettings, readonly presence: Presence) {
+    this.#endsAt = performance.now() + settings.timeout
   }
 
   get aborted (): boolean {
-    if (this.#ended === undefined) this.#endIfDue()
-    return this.#ended !== undefined
-  }
-
-  #endIfDue (): void {
-    const { socket } = this.#presence
-    if (socket === null || socket.destroyed === true) this.#end('gone')
-    else if (performance.now() >= this.#endsAt) this.#end('late')
+    if (this.#reason === undefined) this.check()
+    return this.#reason !== undefined
   }
 
   get reason (): unknown {
-    return this.#ended?.reason
+    return this.#reason
   }
 
   /** A platform signal that is aborted with this one, as long as something listens to this one. */
@@ -78,37 +67,32 @@ export class RequestDeadline implements AbortSignal {
 
   /** For work in many parts, each of which may take as long. */
   renew (): void {
-    this.#endsAt = performance.now() + this.#deadlines.timeout
+    this.#endsAt = performance.now() + this.settings.timeout
   }
 
   /** A commit cannot be cancelled: if it takes too long, it may be made or not. */
   waitForCommit (committing: Promise<void>): Promise<void> {
     return new Promise<void>((resolve, reject) => {
-      this.#abandonCommit = reject
-      watch(this)
+      const commit = {
+        check: () => { if (performance.now() >= this.#endsAt) end(reject)(this.settings.explain('unsure')) }
+      }
       const end = <Value>(settle: (value: Value) => void) => (value: Value): void => {
-        this.#endCommit()
+        unwatch(commit)
         settle(value)
       }
+      watch(commit)
       committing.then(end(resolve), end(reject))
     })
   }
 
-  #endCommit (): void {
-    this.#abandonCommit = undefined
-    if (this.#listeners === undefined) unwatch(this)
-  }
-
   check (): void {
-    if (this.#abandonCommit !== undefined && performance.now() >= this.#endsAt) {
-      this.#abandonCommit(this.#deadlines.explain('unsure'))
-      this.#endCommit()
-    }
-    if (this.#listeners !== undefined) this.#endIfDue()
+    const { socket } = this.presence
+    if (socket === null || socket.destroyed === true) this.#end('gone')
+    else if (performance.now() >= this.#endsAt) this.#end('late')
   }
 
   addEventListener (_type: 'abort', listener: (event: Event) => void): void {
-    if (this.#ended !== undefined) return
+    if (this.#reason !== undefined) return
     this.#listeners ??= new Set()
     this.#listeners.add(listener)
     watch(this)
@@ -117,7 +101,7 @@ export class RequestDeadline implements AbortSignal {
   removeEventListener (_type: 'abort', listener: (event: Event) => void): void {
     if (this.#listeners?.delete(listener) !== true || this.#listeners.size > 0) return
     this.#listeners = undefined
-    if (this.#abandonCommit === undefined) unwatch(this)
+    unwatch(this)
   }
 
   dispatchEvent (): boolean {
@@ -125,13 +109,12 @@ export class RequestDeadline implements AbortSignal {
   }
 
   #end (why: 'late' | 'gone'): void {
-    const reason = this.#deadlines.explain(why)
-    this.#ended = { reason }
-    this.#controller?.abort(reason)
+    this.#reason = this.settings.explain(why)
+    this.#controller?.abort(this.#reason)
     const event = new Event('abort')
     for (const listener of this.#listeners ?? []) listener(event)
     this.#listeners = undefined
-    if (this.#abandonCommit === undefined) unwatch(this)
+    unwatch(this)
   }
 }
 

@@ -15,21 +15,13 @@ function getEnd (): number {
   return endOfAll
 }
 
-const waiting: (() => void)[] = []
+let last = Promise.resolve()
 
 /** Pauses if this turn of the loop was long: for long work that may never wait for anything else. */
 export async function endLongTurn (): Promise<void> {
   if (performance.now() <= getEnd()) return
-  await new Promise<void>(resolve => {
-    waiting.push(resolve)
-    if (waiting.length === 1) setImmediate(resumeOne)
-  })
-}
-
-// One in each turn, however long it is: none waits forever, and together they do not make one long turn.
-function resumeOne (): void {
-  waiting.shift()?.()
-  if (waiting.length > 0) setImmediate(resumeOne)
+  // One in each turn, however long it is: none waits forever, and together they do not make one long turn.
+  await (last = last.then(() => yieldToEventLoop()))
 }
 
 export class Turn {

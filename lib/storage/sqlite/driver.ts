@@ -32,25 +32,19 @@ export type WriteStatement = (parameters: readonly unknown[]) => number
 type Run<T> = (...parameters: unknown[]) => T
 
 export function prepareRead (database: SqliteDatabase, sql: string): ReadStatement {
-  // node:sqlite and better-sqlite3 name it differently, and other drivers may have neither.
   const statement = database.prepare(sql) as SqliteStatement & Partial<Record<'setReturnArrays' | 'raw', Run<void>>>
-  const hasArrays = statement.setReturnArrays !== undefined || statement.raw !== undefined
-  if (statement.setReturnArrays !== undefined) statement.setReturnArrays(true)
-  else statement.raw?.(true)
+  // node:sqlite and better-sqlite3 name it differently, and other drivers may have neither.
+  const returnArrays = statement.setReturnArrays ?? statement.raw
+  returnArrays?.call(statement, true)
+  const toRow = (returnArrays === undefined ? Object.values : row => row) as (row: object) => unknown[]
   const all = statement.all.bind(statement) as Run<object[]>
   const get = statement.get?.bind(statement) as Run<object | undefined> | undefined
   const first = get ?? ((...parameters) => all(...parameters)[0])
-  if (hasArrays) {
-    return {
-      all: parameters => all(...parameters) as unknown[][],
-      get: parameters => first(...parameters) as unknown[] | undefined
-    }
-  }
   return {
-    all: parameters => all(...parameters).map(row => Object.values(row)),
+    all: parameters => all(...parameters).map(toRow),
     get (parameters) {
       const row = first(...parameters)
-      return row && Object.values(row)
+      return row && toRow(row)
     }
   }
 }

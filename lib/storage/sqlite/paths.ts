@@ -1,5 +1,5 @@
 import { compareScalars } from '../../core/storage/conditions.js'
-import type { Change, Condition, FieldCondition, Id, Order, Query, Scalar } from '../../core/storage/storage.js'
+import type { Change, Condition, FieldCondition, Id, Query } from '../../core/storage/storage.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 
@@ -18,9 +18,12 @@ export interface PathLimits {
   /** Along the key, if entries are only counted. */
   readonly skipRows: number
   readonly anchorRows: number
+  /** Visited rows are counted in steps of about so many: a power of 2. */
+  readonly watchEvery: number
 }
 
-export const pathLimits: PathLimits = { keyRows: 2000, indexRows: 500, skipRows: 60_000, anchorRows: 100 }
+export const pathLimits: PathLimits =
+  { keyRows: 2000, indexRows: 500, skipRows: 60_000, anchorRows: 100, watchEvery: 64 }
 
 /** A range of the key or of an index in which every row meets the bounds. */
 export interface Path {
@@ -30,8 +33,7 @@ export interface Path {
   readonly bounds: readonly Condition[]
   readonly rest: readonly Condition[]
   readonly maxRows: number
-  /** The order of the query, without fields that have the same value in all rows. */
-  readonly order: readonly Order[]
+  readonly watchEvery: number
   readonly isOrdered: boolean
   /** Whether rows are sorted by the first field of the order, in either direction. */
   readonly isByFirst: boolean
@@ -45,15 +47,13 @@ export interface PageText {
   readonly total?: number
 }
 
-export type Section = Pick<Query, 'limit' | 'offset'>
-
 /** The best paths first, lazily: most pages need one. */
 export function * listPaths (query: Query, indexes: readonly Index[], limits: PathLimits): Generator<Path> {
-  const key = makePath(query, { name: undefined, fields: [], sortedById: true }, limits.keyRows)
+  const key = makePath(query, { name: undefined, fields: [], sortedById: true }, limits)
   // An index has the order of the key only where its fields have one value.
   const isKeyFirst = key.isOrdered && !query.where.some(isEquality)
   if (isKeyFirst) yield key
-  const paths = indexes.map(index => makePath(query, index, limits.indexRows))
+  const paths = indexes.map(index => makePath(query, index, limits))
   const usable = paths.filter(({ bounds, isByFirst }) => bounds.length > 0 || isByFirst)
   const all = isKeyFirst ? usable : [...usable, key]
   yield * all.toSorted((a, b) => rank(b) - rank(a) || b.bounds.length - a.bounds.length)
@@ -66,7 +66,7 @@ function rank ({ isOrdered, isByFirst }: Path): number {
 function makePath (
   { where, order: asked }: Query,
   { name, fields, sortedById }: Omit<Index, 'name'> & { readonly name: string | undefined },
-  maxRows: number
+  { keyRows, indexRows, watchEvery }: PathLimits
 ): Path {
   const equal: Condition[] = []
   for (const field of fields) {
@@ -84,7 +84,8 @@ function makePath (
   const isOrdered = isByFirst && order.every(({ field, descending }, at) =>
     field === next[at] && descending === order[0]?.descending)
   const rest = where.filter(condition => !equal.includes(condition) && !isRange(condition))
-  return { index: name, bounds, rest, maxRows, order, isOrdered, isByFirst }
+  const maxRows = name === undefined ? keyRows : indexRows
+  return { index: name, bounds, rest, maxRows, watchEvery, isOrdered, isByFirst }
 }
 
 type Bound = Extract<FieldCondition, { readonly value: unknown }>
@@ -99,7 +100,7 @@ function listTightest (bounds: readonly Bound[]): Bound[] {
   return tightest.filter(bound => bound !== undefined)
 }
 
-export function isLower ({ op }: Condition): boolean {
+function isLower ({ op }: Condition): boolean {
   return op === 'gt' || op === 'gte'
 }
 
@@ -120,8 +121,7 @@ interface Anchored {
 
 interface PathReader {
   readonly layout: Layout
-  readAt (path: Path, field: string, offset: number): Scalar | null | undefined
-  readAlong (path: Path, section: Section, members: readonly Column[]): PageText
+  read (query: Query, members: readonly Column[], path: Path): PageText
 }
 
 // Ranges per table whose anchors are kept; longer queries are hardly repeated.
@@ -143,29 +143,30 @@ export class Anchors {
     this.#readState = prepareRead(database, 'SELECT data_version, total_changes() FROM pragma_data_version')
   }
 
-  readPage (statements: PathReader, path: Path, section: Section, members: readonly Column[]): PageText {
-    const { limit, offset } = section
+  readPage (statements: PathReader, path: Path, query: Query, members: readonly Column[]): PageText {
+    const { offset, order: [first] } = query
     const { anchorRows } = this
     const { layout } = statements
     const parts = this.#tables.get(layout.tableName) ?? new Map<string, Anchored>()
     this.#tables.set(layout.tableName, parts)
-    const descending = path.order[0]?.descending === true
+    const descending = first?.descending === true
     const key = JSON.stringify([layout.family, descending, path.bounds])
     const kept = parts.get(key) ?? { ids: [], descending, state: this.#getState(layout) }
     const { ids } = kept
     const wanted = Math.floor(offset / anchorRows)
     while (ids.length < wanted) {
-      const id = statements.readAt(beginAfter(path, ids.at(-1)), 'id', anchorRows - 1) as Id | undefined
-      if (id === undefined) break
-      ids.push(id)
+      const next = { ...query, limit: 1, offset: anchorRows - 1 }
+      const { text } = statements.read(next, [layout.id], beginAfter(path, ids.at(-1), descending))
+      if (text === '') break
+      ids.push((JSON.parse(text) as { id: Id }).id)
     }
     const passed = Math.min(wanted, ids.length)
-    const from = beginAfter(path, ids[passed - 1])
-    const page = statements.readAlong(from, { limit, offset: offset - passed * anchorRows }, members)
+    const rest = { ...query, offset: offset - passed * anchorRows }
+    const page = statements.read(rest, members, beginAfter(path, ids[passed - 1], descending))
     // Checked last, since others may have written meanwhile.
     if (kept.state !== this.#getState(layout)) {
       parts.delete(key)
-      return statements.readAlong(path, section, members)
+      return statements.read(query, members, path)
     }
     if (key.length <= maxKeyLength && !parts.has(key)) {
       if (parts.size >= maxParts) parts.delete(parts.keys().next().value as string)
@@ -193,8 +194,8 @@ export class Anchors {
 }
 
 /** Replaces the bound on the same side, which is less tight. */
-function beginAfter (path: Path, id: Id | undefined): Path {
+function beginAfter (path: Path, id: Id | undefined, descending: boolean): Path {
   if (id === undefined) return path
-  const beyond: Condition = { field: 'id', op: path.order[0]?.descending === true ? 'lt' : 'gt', value: id }
+  const beyond: Condition = { field: 'id', op: descending ? 'lt' : 'gt', value: id }
   return { ...path, bounds: [...path.bounds.filter(bound => isLower(bound) !== isLower(beyond)), beyond] }
 }

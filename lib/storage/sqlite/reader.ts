@@ -1,13 +1,13 @@
 import { isPlain } from '../../core/storage/conditions.js'
 import { askOneMore, toFoundText, writePage } from '../../core/storage/pages.js'
-import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
+import type { Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
 import { makeListWriter } from '../../core/values/json.js'
-import { type Column, getColumn, getColumns } from '../sql/layout.js'
+import { type Column, getColumns } from '../sql/layout.js'
 import type { ReadBurst } from './bursts.js'
 import { prepareRead } from './driver.js'
 import type { HeavyReads } from './heavy-reads.js'
-import { type Anchors, type Index, isLower, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
-import { itemSeparator, type TableStatements } from './statements.js'
+import { type Anchors, type Index, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
+import { itemSeparator, running, type TableStatements } from './statements.js'
 
 interface ReadSettings {
   readonly limits: PathLimits
@@ -22,8 +22,6 @@ const maxIds = 100
 /** Runs only statements that visit few rows: a statement of SQLite holds the thread it runs in. */
 export class TableReader {
   #indexes: readonly Index[]
-  // By the list of members, of which a route has one as long as the client does not choose.
-  readonly #columns = new WeakMap<readonly string[], Column[]>()
 
   constructor (
     readonly statements: TableStatements, readonly readIndexes: () => readonly Index[], readonly settings: ReadSettings
@@ -54,8 +52,7 @@ export class TableReader {
     if (!asked.order.every(({ field }) => members.includes(field))) {
       return writePage(await this.find(query, signal), asked, makeListWriter(members))
     }
-    let columns = this.#columns.get(members)
-    if (columns === undefined) this.#columns.set(members, columns = getColumns(this.statements.layout, members))
+    const columns = getColumns(this.statements.layout, members)
     const { text, length, mark, total } = await this.#read(query, columns, signal)
     const more = length > asked.limit
     const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(mark))) : text
@@ -76,7 +73,7 @@ export class TableReader {
   #readSmall (query: Query, members: readonly Column[]): PageText | undefined {
     const ids = query.where.find(condition => condition.op === 'eq' && condition.field === 'id')
     if (ids !== undefined && 'values' in ids) {
-      return ids.values.length > maxIds ? undefined : this.statements.readAll(query, members)
+      return ids.values.length > maxIds ? undefined : this.statements.read(query, members)
     }
     try {
       for (const path of listPaths(query, this.#indexes, this.settings.limits)) {
@@ -94,23 +91,20 @@ export class TableReader {
   #readBy (path: Path, query: Query, members: readonly Column[]): PageText | undefined {
     const { statements, settings: { limits, anchors } } = this
     const { limit, offset, count } = query
-    if (path.isOrdered && !count) {
-      if (path.rest.length > 0) return statements.readFirst(path, query, members)
-      if (offset + limit <= limits.keyRows) return statements.readAlong(path, query, members)
+    if (path.isOrdered && path.rest.length === 0 && !count && offset + limit > limits.keyRows) {
       const isByKey = path.index === undefined && offset + limit <= limits.skipRows
       return isByKey ? anchors.readPage(statements, path, query, members) : undefined
     }
-    const [first] = path.isByFirst ? path.order : []
-    const edge = statements.readAt(path, first?.field ?? 'id', path.maxRows)
-    if (edge === undefined) return statements.readFirst(path, query, members)
-    if (first === undefined || count || edge === null) return undefined
-    // Stops before the rows that equal the edge: some of them may come after it.
-    const { field: { optional, nullable } } = getColumn(statements.layout, first.field)
-    if (!first.descending && (optional || nullable === true)) return undefined
-    const before: Condition = { field: first.field, op: first.descending ? 'gt' : 'lt', value: edge }
-    const bounds = path.bounds.filter(each => each.field !== first.field || isLower(each) !== first.descending)
-    const page = statements.readFirst({ ...path, bounds: [...bounds, before] }, query, members)
-    return page?.length === limit ? page : undefined
+    let left = path.maxRows / limits.watchEvery
+    running.isEnded = () => --left < 0
+    try {
+      return statements.read(query, members, path)
+    } catch (error) {
+      if (left >= 0) throw error
+      return undefined
+    } finally {
+      running.isEnded = () => false
+    }
   }
 }
 

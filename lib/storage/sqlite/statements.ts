@@ -1,12 +1,12 @@
 import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions, matcher } from '../../core/storage/conditions.js'
-import type { Condition, Id, Query, Scalar, Stored } from '../../core/storage/storage.js'
+import type { Condition, Id, Query, Stored } from '../../core/storage/storage.js'
 import { readDecimal } from '../../core/values/decimals.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
 import { quoteName } from '../sql/dialect.js'
-import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
+import { type Column, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
-import { isEquality, type PageText, type Path, type Section } from './paths.js'
+import { isEquality, type PageText, type Path } from './paths.js'
 import { decimalFunction, sqliteDialect as dialect } from './tables.js'
 
 /** Separates items with nested values: it cannot occur in JSON. */
@@ -34,81 +34,36 @@ export class TableStatements {
     return row === undefined ? undefined : this.#decode(row)
   }
 
-  /** Undefined if the path has fewer rows. */
-  readAt (path: Path, field: string, offset: number): Scalar | null | undefined {
-    const { selected, kind } = getColumn(this.layout, field)
-    const texts = makeStatementKey(dialect, [], path.bounds, path.order)
-    const statement = this.#kept.get(`at ${field} ${path.index} ${path.isByFirst} ${texts}`, () => {
-      const clauses = new ClauseBuilder(this.layout, dialect)
-      const order = clauses.orderBy(path.isByFirst ? path.order.slice(0, 1) : [])
-      return `SELECT ${selected} FROM ${this.#writeRows(path, clauses)}${order} LIMIT 1 OFFSET ?`
-    })
-    const value = statement.get([...this.#encode(path.bounds), offset])?.[0]
-    return value === null || value === undefined ? value : (dialect.decode[kind]?.(value) ?? value) as Scalar
-  }
-
-  /** The path must have the order of the page and meet all its conditions. */
-  readAlong (path: Path, { limit, offset }: Section, members: readonly Column[]): PageText {
-    const texts = makeStatementKey(dialect, members, path.bounds, path.order)
-    // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
-    const statement = this.#kept.get(`along ${path.index} ${limit} ${texts}`, () => {
-      const clauses = new ClauseBuilder(this.layout, dialect)
-      const rows = `${this.#writeRows(path, clauses)}${clauses.orderBy(path.order)} LIMIT ${limit} OFFSET ?`
-      return this.#writeText(members, item => `SELECT ${item} FROM ${rows}`)
-    })
-    return this.#toPage(members, statement.get([...this.#encode(path.bounds), offset]))
-  }
-
-  /** Reads only the first rows of a path. Unless they are in the order of the page, they must be all its rows. */
-  readFirst (path: Path, query: Query, members: readonly Column[]): PageText | undefined {
-    const { order, limit, offset, count } = query
-    const { isOrdered, maxRows, rest } = path
-    const texts = makeStatementKey(dialect, members, path.bounds, path.order, rest, order)
-    const statement = this.#kept.get(`first ${path.index} ${path.isByFirst} ${limit} ${count} ${texts}`, () => {
-      const clauses = new ClauseBuilder(this.layout, dialect)
-      const rows = this.#writeRows(path, clauses)
-      // Each column costs time for every row.
-      const used = [...listFieldConditions(rest), ...order].map(({ field }) => getColumn(this.layout, field))
-      const names = new Set([...members, ...used].flatMap(({ name }) => name === undefined ? [] : quoteName(name)))
-      const found = `(SELECT ${[...names].join(', ')} FROM ${rows}${isOrdered ? clauses.orderBy(path.order) : ''} ` +
-        `LIMIT ${maxRows})${clauses.where(rest)}`
-      const hasMore = `EXISTS (SELECT 1 FROM ${rows} LIMIT 1 OFFSET ${maxRows})`
-      // If rows are in order, those after a full page do not matter.
-      const isTruncated = isOrdered && !count ? `CASE WHEN count(*) < ${limit} THEN ${hasMore} END` : hasMore
-      const total = count ? `, (SELECT count(*) FROM ${found})` : ''
-      const end = `${isOrdered ? '' : clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
-      return this.#writeText(members, item => `SELECT ${item} FROM ${found}${end}`, `, ${isTruncated}${total}`)
-    })
-    const bounds = this.#encode(path.bounds)
-    const others = this.#encode(rest)
-    const row = statement.get([...bounds, ...count ? [...bounds, ...others] : [], ...bounds, ...others, offset])
-    return row?.[2] === 1 ? undefined : this.#toPage(members, row, count ? row?.[3] as number : undefined)
-  }
-
-  /** Visits as many rows as needed; SQLite plans it. */
-  readAll (query: Query, members: readonly Column[]): PageText {
+  /** Visits as many rows as needed. SQLite plans it, unless a path is given. */
+  read (query: Query, members: readonly Column[], path?: Path): PageText {
     const { where, order, limit, offset, count } = query
     const { table, id: { equated: id } } = this.layout
     // Reading along the order or the key beats an index that leaves many rows.
     const isUsable = (condition: Condition): boolean =>
       isEquality(condition) || (condition.field !== undefined && condition.field === order[0]?.field)
     const plain = where.filter(isPlain)
-    const used = plain.filter(isUsable)
-    const others = plain.filter(condition => !isUsable(condition))
+    const used = path?.bounds ?? plain.filter(isUsable)
+    const others = path?.rest ?? plain.filter(condition => !isUsable(condition))
     const search = where.length === plain.length ? '' : prepareSearch(this.layout, where)
-    const key = `${search} ${makeStatementKey(dialect, members, used, others, order)}`
+    // Only the rows of the page are visited.
+    const isDirect = path?.isOrdered === true && others.length === 0 && !count
+    const watch = isDirect ? '' : `(random() & ${(path?.watchEvery ?? rarely) - 1} OR dealbook_watch())`
+    const key = `${path?.index} ${watch} ${search} ${makeStatementKey(dialect, members, used, others, order)}`
     const parameters = [...this.#encode(used), ...this.#encode(others)]
     const writeRows = (clauses: ClauseBuilder): string => {
-      const conditions = [clauses.where(used), clauses.where(others, true)].map(text => text.replace(' WHERE ', ''))
-      return `${table} WHERE ${[watch, ...conditions, search].filter(text => text !== '').join(' AND ')}`
+      const conditions = [clauses.where(used), clauses.where(others, path?.index === undefined)]
+      const terms = [watch, ...conditions.map(text => text.replace(' WHERE ', '')), search].filter(text => text !== '')
+      const source = path?.index === undefined ? table : `${table} INDEXED BY ${quoteName(path.index)}`
+      return terms.length === 0 ? source : `${source} WHERE ${terms.join(' AND ')}`
     }
     let row: unknown[] | undefined
     if (limit > 0) {
-      const statement = this.#kept.get(`all ${limit} ${key}`, () => {
+      // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
+      const statement = this.#kept.get(`${limit} ${key}`, () => {
         const clauses = new ClauseBuilder(this.layout, dialect)
         const rows = `${writeRows(clauses)}${clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
         // In other orders, sort ids, often from an index alone, and then read only the rows of the page.
-        return this.#writeText(members, item => order[0]?.field === 'id'
+        return this.#writeText(members, item => order[0]?.field === 'id' || path?.isOrdered === true
           ? `SELECT ${item} FROM ${rows}`
           : `SELECT ${item} FROM ${table} WHERE ${id} IN (SELECT ${id} FROM ${rows})${clauses.orderBy(order)}`)
       })
@@ -127,12 +82,12 @@ export class TableStatements {
   }
 
   /** One JSON text costs a third of reading the values and writing JSON in JavaScript. */
-  #writeText (members: readonly Column[], writeItems: (item: string) => string, more = ''): string {
+  #writeText (members: readonly Column[], writeItems: (item: string) => string): string {
     const separator = this.#isFlat(members) ? "','" : 'char(30)'
     const { mapped } = this.layout
     const required = mapped ? ['id'] : requiredFields
     const items = writeItems(selectJson(members, column => writeValue(column, mapped), required))
-    return `SELECT group_concat(item, ${separator}), count(*)${more} FROM (${items})`
+    return `SELECT group_concat(item, ${separator}), count(*) FROM (${items})`
   }
 
   #toPage (members: readonly Column[], row: readonly unknown[] = [], total?: number): PageText {
@@ -143,11 +98,6 @@ export class TableStatements {
 
   #isFlat (members: readonly Column[]): boolean {
     return members[0] === this.layout.id && !members.some(({ kind }) => kind === 'json')
-  }
-
-  #writeRows ({ index, bounds }: Path, clauses: ClauseBuilder): string {
-    const { table } = this.layout
-    return `${table}${index === undefined ? '' : ` INDEXED BY ${quoteName(index)}`}${clauses.where(bounds)}`
   }
 }
 
@@ -190,8 +140,8 @@ class KeptStatements {
 const numberFunction = 'dealbook_number'
 const searchFunction = 'dealbook_search'
 
-// Ends a statement early. Not called for every row: a call takes longer than a row.
-const watch = '(random() & 4095 OR dealbook_watch())'
+// How often the function is called that ends a statement early: a call takes longer than a row.
+const rarely = 4096
 
 /** State for the functions: a thread runs one statement at a time. */
 export const running = {

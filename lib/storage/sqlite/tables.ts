@@ -2,7 +2,6 @@ import { errorCodes } from '../../core/errors.js'
 import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import type { Kind } from '../../core/storage/storage.js'
 import { isBigInteger } from '../../core/values/decimals.js'
-import { isDate, readDateTime } from '../../core/values/formats.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import { type Dialect, nameType, type PresentColumn, quoteName, quoteText } from '../sql/dialect.js'
 import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
@@ -88,38 +87,16 @@ function writeLiteral (value: unknown, kind: Kind): string {
   return typeof encoded === 'string' ? quoteText(encoded) : String(encoded)
 }
 
-// The first release did not mark these kinds by the type of the column: there, the values show the kind.
-const isOfKind: Partial<Record<Kind, (value: unknown) => boolean>> = {
-  boolean: value => value === 0 || value === 1,
-  date: value => isDate(String(value)),
-  'date-time': value => readDateTime(String(value)) !== undefined,
-  json: value => isJson(String(value))
-}
-
-function checkType (database: SqliteDatabase, layout: Layout, column: Column, type: string): void {
-  const { name, kind, field, equated } = column
+function checkType ({ family, tableName }: Layout, { name, kind, field }: Column, type: string): void {
   const expected = nameType(dialect, field)
   const declared = type.toUpperCase()
   // SQLite keeps integers and other numbers in one column.
   if (declared === expected || (kind === 'number' && declared === dialect.types.integer)) return
   const isOther = declared.startsWith(`${dialect.types.decimal}(`) ||
     (Object.values(dialect.types).includes(declared) && !['INTEGER', 'REAL', 'TEXT'].includes(declared))
-  if (!isOther && getAffinity(type) === getAffinity(expected)) {
-    // If any value is of a different type, the least or the greatest is.
-    const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${layout.table})`
-    const edges = prepareRead(database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]
-    if (edges.every(value => value === null || isOfKind[kind]?.(value) !== false)) return
-  }
-  const { family, tableName } = layout
+  // The first release did not mark kinds by the type of the column.
+  if (!isOther && getAffinity(type) === getAffinity(expected)) return
   throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type || 'BLOB', field.name, kind, expected)
-}
-
-function isJson (text: string): boolean {
-  try {
-    return JSON.parse(text) !== undefined
-  } catch {
-    return false
-  }
 }
 
 // SQLite's rules (datatype3.html, 3.1) except for NUMERIC: integers and booleans are kept alike.
@@ -160,16 +137,22 @@ export function readForeignColumns (database: SqliteDatabase, tableName: string)
   }))
 }
 
+type IndexPart = readonly [index: string, column: string | null, isPlain: number, isUnique: number, origin: string]
+
+/** The columns of each index over all rows. An expression has no name. */
+function readIndexParts (database: SqliteDatabase, tableName: string): IndexPart[][] {
+  const parts = prepareRead(database, `SELECT l.name, i.name, i.coll = 'BINARY' AND i."desc" = 0, l."unique", l.origin
+    FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
+    WHERE l.partial = 0 AND i.key = 1 ORDER BY l.name, i.seqno`).all([tableName]) as unknown as IndexPart[]
+  return [...new Set(parts.map(([name]) => name))].map(name => parts.filter(([index]) => index === name))
+}
+
 /** Indexes over expressions, descending or with a collation are left to SQLite. */
 export function readIndexes (database: SqliteDatabase, { tableName, columns, mapped }: Layout): Index[] {
-  const rows = prepareRead(database, `SELECT l.name, i.name, i.coll = 'BINARY' AND i."desc" = 0
-    FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
-    WHERE l.partial = 0 AND l.origin <> 'pk' AND i.key = 1 ORDER BY l.name, i.seqno`).all([tableName])
-  const parts = rows as [name: string, column: string | null, isPlain: number][]
-  return [...new Set(parts.map(([name]) => name))].flatMap(name => {
-    const own = parts.filter(part => part[0] === name)
-    if (own.some(([, column, isPlain]) => column === null || isPlain !== 1)) return []
-    const fields = own.map(([, name]) =>
+  return readIndexParts(database, tableName).flatMap(parts => {
+    const [[name, , , , origin]] = parts as [IndexPart]
+    if (origin === 'pk' || parts.some(([, column, isPlain]) => column === null || isPlain !== 1)) return []
+    const fields = parts.map(([, name]) =>
       columns.find(column => column.name === name && isPlain(column))?.field.name ?? '')
     // Every index of our tables ends with the id, explicitly or not.
     const hasId = fields.length > 1 && fields.at(-1) === 'id'
@@ -178,12 +161,8 @@ export function readIndexes (database: SqliteDatabase, { tableName, columns, map
 }
 
 export function listUnique (database: SqliteDatabase, { tableName }: Layout): string[][] {
-  const rows = prepareRead(database, `SELECT l.name, i.name FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
-    WHERE l."unique" = 1 AND l.partial = 0 AND i.key = 1 ORDER BY l.name`).all([tableName]) as [string, string | null][]
-  const sets = new Map<string, string[]>()
-  // An expression has no name; '' equals no column.
-  for (const [index, column] of rows) sets.set(index, [...sets.get(index) ?? [], column ?? ''])
-  return [...sets.values()]
+  return readIndexParts(database, tableName).filter(([first]) => first?.[3] === 1)
+    .map(parts => parts.map(([, column]) => column ?? ''))
 }
 
 /** Whether the column is used without an expression, so that its index applies. */
@@ -204,7 +183,7 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
       if (hasRow('')) refuseIncomplete(layout.family, field, describeFilling(layout, column, dialect))
       return [writeAddColumn(layout, column, dialect)]
     }
-    checkType(database, layout, column, there.type)
+    checkType(layout, column, there.type)
     // If the column has the default, no row lacks it, and a search without an index may take long.
     const isSearched = !there.hasDefault || indexes.some(({ fields }) => fields[0] === field.name)
     const isLacking = isFillable(field) && isSearched && hasRow(`WHERE ${column.equated} IS NULL`)
