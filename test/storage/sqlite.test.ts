@@ -430,9 +430,11 @@ t.test('a page that is read at once visits few rows, whatever it asks for', asyn
         setReturnArrays: (on: boolean) => { statement.setReturnArrays(on) },
         get (...values: never[]) {
           visited = 0
-          const row = statement.get(...values)
-          visits.push([sql, visited])
-          return row
+          try {
+            return statement.get(...values)
+          } finally {
+            visits.push([sql, visited])
+          }
         }
       }
     },

@@ -43,7 +43,8 @@ export const sqliteDialect: Dialect = {
     'date-time': 'DATETIME TEXT',
     json: 'JSON TEXT'
   },
-  parameter: (_, as) => as === 'number' ? 'CAST(? AS REAL)' : '?',
+  // Tiny numbers are text, which a column in an expression does not convert.
+  parameter: (_, as) => as === 'number' ? 'CAST(? AS REAL)' : as === 'decimal' ? 'CAST(? AS NUMERIC)' : '?',
   inList: (column, list, negated) => `${column}${negated ? ' NOT' : ''} IN (${list})`,
   listsAreOneParameter: false,
   // A unary plus makes the column an expression, which no index covers.
