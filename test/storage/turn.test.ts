@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { endLongTurn, Turn } from '../../lib/core/storage/turns.js'
+import { endLongTurn, isTurnOver, passTurn } from '../../lib/core/storage/turns.js'
 
 /** Takes more than a turn has. */
 function spin (): void {
@@ -9,22 +9,21 @@ function spin (): void {
 }
 
 t.test('all that search in one turn of the event loop share its time', async t => {
-  const first = new Turn()
+  t.notOk(isTurnOver())
   spin()
-  t.ok(first.isOver)
-  t.ok(new Turn().isOver, 'what comes after it has none left')
+  t.ok(isTurnOver())
+  t.ok(isTurnOver(), 'what comes after it has none left')
   await nextTurn()
   await nextTurn()
-  t.notOk(new Turn().isOver, 'the next turn has its own')
+  t.notOk(isTurnOver(), 'the next turn has its own')
 })
 
 t.test('work that yields is finished, though others use up every turn', async t => {
   const state = { isOver: false, turns: 0 }
   const search = async () => {
-    const turn = new Turn()
     for (; !state.isOver && state.turns < 100; state.turns++) {
       spin()
-      await turn.pass()
+      await passTurn()
     }
   }
   const searches = [search(), search()]
@@ -36,9 +35,9 @@ t.test('work that yields is finished, though others use up every turn', async t 
 })
 
 t.test('of many who wait, each turn has one', async t => {
-  const first = new Turn()
+  isTurnOver()
   spin()
-  t.ok(first.isOver)
+  t.ok(isTurnOver())
   const order: string[] = []
   const work = ['a', 'b', 'c'].map(async name => {
     await endLongTurn()

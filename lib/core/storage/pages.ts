@@ -1,6 +1,6 @@
 import { isPlain, makeComparator, matcher } from './conditions.js'
 import type { Condition, Found, FoundText, ItemKey, Order, Query, Stored } from './storage.js'
-import type { Turn } from './turns.js'
+import { isTurnOver, passTurn } from './turns.js'
 
 /**
  * Answers a query from items in any order, such as from an array, a stream or a cursor: for storages without a query
@@ -87,7 +87,7 @@ export function countFirst<T> (list: readonly T[], holds: (item: T) => boolean):
 export async function collectMatches (
   items: Iterable<Stored>,
   where: readonly Condition[],
-  turn: Turn,
+  signal: AbortSignal | undefined,
   add: (item: Stored) => boolean
 ): Promise<boolean> {
   const holds = matcher(where)
@@ -98,7 +98,7 @@ export async function collectMatches (
     if (holds(item) && add(item)) return true
     if (++unchecked < checkEvery) continue
     unchecked = 0
-    if (turn.isOver) await turn.pass()
+    if (isTurnOver()) await passTurn(signal)
   }
   return false
 }

@@ -4,41 +4,29 @@ import { BusyError } from './storage.js'
 // In milliseconds: how long searches may block the event loop before other requests continue.
 const maxMs = 5
 
-let endOfAll: number | undefined
+let end: number | undefined
 
-// Shared by all searches in a turn of the loop: many short ones block it as long as one large one.
-function getEnd (): number {
-  if (endOfAll === undefined) {
-    endOfAll = performance.now() + maxMs
-    setImmediate(() => { endOfAll = undefined })
+/** Whether this turn of the loop was long. All work in it shares its time: many short parts block it like a long one. */
+export function isTurnOver (): boolean {
+  if (end === undefined) {
+    end = performance.now() + maxMs
+    setImmediate(() => { end = undefined })
   }
-  return endOfAll
+  return performance.now() > end
+}
+
+/** Lets other requests run. Throws if the signal is aborted. */
+export async function passTurn (signal?: AbortSignal): Promise<void> {
+  await yieldToEventLoop()
+  signal?.throwIfAborted()
 }
 
 let last = Promise.resolve()
 
 /** Pauses if this turn of the loop was long: for long work that may never wait for anything else. */
 export async function endLongTurn (): Promise<void> {
-  if (performance.now() <= getEnd()) return
   // One in each turn, however long it is: none waits forever, and together they do not make one long turn.
-  await (last = last.then(() => yieldToEventLoop()))
-}
-
-export class Turn {
-  #end = getEnd()
-
-  constructor (readonly signal?: AbortSignal) {}
-
-  get isOver (): boolean {
-    return performance.now() > this.#end
-  }
-
-  /** Lets other requests run, and begins the next turn, unless the signal is aborted. */
-  async pass (): Promise<void> {
-    await yieldToEventLoop()
-    this.signal?.throwIfAborted()
-    this.#end = getEnd()
-  }
+  if (isTurnOver()) await (last = last.then(() => passTurn()))
 }
 
 /** Bounds how many heavy reads run at once and how many wait; others are refused. */

@@ -7,7 +7,6 @@ import {
   checkChanges, type Condition, ConflictError, DuplicateError, type FamilyShape, type Found, getId,
   type Id, type Query, type Storage, type Stored
 } from '../../core/storage/storage.js'
-import { Turn } from '../../core/storage/turns.js'
 import { KeyRules } from '../key-rules.js'
 import { countBelow, MemoryItems } from './memory-items.js'
 
@@ -122,7 +121,7 @@ async function findPage ({ items, shape }: MemoryFamily, query: Query, signal?: 
     : undefined
   const matches = new FirstMatches(isSorted && named === undefined ? { order: [], offset, limit, count } : query)
   const candidates = named ?? walk(list, from, to, backwards)
-  await items.read(() => collectMatches(candidates, named === undefined ? rest : where, new Turn(signal), item =>
+  await items.read(() => collectMatches(candidates, named === undefined ? rest : where, signal, item =>
     matches.add(item)))
   return matches.toPage()
 }

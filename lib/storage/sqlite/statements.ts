@@ -17,14 +17,13 @@ const flatMark = ',{"id":'
 
 /** Each statement sees one state of the table. */
 export class TableStatements {
-  readonly #kept: KeptStatements
+  readonly #kept = new BoundedCache<ReadStatement>(300)
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: ReadStatement
 
   /** `database` must have the functions of `addFunctions`. */
   constructor (readonly database: SqliteDatabase, readonly layout: Layout) {
     const { columns, table, id } = layout
-    this.#kept = new KeptStatements(database)
     this.#decode = makeRowDecoder(columns, dialect)
     this.#get = prepareRead(database, `SELECT ${listSelected(columns)} FROM ${table} WHERE ${id.equated} = ?`)
   }
@@ -59,7 +58,7 @@ export class TableStatements {
     let row: unknown[] | undefined
     if (limit > 0) {
       // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
-      const statement = this.#kept.get(`${limit} ${key}`, () => {
+      const statement = this.#prepare(`${limit} ${key}`, () => {
         const clauses = new ClauseBuilder(this.layout, dialect)
         const rows = `${writeRows(clauses)}${clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
         // In other orders, sort ids, often from an index alone, and then read only the rows of the page.
@@ -70,11 +69,15 @@ export class TableStatements {
       row = statement.get([...parameters, offset])
     }
     if (!count) return this.#toPage(members, row)
-    const counting = this.#kept.get(`count ${key}`, () => {
+    const counting = this.#prepare(`count ${key}`, () => {
       // SQLite counts all rows of a table without visiting them.
       return `SELECT count(*) FROM ${where.length === 0 ? table : writeRows(new ClauseBuilder(this.layout, dialect))}`
     })
     return this.#toPage(members, row, counting.get(parameters)?.[0] as number)
+  }
+
+  #prepare (key: string, write: () => string): ReadStatement {
+    return this.#kept.get(key, () => prepareRead(this.database, write()))
   }
 
   #encode (conditions: readonly Condition[]): unknown[] {
@@ -98,41 +101,6 @@ export class TableStatements {
 
   #isFlat (members: readonly Column[]): boolean {
     return members[0] === this.layout.id && !members.some(({ kind }) => kind === 'json')
-  }
-}
-
-const maxKept = 300
-// When full, only one in so many new statements replaces an old one.
-const replacing = 16
-
-/**
- * Keeps a statement once it is used again, and seldom drops it. The garbage collector frees old statements late, since
- * it does not see the 10 KB and more that each holds outside of the heap.
- */
-class KeptStatements {
-  readonly #kept = new Map<string, ReadStatement>()
-  readonly #seen = new BoundedCache<{ times: number }>(1000)
-  #refused = 0
-
-  constructor (readonly database: SqliteDatabase) {}
-
-  get (key: string, write: () => string): ReadStatement {
-    const kept = this.#kept.get(key)
-    if (kept !== undefined) {
-      // Keeps the order of use once something may be dropped.
-      if (this.#kept.size >= maxKept && this.#kept.delete(key)) this.#kept.set(key, kept)
-      return kept
-    }
-    const statement = prepareRead(this.database, write())
-    const comesAgain = this.#seen.get(key, () => ({ times: 0 })).times++ > 0
-    if (comesAgain && this.#makeRoom()) this.#kept.set(key, statement)
-    return statement
-  }
-
-  #makeRoom (): boolean {
-    if (this.#kept.size < maxKept) return true
-    if (++this.#refused % replacing !== 0) return false
-    return this.#kept.delete(this.#kept.keys().next().value as string)
   }
 }
 

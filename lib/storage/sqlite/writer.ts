@@ -26,30 +26,21 @@ export interface Write {
 }
 
 export function runWrites (database: SqliteDatabase, writes: readonly Write[], anchors: Anchors): void {
-  let running: Write | undefined
-  try {
-    for (const write of writes) {
-      running = write
-      const { type, layout, id, statement, parameters } = write
-      if (statement(parameters) !== 1) {
-        throw type === 'insert' ? new DuplicateError(layout.family, id) : new ConflictError(layout.family, id)
-      }
-      if (type !== 'require') anchors.noteWrite(layout, type, id)
+  for (const write of writes) {
+    const { type, layout, id, statement, parameters } = write
+    let changed: number
+    try {
+      changed = statement(parameters)
+    } catch (error) {
+      throw explainRefusal(database, error, write)
     }
-    for (const { checks } of writes) for (const check of checks) check()
-  } catch (error) {
-    const write = running as Write
-    const { layout: { references } } = write
-    // The item that it refers to may be inserted later in the same commit.
-    const isInserted = writes.slice(writes.indexOf(write) + 1).some(({ type, layout: { family } }) =>
-      type === 'insert' && Object.values(references).includes(family))
-    throw explainRefusal(database, error, isInserted ? { ...write, checks: none } : write)
+    if (changed !== 1) {
+      throw type === 'insert' ? new DuplicateError(layout.family, id) : new ConflictError(layout.family, id)
+    }
+    if (type !== 'require') anchors.noteWrite(layout, type, id)
   }
+  for (const { checks } of writes) for (const check of checks) check()
 }
-
-type Check = Write['checks'][number]
-
-const none: readonly Check[] = []
 
 export class TableWriter {
   readonly #database: SqliteDatabase
@@ -84,7 +75,7 @@ export class TableWriter {
     const { type } = change
     const { layout } = this
     const id = getId(change)
-    const checks = relations === undefined ? none : this.#listChecks(change, relations)
+    const checks = relations === undefined ? [] : this.#listChecks(change, relations)
     if (type === 'delete' || type === 'require') {
       const statement = type === 'delete' ? this.#delete : this.#require
       return { type, layout, id, checks, item: undefined, statement, parameters: [id, change.expected] }
@@ -104,7 +95,7 @@ export class TableWriter {
   }
 
   /** Commits run one after the other, so nothing can change between check and commit. */
-  #listChecks (change: Change, relations: Relations): readonly Check[] {
+  #listChecks (change: Change, relations: Relations): Write['checks'] {
     const id = getId(change)
     if (change.type === 'delete') {
       return relations.referrers.map(reference => () => {
