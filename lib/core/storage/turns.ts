@@ -6,7 +6,7 @@ const maxMs = 5
 
 let end: number | undefined
 
-/** Whether this turn of the loop was long. All work in it shares its time: many short parts block it like a long one. */
+/** Whether this turn of the loop was long. All work in it shares its time: many short parts block it too. */
 export function isTurnOver (): boolean {
   if (end === undefined) {
     end = performance.now() + maxMs

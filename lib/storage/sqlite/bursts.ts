@@ -149,11 +149,13 @@ export class CommitQueue {
       await waitUntilFree(this.busyTimeout, () => { this.#run(group) })
       for (const { resolve } of group) resolve()
     } catch (error) {
-      if (group.length > 1 && !isBusy(error)) {
-        const half = group.length >> 1
-        await this.#commit(group.slice(0, half))
-        await this.#commit(group.slice(half))
-      } else for (const { writes: [write], reject } of group) reject(explainRefusal(this.database, error, write as Write))
+      if (group.length === 1 || isBusy(error)) {
+        for (const { writes: [write], reject } of group) reject(explainRefusal(this.database, error, write as Write))
+        return
+      }
+      const half = group.length >> 1
+      await this.#commit(group.slice(0, half))
+      await this.#commit(group.slice(half))
     }
   }
 

@@ -1,4 +1,4 @@
-import { compareScalars } from '../../core/storage/conditions.js'
+import { compareScalars, isPlain } from '../../core/storage/conditions.js'
 import type { Change, Condition, FieldCondition, Id, Query } from '../../core/storage/storage.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
@@ -59,6 +59,16 @@ export function * listPaths (query: Query, indexes: readonly Index[], limits: Pa
   yield * all.toSorted((a, b) => rank(b) - rank(a) || b.bounds.length - a.bounds.length)
 }
 
+/** SQLite plans it. Reading along the order or the key beats an index that leaves many rows. */
+export function makeOpenPath ({ where, order }: Query): Path {
+  const isUsable = (condition: Condition): boolean =>
+    isEquality(condition) || (condition.field !== undefined && condition.field === order[0]?.field)
+  const plain = where.filter(isPlain)
+  const bounds = plain.filter(isUsable)
+  const rest = plain.filter(condition => !isUsable(condition))
+  return { index: undefined, bounds, rest, maxRows: Infinity, watchEvery: 4096, isOrdered: false, isByFirst: false }
+}
+
 function rank ({ isOrdered, isByFirst }: Path): number {
   return isOrdered ? 2 : isByFirst ? 1 : 0
 }
@@ -104,7 +114,7 @@ function isLower ({ op }: Condition): boolean {
   return op === 'gt' || op === 'gte'
 }
 
-export function isEquality (condition: Condition): boolean {
+function isEquality (condition: Condition): boolean {
   return condition.op === 'eq' || (condition.op === 'null' && condition.is)
 }
 

@@ -6,7 +6,7 @@ import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, select
 import { quoteName } from '../sql/dialect.js'
 import { type Column, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
-import { isEquality, type PageText, type Path } from './paths.js'
+import { makeOpenPath, type PageText } from './paths.js'
 import { decimalFunction, sqliteDialect as dialect } from './tables.js'
 
 /** Separates items with nested values: it cannot occur in JSON. */
@@ -33,26 +33,19 @@ export class TableStatements {
     return row === undefined ? undefined : this.#decode(row)
   }
 
-  /** Visits as many rows as needed. SQLite plans it, unless a path is given. */
-  read (query: Query, members: readonly Column[], path?: Path): PageText {
+  read (query: Query, members: readonly Column[], path = makeOpenPath(query)): PageText {
     const { where, order, limit, offset, count } = query
+    const { index, bounds, rest, isOrdered, watchEvery } = path
     const { table, id: { equated: id } } = this.layout
-    // Reading along the order or the key beats an index that leaves many rows.
-    const isUsable = (condition: Condition): boolean =>
-      isEquality(condition) || (condition.field !== undefined && condition.field === order[0]?.field)
-    const plain = where.filter(isPlain)
-    const used = path?.bounds ?? plain.filter(isUsable)
-    const others = path?.rest ?? plain.filter(condition => !isUsable(condition))
-    const search = where.length === plain.length ? '' : prepareSearch(this.layout, where)
-    // Only the rows of the page are visited.
-    const isDirect = path?.isOrdered === true && others.length === 0 && !count
-    const watch = isDirect ? '' : `(random() & ${(path?.watchEvery ?? rarely) - 1} OR dealbook_watch())`
-    const key = `${path?.index} ${watch} ${search} ${makeStatementKey(dialect, members, used, others, order)}`
-    const parameters = [...this.#encode(used), ...this.#encode(others)]
+    const search = where.every(isPlain) ? '' : prepareSearch(this.layout, where)
+    // Not called for every row: a call takes longer than a row. Not needed if only the rows of the page are visited.
+    const watch = isOrdered && rest.length === 0 && !count ? '' : `(random() & ${watchEvery - 1} OR dealbook_watch())`
+    const key = `${index} ${watch} ${search} ${makeStatementKey(dialect, members, bounds, rest, order)}`
+    const parameters = [...this.#encode(bounds), ...this.#encode(rest)]
     const writeRows = (clauses: ClauseBuilder): string => {
-      const conditions = [clauses.where(used), clauses.where(others, path?.index === undefined)]
+      const conditions = [clauses.where(bounds), clauses.where(rest, index === undefined)]
       const terms = [watch, ...conditions.map(text => text.replace(' WHERE ', '')), search].filter(text => text !== '')
-      const source = path?.index === undefined ? table : `${table} INDEXED BY ${quoteName(path.index)}`
+      const source = index === undefined ? table : `${table} INDEXED BY ${quoteName(index)}`
       return terms.length === 0 ? source : `${source} WHERE ${terms.join(' AND ')}`
     }
     let row: unknown[] | undefined
@@ -62,7 +55,7 @@ export class TableStatements {
         const clauses = new ClauseBuilder(this.layout, dialect)
         const rows = `${writeRows(clauses)}${clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
         // In other orders, sort ids, often from an index alone, and then read only the rows of the page.
-        return this.#writeText(members, item => order[0]?.field === 'id' || path?.isOrdered === true
+        return this.#writeText(members, item => order[0]?.field === 'id' || isOrdered
           ? `SELECT ${item} FROM ${rows}`
           : `SELECT ${item} FROM ${table} WHERE ${id} IN (SELECT ${id} FROM ${rows})${clauses.orderBy(order)}`)
       })
@@ -70,8 +63,9 @@ export class TableStatements {
     }
     if (!count) return this.#toPage(members, row)
     const counting = this.#prepare(`count ${key}`, () => {
-      // SQLite counts all rows of a table without visiting them.
-      return `SELECT count(*) FROM ${where.length === 0 ? table : writeRows(new ClauseBuilder(this.layout, dialect))}`
+      // SQLite counts all rows of a table without visiting them, if nothing watches it.
+      const isAll = where.length === 0 && path.maxRows === Infinity
+      return `SELECT count(*) FROM ${isAll ? table : writeRows(new ClauseBuilder(this.layout, dialect))}`
     })
     return this.#toPage(members, row, counting.get(parameters)?.[0] as number)
   }
@@ -107,9 +101,6 @@ export class TableStatements {
 // SQLite writes fractions with different digits than JavaScript does.
 const numberFunction = 'dealbook_number'
 const searchFunction = 'dealbook_search'
-
-// How often the function is called that ends a statement early: a call takes longer than a row.
-const rarely = 4096
 
 /** State for the functions: a thread runs one statement at a time. */
 export const running = {
