@@ -130,7 +130,7 @@ t.test('a column whose type does not fit is refused by name', async t => {
   t.same((await rowsOf(file, 'SELECT name FROM pragma_table_info(\'people\')')).length, 5, 'nothing was added')
 })
 
-t.test('a file from before defaults and types were told is filled and read', async t => {
+t.test('a file from before defaults and types were told: rows are filled, and what cannot be is refused', async t => {
   const file = newFile()
   const database = await openDatabase(file)
   const then = '2025-12-31T12:00:00.000Z'
@@ -162,6 +162,14 @@ t.test('a file from before defaults and types were told is filled and read', asy
     { id: 2, place: 'Rome', paid: false, notes: [2] }
   ])
   t.same(await ids(storage, query({ where: [where('place', 'eq', 'it\'s here')] }), 'visits'), [1])
+  const refused: Field[] = [
+    { name: 'place', kind: 'date', optional: true }, { name: 'place', kind: 'json', optional: true },
+    { name: 'day', kind: 'date-time', optional: true }, { name: 'size', kind: 'boolean', optional: true }
+  ]
+  for (const field of refused) {
+    await rowsOf(file, 'CREATE INDEX IF NOT EXISTS visits_size_idx ON visits (size)')
+    await t.rejects(prepare(field), { code: 'FST_DEALBOOK_COLUMN_TYPE' }, `${field.name} as ${field.kind}`)
+  }
 })
 
 t.test('in a mapped table NULL is the default, and an index over it is of no use', async t => {

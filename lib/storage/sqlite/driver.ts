@@ -6,12 +6,9 @@ export interface SqliteDatabase {
   exec (sql: string): unknown
   prepare (sql: string): SqliteStatement
   close (): void
-  function (name: string, options: FunctionOptions, run: (...values: never[]) => unknown): unknown
-}
-
-interface FunctionOptions {
-  readonly deterministic: boolean
-  readonly varargs?: boolean
+  function (
+    name: string, options: { deterministic: boolean, varargs?: boolean }, run: (...values: never[]) => unknown
+  ): unknown
 }
 
 /** The part of a statement that is used. */

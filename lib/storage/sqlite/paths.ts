@@ -4,7 +4,8 @@ import type { Column, Layout } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 
 export interface Index {
-  readonly name: string
+  /** Undefined for the key. */
+  readonly name: string | undefined
   readonly fields: readonly string[]
   /** Entries with equal values are in the order of the id. */
   readonly sortedById: boolean
@@ -73,11 +74,7 @@ function rank ({ isOrdered, isByFirst }: Path): number {
   return isOrdered ? 2 : isByFirst ? 1 : 0
 }
 
-function makePath (
-  { where, order: asked }: Query,
-  { name, fields, sortedById }: Omit<Index, 'name'> & { readonly name: string | undefined },
-  { keyRows, indexRows, watchEvery }: PathLimits
-): Path {
+function makePath ({ where, order: asked }: Query, { name, fields, sortedById }: Index, limits: PathLimits): Path {
   const equal: Condition[] = []
   for (const field of fields) {
     const value = where.find(condition => condition.field === field && isEquality(condition))
@@ -94,8 +91,8 @@ function makePath (
   const isOrdered = isByFirst && order.every(({ field, descending }, at) =>
     field === next[at] && descending === order[0]?.descending)
   const rest = where.filter(condition => !equal.includes(condition) && !isRange(condition))
-  const maxRows = name === undefined ? keyRows : indexRows
-  return { index: name, bounds, rest, maxRows, watchEvery, isOrdered, isByFirst }
+  const maxRows = name === undefined ? limits.keyRows : limits.indexRows
+  return { index: name, bounds, rest, maxRows, watchEvery: limits.watchEvery, isOrdered, isByFirst }
 }
 
 type Bound = Extract<FieldCondition, { readonly value: unknown }>

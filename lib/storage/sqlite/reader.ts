@@ -9,22 +9,19 @@ import type { HeavyReads } from './heavy-reads.js'
 import { type Anchors, type Index, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
 import { itemSeparator, running, type TableStatements } from './statements.js'
 
-interface ReadSettings {
-  readonly limits: PathLimits
-  readonly burst: ReadBurst
-  readonly heavy: HeavyReads
-  readonly anchors: Anchors
-}
-
 // Rows that are read at once by their ids.
 const maxIds = 100
 
 /** Runs only statements that visit few rows: a statement of SQLite holds the thread it runs in. */
 export class TableReader {
   #indexes: readonly Index[]
+  // By the list of members, of which a route has one as long as the client does not choose.
+  readonly #columns = new WeakMap<readonly string[], Column[]>()
 
   constructor (
-    readonly statements: TableStatements, readonly readIndexes: () => readonly Index[], readonly settings: ReadSettings
+    readonly statements: TableStatements,
+    readonly readIndexes: () => readonly Index[],
+    readonly settings: { limits: PathLimits, burst: ReadBurst, heavy: HeavyReads, anchors: Anchors }
   ) {
     this.#indexes = readIndexes()
   }
@@ -52,7 +49,8 @@ export class TableReader {
     if (!asked.order.every(({ field }) => members.includes(field))) {
       return writePage(await this.find(query, signal), asked, makeListWriter(members))
     }
-    const columns = getColumns(this.statements.layout, members)
+    let columns = this.#columns.get(members)
+    if (columns === undefined) this.#columns.set(members, columns = getColumns(this.statements.layout, members))
     const { text, length, mark, total } = await this.#read(query, columns, signal)
     const more = length > asked.limit
     const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(mark))) : text
@@ -91,9 +89,17 @@ export class TableReader {
   #readBy (path: Path, query: Query, members: readonly Column[]): PageText | undefined {
     const { statements, settings: { limits, anchors } } = this
     const { limit, offset, count } = query
-    if (path.isOrdered && path.rest.length === 0 && !count && offset + limit > limits.keyRows) {
-      const isByKey = path.index === undefined && offset + limit <= limits.skipRows
-      return isByKey ? anchors.readPage(statements, path, query, members) : undefined
+    if (path.isOrdered && !count) {
+      const isFirst = path.rest.length > 0
+      if (!isFirst && offset + limit > limits.keyRows) {
+        const isByKey = path.index === undefined && offset + limit <= limits.skipRows
+        return isByKey ? anchors.readPage(statements, path, query, members) : undefined
+      }
+      const page = statements.read(query, members, path)
+      if (!isFirst || page.length === limit) return page
+      // Unless the first rows are all, more may match.
+      const next = { ...query, limit: 1, offset: path.maxRows }
+      return statements.read(next, [statements.layout.id], { ...path, rest: [] }).length > 0 ? undefined : page
     }
     let left = path.maxRows / limits.watchEvery
     running.isEnded = () => --left < 0

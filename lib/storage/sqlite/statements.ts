@@ -4,7 +4,7 @@ import type { Condition, Id, Query, Stored } from '../../core/storage/storage.js
 import { readDecimal } from '../../core/values/decimals.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
 import { quoteName } from '../sql/dialect.js'
-import { type Column, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
+import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 import { makeOpenPath, type PageText } from './paths.js'
 import { decimalFunction, sqliteDialect as dialect } from './tables.js'
@@ -35,17 +35,17 @@ export class TableStatements {
 
   read (query: Query, members: readonly Column[], path = makeOpenPath(query)): PageText {
     const { where, order, limit, offset, count } = query
-    const { index, bounds, rest, isOrdered, watchEvery } = path
+    const { index, bounds, rest, isOrdered, maxRows, watchEvery } = path
     const { table, id: { equated: id } } = this.layout
     const search = where.every(isPlain) ? '' : prepareSearch(this.layout, where)
-    // Not called for every row: a call takes longer than a row. Not needed if only the rows of the page are visited.
-    const watch = isOrdered && rest.length === 0 && !count ? '' : `(random() & ${watchEvery - 1} OR dealbook_watch())`
+    // Not called for every row: a call takes longer than a row. Not needed along an order, where a limit ends it.
+    const watch = isOrdered && !count ? '' : `(random() & ${watchEvery - 1} OR dealbook_watch())`
+    const source = index === undefined ? table : `${table} INDEXED BY ${quoteName(index)}`
     const key = `${index} ${watch} ${search} ${makeStatementKey(dialect, members, bounds, rest, order)}`
     const parameters = [...this.#encode(bounds), ...this.#encode(rest)]
     const writeRows = (clauses: ClauseBuilder): string => {
       const conditions = [clauses.where(bounds), clauses.where(rest, index === undefined)]
       const terms = [watch, ...conditions.map(text => text.replace(' WHERE ', '')), search].filter(text => text !== '')
-      const source = index === undefined ? table : `${table} INDEXED BY ${quoteName(index)}`
       return terms.length === 0 ? source : `${source} WHERE ${terms.join(' AND ')}`
     }
     let row: unknown[] | undefined
@@ -53,6 +53,15 @@ export class TableStatements {
       // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
       const statement = this.#prepare(`${limit} ${key}`, () => {
         const clauses = new ClauseBuilder(this.layout, dialect)
+        if (isOrdered && rest.length > 0 && !count) {
+          // Only the first rows. Each column costs time for every row.
+          const used = [...listFieldConditions(rest), ...order].map(({ field }) => getColumn(this.layout, field))
+          const names = new Set([...members, ...used].flatMap(({ name }) => name === undefined ? [] : quoteName(name)))
+          const first = `SELECT ${[...names].join(', ')} FROM ${source}${clauses.where(bounds)}` +
+            `${clauses.orderBy(order)} LIMIT ${maxRows}`
+          return this.#writeText(members, item =>
+            `SELECT ${item} FROM (${first})${clauses.where(rest)} LIMIT ${limit} OFFSET ?`)
+        }
         const rows = `${writeRows(clauses)}${clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
         // In other orders, sort ids, often from an index alone, and then read only the rows of the page.
         return this.#writeText(members, item => order[0]?.field === 'id' || isOrdered
@@ -64,7 +73,7 @@ export class TableStatements {
     if (!count) return this.#toPage(members, row)
     const counting = this.#prepare(`count ${key}`, () => {
       // SQLite counts all rows of a table without visiting them, if nothing watches it.
-      const isAll = where.length === 0 && path.maxRows === Infinity
+      const isAll = where.length === 0 && maxRows === Infinity
       return `SELECT count(*) FROM ${isAll ? table : writeRows(new ClauseBuilder(this.layout, dialect))}`
     })
     return this.#toPage(members, row, counting.get(parameters)?.[0] as number)

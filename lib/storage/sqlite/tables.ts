@@ -2,6 +2,7 @@ import { errorCodes } from '../../core/errors.js'
 import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import type { Kind } from '../../core/storage/storage.js'
 import { isBigInteger } from '../../core/values/decimals.js'
+import { isDate, readDateTime } from '../../core/values/formats.js'
 import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
 import { type Dialect, nameType, type PresentColumn, quoteName, quoteText } from '../sql/dialect.js'
 import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
@@ -88,16 +89,38 @@ function writeLiteral (value: unknown, kind: Kind): string {
   return typeof encoded === 'string' ? quoteText(encoded) : String(encoded)
 }
 
-function checkType ({ family, tableName }: Layout, { name, kind, field }: Column, type: string): void {
+// The first release did not mark these kinds by the type of the column: there, the values show the kind.
+const isOfKind: Partial<Record<Kind, (value: unknown) => boolean>> = {
+  boolean: value => value === 0 || value === 1,
+  date: value => isDate(String(value)),
+  'date-time': value => readDateTime(String(value)) !== undefined,
+  json: value => isJson(String(value))
+}
+
+function checkType (database: SqliteDatabase, layout: Layout, column: Column, type: string): void {
+  const { name, kind, field, equated } = column
   const expected = nameType(dialect, field)
   const declared = type.toUpperCase()
   // SQLite keeps integers and other numbers in one column.
   if (declared === expected || (kind === 'number' && declared === dialect.types.integer)) return
   const isOther = declared.startsWith(`${dialect.types.decimal}(`) ||
     (Object.values(dialect.types).includes(declared) && !['INTEGER', 'REAL', 'TEXT'].includes(declared))
-  // The first release did not mark kinds by the type of the column.
-  if (!isOther && getAffinity(type) === getAffinity(expected)) return
+  if (!isOther && getAffinity(type) === getAffinity(expected)) {
+    // If any value is of a different type, the least or the greatest is.
+    const edge = (end: string): string => `(SELECT ${end}(${equated}) FROM ${layout.table})`
+    const edges = prepareRead(database, `SELECT ${edge('min')}, ${edge('max')}`).get([]) as unknown[]
+    if (edges.every(value => value === null || isOfKind[kind]?.(value) !== false)) return
+  }
+  const { family, tableName } = layout
   throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type || 'BLOB', field.name, kind, expected)
+}
+
+function isJson (text: string): boolean {
+  try {
+    return JSON.parse(text) !== undefined
+  } catch {
+    return false
+  }
 }
 
 // SQLite's rules (datatype3.html, 3.1) except for NUMERIC: integers and booleans are kept alike.
@@ -184,7 +207,7 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
       if (hasRow('')) refuseIncomplete(layout.family, field, describeFilling(layout, column, dialect))
       return [writeAddColumn(layout, column, dialect)]
     }
-    checkType(layout, column, there.type)
+    checkType(database, layout, column, there.type)
     // If the column has the default, no row lacks it, and a search without an index may take long.
     const isSearched = !there.hasDefault || indexes.some(({ fields }) => fields[0] === field.name)
     const isLacking = isFillable(field) && isSearched && hasRow(`WHERE ${column.equated} IS NULL`)

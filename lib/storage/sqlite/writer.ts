@@ -88,9 +88,10 @@ export class TableWriter {
     // Writing a column writes its index too, even if the value stays the same.
     const changed = current && this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
     const columns = changed === undefined || changed.length === 0 ? this.#columns : changed
-    const assignments = columns.map(({ name }) => `${quoteName(name as string)} = ?`).join(', ')
-    const statement = this.#updates.get(assignments, () =>
-      prepareWrite(this.#database, `UPDATE ${layout.table} SET ${assignments} ${this.#asExpected}`))
+    const statement = this.#updates.get(columns.map(({ name }) => name).join(), () => {
+      const assignments = columns.map(({ name }) => `${quoteName(name as string)} = ?`).join(', ')
+      return prepareWrite(this.#database, `UPDATE ${layout.table} SET ${assignments} ${this.#asExpected}`)
+    })
     return { type, layout, id, checks, item, statement, parameters: [...encode(columns, item), id, expected] }
   }
 
@@ -169,19 +170,15 @@ function findTaken (database: SqliteDatabase, layout: Layout, item: Stored): rea
   })
 }
 
-/** SQLite does not name the columns of a broken foreign key. */
+/** SQLite does not name the column of a broken foreign key. Keys of several columns are left out. */
 function listDangling (database: SqliteDatabase, { tableName, columns }: Layout, item: Stored): string[] {
-  const rows = prepareRead(database, `SELECT id, "table", "from",
-    coalesce("to", (SELECT name FROM pragma_table_info("table") WHERE pk = seq + 1))
-    FROM pragma_foreign_key_list(?) ORDER BY id, seq`).all([tableName]) as [number, string, string, string][]
-  return [...new Set(rows.map(([id]) => id))].flatMap(key => {
-    const parts = rows.filter(([id]) => id === key).map(([, parent, from, to]) =>
-      ({ parent, to, column: columns.find(({ name }) => name === from) }))
-    const values = parts.map(({ column }) => column && encodeValue(getValue(item, column.field), column.kind))
-    // A reference without a value, or of a column that is not a field, cannot be checked.
-    if (values.some(value => value === null || value === undefined)) return []
-    const where = parts.map(({ to }) => `${quoteName(to)} = ?`).join(' AND ')
-    const statement = prepareRead(database, `SELECT 1 FROM ${quoteName(parts[0]?.parent ?? '')} WHERE ${where}`)
-    return statement.get(values) === undefined ? parts.map(({ column }) => (column as Column).field.name) : []
+  const keys = prepareRead(database, `SELECT "from", "table",
+    coalesce("to", (SELECT name FROM pragma_table_info("table") WHERE pk = 1))
+    FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) = 1`).all([tableName]) as [string, string, string][]
+  const isDangling = ({ name, field, kind }: Column): boolean => keys.some(([from, parent, to]) => {
+    const value = from === name ? encodeValue(getValue(item, field), kind) : null
+    const sql = `SELECT 1 FROM ${quoteName(parent)} WHERE ${quoteName(to)} = ?`
+    return value !== null && prepareRead(database, sql).get([value]) === undefined
   })
+  return columns.filter(isDangling).map(({ field }) => field.name)
 }
