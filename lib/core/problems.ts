@@ -128,11 +128,16 @@ export function invalidQuery (flaws: readonly QueryFlaw[]): Problem {
 /** The same problem, of one of several commands. @param base the part of it that its pointers are in */
 export function pointToCommand (index: number, problem: Problem, base = ''): Problem {
   const pointer = `/commands/${index}`
-  const { code, message, statusCode: status, errors, members, headers, cause, log } = problem
+  const { message, errors } = problem
   const named = errors?.map(flaw => 'pointer' in flaw ? { ...flaw, pointer: pointer + base + flaw.pointer } : flaw)
   const detail = pointer + (message.startsWith('/') ? base + message : `: ${message}`.replace(/^: The body/, ''))
+  return changeProblem(problem, detail, { errors: named ?? [{ pointer, detail: message }] })
+}
+
+export function changeProblem (problem: Problem, detail: string, changes: ProblemOptions): Problem {
+  const { code, statusCode: status, errors, members, headers, cause, log } = problem
   return new Problem(code, detail, {
-    status, members, headers, cause, errors: named ?? [{ pointer, detail: message }], ...(log !== undefined && { log })
+    status, members, headers, cause, ...(errors && { errors }), ...(log !== undefined && { log }), ...changes
   })
 }
 

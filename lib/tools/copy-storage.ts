@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, getFamily, getStoredShape, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
+import { findEnd } from '../core/service/feed.js'
 import { checkMappedFamilies, isStorage, noteShapes } from '../core/service/storage-access.js'
-import { findEnd } from '../core/service/tail.js'
 import { selectById } from '../core/storage/pages.js'
 import {
   type Change, type Condition, ConstraintError, type FamilyShape, type Id, type Storage, type Stored

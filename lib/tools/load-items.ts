@@ -4,7 +4,7 @@ import { type AnyFamily, type Family, getFamily, listShapes } from '../core/fami
 import { CommandMembers, commandsShape, listDefaults, ServiceFields, toStored } from '../core/family/fields.js'
 import { canonicalizeItem, haveSameContent, readDecimals } from '../core/family/params.js'
 import { type ProblemCode, problemCodes } from '../core/problems.js'
-import { type CommandRecord, digestParams } from '../core/service/command.js'
+import { type CommandRecord, digestParams } from '../core/service/record.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
 import {
   type Change, ConstraintError, DuplicateError, type Id, type Storage, type Stored

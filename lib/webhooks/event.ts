@@ -1,7 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Family } from '../core/family/family.js'
-import type { CommandRecord } from '../core/service/command.js'
-import { readTarget } from '../core/service/record.js'
+import { type CommandRecord, readTarget } from '../core/service/record.js'
 import { toOwnRecord } from '../core/service/renamed.js'
 
 /** The families that events are about, and the URLs of their collections, by their names. */

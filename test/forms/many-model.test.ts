@@ -30,7 +30,7 @@ const add = {
     ({ ...box, amount: box.amount + amount })
 }
 
-// Without rules that need anything but the item, so that commands for different ones run at once.
+// Without rules that need anything but the item.
 const plainBoxes = defineFamily({ ...named, create: ['id'], edit: ['label'], operations: { add } })
 
 // Rules that depend on the item, on another one, on the number of all, and on a label that no two have.

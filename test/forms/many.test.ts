@@ -562,36 +562,6 @@ t.test('a storage that fails', async t => {
   t.equal((await send(list(third, thirds)))[0]?.status, 201)
 })
 
-t.test('those that are independent share a commit', async t => {
-  const inner = memoryStorage()
-  let waiting: (() => void)[] = []
-  let most = 0
-  const slow: Storage = {
-    ...inner,
-    async commit (changes) {
-      await new Promise<void>(resolve => {
-        waiting.push(resolve)
-        most = Math.max(most, waiting.length)
-        setImmediate(() => {
-          for (const go of waiting) go()
-          waiting = []
-        })
-      })
-      await inner.commit(changes)
-    }
-  }
-  const { app, send } = await manyApp(slow)
-  const made = await Promise.all(Array.from({ length: 20 }, () => createDeal(app)))
-  most = 0
-  t.strictSame(new Set(codes(await send(made.map(({ id }) => hold(id))))), new Set([201]))
-  t.equal(most, 20)
-  most = 0
-  const { id } = made[0] as Item
-  await send(Array.from({ length: 5 }, (_, n) =>
-    ({ deal: id, action: 'EditDeal', params: { name: `Tea ${n}` } })))
-  t.equal(most, 1, 'those of one item come one after the other')
-})
-
 t.test('a mistake of a program is found before anything is done', async t => {
   const book = deals.service({ storage: memoryStorage() })
   const create = { operation: 'create', params: { name: 'a', price: 1 } } as const

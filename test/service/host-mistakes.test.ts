@@ -163,7 +163,6 @@ for (const { name, make } of storages) {
     }
     const service = notes.service({
       storage: slow,
-      maxWaitingPerItem: 1,
       authorize: call => call.principal === 'eve' ? { principal: 'eve', where: hidden } : { principal: 'ann' }
     })
     const { item: { id } } = await service.create({ text: 'a' }, { principal: 'ann' })

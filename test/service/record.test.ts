@@ -1,11 +1,9 @@
 import t from 'tap'
 import { compileFamily } from '../../lib/core/family/compile.js'
 import { Problem } from '../../lib/core/problems.js'
-import type { Command } from '../../lib/core/service/command.js'
-import { digestParams } from '../../lib/core/service/command.js'
-import type { Decided } from '../../lib/core/service/record.js'
+import type { Command } from '../../lib/core/service/decide.js'
 import {
-  listChangedOthers, makeChanges, makeRecord, readTarget, restoreProblem, showCommand
+  type Decided, digestParams, listChangedOthers, makeChanges, makeRecord, readTarget, restoreProblem, showCommand
 } from '../../lib/core/service/record.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'

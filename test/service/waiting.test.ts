@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
-import type { WaitingLimits } from '../../lib/core/service/write-queue.js'
 import type { Storage } from '../../lib/index.js'
 import { memoryStorage, readMetrics } from '../../lib/index.js'
 import { createDeal, dealsApp, home, readDeal } from '../deals/app.js'
@@ -62,23 +61,25 @@ t.test('so many wait in all, by whatever door they come to a storage', async t =
   const { storage, close, open } = makeGate()
   const app = await dealsApp(storage)
   t.teardown(() => app.close())
-  const book = openBook(storage, { maxWaiting: 4 })
-  const ids = [await makeDeal(book), await makeDeal(book), await makeDeal(book)]
+  const book = openBook(storage)
+  const ids = await Promise.all(Array.from({ length: 11 }, () => makeDeal(book)))
+  const last = ids.pop() as string
   const free = await makeDeal(book)
   close()
-  const running = [1, 2].flatMap(newPrice => ids.map(id => book.run('change-price', id, price(newPrice))))
-  const fourth = book.run('change-price', ids[0] as string, price(3))
-  // Three are at work, four wait.
-  const fifth = await refusal(book.run('change-price', ids[1] as string, price(4)))
-  t.match(fifth, { code: 'busy', statusCode: 503, headers: { 'retry-after': '1' } })
+  const running = ids.flatMap(id => Array.from({ length: 101 }, (_, newPrice) =>
+    book.run('change-price', id, price(newPrice + 2))))
+  const first = book.run('change-price', last, price(2))
+  // Eleven are at work, a thousand wait.
+  const second = await refusal(book.run('change-price', last, price(3)))
+  t.match(second, { code: 'busy', statusCode: 503, headers: { 'retry-after': '1' } })
   const put = async (id: string) =>
     await app.inject({ method: 'PUT', url: `${home}/${id}/hold`, payload: { reason: 'a' } })
   const unhindered = put(free)
   open()
   t.equal((await unhindered).statusCode, 200, 'who need not wait is not refused')
-  t.equal((await Promise.all([...running, fourth])).length, 7)
-  const revisions = await Promise.all(ids.map(async id => (await book.get(id)).revision))
-  t.strictSame(revisions, [4, 3, 3])
+  t.equal((await Promise.all([...running, first])).length, 1011)
+  const revisions = await Promise.all([...ids, last].map(async id => (await book.get(id)).revision))
+  t.strictSame(revisions, [...Array<number>(10).fill(102), 2])
 })
 
 t.test('a hundred wait for one item by default', async t => {
@@ -139,13 +140,4 @@ t.test('clients that have left wait no longer, and nothing is done for them', as
   t.match(String(await once(staying, 'data')), /^HTTP\/1.1 200/)
   staying.destroy()
   t.equal(count() - before, 2)
-})
-
-t.test('limits that are none are refused', async t => {
-  for (const option of ['maxWaitingPerItem', 'maxWaiting'] as const satisfies readonly (keyof WaitingLimits)[]) {
-    for (const value of [0, -1, 1.5, Infinity]) {
-      const message = `fastify-dealbook, deals: the option "${option}" must be a positive integer`
-      t.throws(() => openBook(memoryStorage(), { [option]: value }), { code: 'FST_DEALBOOK_INVALID_OPTION', message })
-    }
-  }
 })

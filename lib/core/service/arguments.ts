@@ -1,63 +1,52 @@
-import { type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { type TObject, Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import type { Family } from '../family/family.js'
+import type { Lookups } from '../family/definition.js'
+import { type AnyFamily, type Family, getFamily } from '../family/family.js'
 import { type Params, readParams } from '../family/params.js'
 import { invalidBody, invalidQuery, Problem } from '../problems.js'
+import { writeCursor } from '../query/cursor.js'
 import { findFlawInConditions, numberDecimals } from '../query/filters.js'
-import type { Grammar, PageOptions, ParsedQuery } from '../query/grammar.js'
+import { compileGrammar, type Grammar, type ItemPage, type PageOptions, type ParsedQuery } from '../query/grammar.js'
 import { listFieldConditions } from '../storage/conditions.js'
-import type { Condition } from '../storage/storage.js'
+import type { Condition, Stored } from '../storage/storage.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
-import { findJsonFlaw, findTextFlaw, type Members } from '../values/json.js'
+import { findJsonFlaw, findTextFlaw, makePicker, type Members } from '../values/json.js'
 import { findFlaw, membersOf, oneOf, rules } from '../values/rules.js'
-import type { Command } from './command.js'
-import type {
-  CallOptions, CreateOptions, FindOptions, FollowOptions, RunAllOptions, RunOptions, ServiceOptions
-} from './service.js'
+import { intendToList, intendToRead } from './caller.js'
+import type { Command } from './decide.js'
+import { type Find, findPage, type Reader, tryReader } from './reader.js'
+import { type Called, findOther } from './renamed.js'
+import type { RunOptions } from './service.js'
 import { isStorage } from './storage-access.js'
 
 // The arguments of a service are checked as strictly as what a client sends.
 
-type RulesOf<T> = Record<keyof T, TSchema>
-
-const { any, callback, size } = rules
-
-const service = membersOf({
-  storage: Type.Unsafe({ holds: isStorage, description: 'a storage, such as memoryStorage()' }),
-  authorize: callback,
-  maxWaitingPerItem: size,
-  maxWaiting: size,
-  clock: callback,
-  makeId: callback,
-  makeCommandId: callback
-} satisfies RulesOf<ServiceOptions>, ['storage'])
+const { any, callback } = rules
 
 // The other options are checked on use, and refused like those of a client.
 const call = {
   principal: any,
   signal: Type.Unsafe({ holds: (value: unknown) => value instanceof AbortSignal, description: 'an AbortSignal' })
-} satisfies RulesOf<CallOptions>
-const create = { ...call, key: any } satisfies RulesOf<CreateOptions>
-const run = {
-  ...create,
-  command: any,
-  revision: Type.Unsafe({ holds: Number.isSafeInteger, description: 'an integer' })
-} satisfies RulesOf<RunOptions>
-const find = {
-  ...call, limit: any, page: any, sort: any, count: any, after: any, before: any
-} satisfies RulesOf<FindOptions>
-
-const follow = { ...call, after: any, from: oneOf('beginning', 'now') } satisfies RulesOf<FollowOptions>
+}
+const ids = {
+  key: any, command: any, revision: Type.Unsafe({ holds: Number.isSafeInteger, description: 'an integer' })
+}
 
 export const optionRules = {
-  follow: membersOf(follow),
-  service,
+  service: membersOf({
+    storage: Type.Unsafe({ holds: isStorage, description: 'a storage, such as memoryStorage()' }),
+    authorize: callback,
+    clock: callback,
+    makeId: callback,
+    makeCommandId: callback
+  }, ['storage']),
   get: membersOf(call),
-  create: membersOf(create),
-  run: membersOf(run),
-  runAll: membersOf({ ...call, atomic: rules.flag } satisfies RulesOf<RunAllOptions>),
-  each: membersOf({ operation: any, id: any, params: any, command: any, key: any, revision: run.revision }),
-  find: membersOf(find)
+  create: membersOf({ ...call, key: any }),
+  run: membersOf({ ...call, ...ids }),
+  runAll: membersOf({ ...call, atomic: rules.flag }),
+  each: membersOf({ operation: any, id: any, params: any, ...ids }),
+  find: membersOf({ ...call, limit: any, page: any, sort: any, count: any, after: any, before: any }),
+  follow: membersOf({ ...call, after: any, from: oneOf('beginning', 'now') })
 }
 
 /** Strict: a misspelt `key` or `command` would make retries unsafe. */
@@ -112,7 +101,7 @@ export function parseQuery (grammar: Grammar, search: string, options: PageOptio
 }
 
 /** Otherwise an invalid condition would look like a failure of the storage. */
-export function checkConditions (
+function checkConditions (
   family: Family, { limits }: Grammar, conditions: readonly Condition[]
 ): readonly Condition[] {
   if (!Array.isArray(conditions)) throw new Problem('invalid-query', 'A query must be a string or a list of conditions')
@@ -124,4 +113,94 @@ export function checkConditions (
     throw invalidQuery([{ parameter, detail: `${parameter} may have at most ${limits.maxValues} values` }])
   }
   return family.hasDecimals ? numberDecimals(family.shape.fields, conditions) : conditions
+}
+
+// A program is trusted: its pages are not bounded.
+export const limits = {
+  pageSize: 50,
+  maxPageSize: Number.MAX_SAFE_INTEGER,
+  maxSkipped: Number.MAX_SAFE_INTEGER,
+  maxValues: 1000,
+  maxPatterns: 100,
+  maxPatternLength: 1000,
+  maxPatternSize: 5000
+}
+
+const compiled = new WeakMap<Family, { readonly grammar: Grammar, readonly pick: (item: Members) => Members }>()
+
+function compile (family: Family) {
+  const { name, order, presentation, shape } = family
+  const fields = shape.fields.filter(({ writeOnly }) => writeOnly !== true)
+  const ready = compiled.get(family) ?? {
+    grammar: compileGrammar({ name, fields, order, presentation }, limits),
+    pick: makePicker(fields.map(({ name }) => name))
+  }
+  compiled.set(family, ready)
+  return ready
+}
+
+export function showItem (family: Family, item: Stored): Members {
+  return compile(family).pick(item)
+}
+
+export async function findItems<T> (
+  family: Family,
+  reader: Reader,
+  query: string | readonly Condition[],
+  options: PageOptions
+): Promise<ItemPage<T>> {
+  const { grammar, pick } = compile(family)
+  const find: Find = query => reader.find(query)
+  if (typeof query === 'string') return await readPage(find, parseQuery(grammar, query, options), pick)
+  const where = checkConditions(family, grammar, query)
+  const parsed = parseQuery(grammar, '', options)
+  return await readPage(find, { ...parsed, query: { ...parsed.query, where } }, pick)
+}
+
+export async function readPage<T> (
+  find: Find,
+  parsed: ParsedQuery,
+  show: (item: Stored) => Members
+): Promise<ItemPage<T>> {
+  const { items, total, next, prev } = await findPage(find, parsed)
+  return {
+    items: items.map(show) as T[],
+    hasNext: next !== undefined,
+    ...(total === undefined ? {} : { total }),
+    ...(next && { next: writeCursor(parsed.list, next) }),
+    ...(prev && { prev: writeCursor(parsed.list, prev) })
+  }
+}
+
+/** Items that the caller may not read do not exist. */
+export function makeLookups (own: Called): Lookups {
+  const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_LOOKUP(own.family.name, flaw)
+  const find = (family: AnyFamily | string) => {
+    if (family === own.family.name) return own
+    const its = getFamily(family as AnyFamily)
+    if (its.renaming === undefined) return findOther(own, its)
+    throw refuse('give the family itself, not a renamed one')
+  }
+  return {
+    async get (family: AnyFamily | string, id) {
+      const other = find(family)
+      const reader = await tryReader(other.family, other.caller, intendToRead(other.family, id))
+      const item = other.family.readId(String(id)) === id ? await reader?.get(id) : undefined
+      return (item && showItem(other.family, item)) as never
+    },
+
+    async find (family: AnyFamily | string, query = '', options = {}) {
+      const other = find(family)
+      checkOptions(other.family, options, optionRules.find)
+      const reader = await tryReader(other.family, other.caller, intendToList(other.family))
+      if (reader === undefined) return { items: [], hasNext: false }
+      try {
+        return await findItems(other.family, reader, query, options)
+      } catch (error) {
+        // The query is the host's, not the client's.
+        if (!(error instanceof Problem) || error.code !== 'invalid-query') throw error
+        throw refuse(error.message)
+      }
+    }
+  }
 }

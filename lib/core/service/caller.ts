@@ -1,14 +1,16 @@
 import { inspect, types } from 'node:util'
+import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { type Family, listShapes } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { findFlawInConditions, numberDecimals } from '../query/filters.js'
+import { matcher } from '../storage/conditions.js'
 import { type DeadlineSettings, RequestDeadline } from '../storage/deadline.js'
 import type { Condition, Id, Storage, Stored } from '../storage/storage.js'
 import { isTextId, textIdRule, uuidv7 } from '../values/ids.js'
 import { findJsonFlaw, findTextFlaw, isObject, type Members } from '../values/json.js'
+import { findFlaw, membersOf, rules } from '../values/rules.js'
 import { type GuardedStorage, guardOpening, isStorage, makeStorageAccess } from './storage-access.js'
-import { readWaitingLimits, type WaitingLimits } from './write-queue.js'
 
 /** The action to be authorized. */
 export interface Intent {
@@ -67,7 +69,6 @@ export interface Caller {
   shows? (): { readonly seen: string | undefined } | undefined
   /** Aborts reads, and waiting to write: a deadline has passed, or the client has disconnected. */
   readonly signal?: AbortSignal | undefined
-  readonly waiting: WaitingLimits
   readonly makers: Makers
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   readonly committed?: ((change: Committed) => void) | undefined
@@ -81,7 +82,20 @@ export function intendToList ({ name }: Family, params: Members = {}): Intent {
   return { family: name, action: 'list', id: undefined, params }
 }
 
-const members = ['principal', 'where', 'claims', 'offers']
+/** Whether an item exists for a caller. */
+export function canSee ({ where }: Grant, item: Stored | undefined): item is Stored {
+  return item !== undefined && (where === undefined || matcher(where)(item))
+}
+
+const grantRule = membersOf({
+  principal: rules.word,
+  where: Type.Array(rules.any, { description: 'a list of conditions' }),
+  claims: Type.Unsafe({
+    holds: (claims: unknown) => isObject(claims) && findJsonFlaw(claims) === undefined,
+    description: 'an object, as JSON'
+  }),
+  offers: Type.Array(Type.String(), { description: 'a list of actions' })
+})
 
 /** A mistake in a grant could reveal too much, so it is an error. */
 export function checkGrant (family: Family, granted: unknown): Grant {
@@ -98,23 +112,15 @@ function findFlawInGrant (family: Family, granted: {}): string | undefined {
   if (![Object.prototype, null].includes(Object.getPrototypeOf(granted))) {
     return 'must return nothing, or { principal, where, claims, offers }'
   }
-  const { principal, where, claims, offers } = granted as Grant
-  const unknown = Object.keys(granted).find(name => !members.includes(name))
-  if (unknown !== undefined) return `returned "${unknown}"; it may return "principal", "where", "claims" and "offers"`
-  if (offers !== undefined && !(Array.isArray(offers) && offers.every(action => typeof action === 'string'))) {
-    return 'returned offers that are not actions: "offers" must be a list of strings'
-  }
-  if (claims !== undefined && (!isObject(claims) || findJsonFlaw(claims) !== undefined)) {
-    return 'returned claims that are not JSON: "claims" must be an object'
-  }
-  if (principal !== undefined && typeof principal !== 'string') {
-    return 'returned an invalid principal: "principal" must be a string'
-  }
+  const { principal, where } = granted as Grant
+  const wrong = findFlaw(grantRule, granted)
+  if (wrong !== undefined) return `returned an invalid grant: ${wrong}`
   const flawOfName = principal === undefined ? undefined : findTextFlaw(principal)
   if (flawOfName !== undefined) return `returned a principal that ${flawOfName}`
-  // An undefined `where` may be a rule that was not found; to show everything, omit it or return an empty list.
-  if (where === undefined && !Object.hasOwn(granted, 'where')) return undefined
-  if (!Array.isArray(where)) return 'returned conditions that are not a list: "where" must be a list of conditions'
+  if (where === undefined) {
+    // It may be a rule that was not found; to show everything, omit it or return an empty list.
+    return Object.hasOwn(granted, 'where') ? 'returned no conditions: "where" must be a list of conditions' : undefined
+  }
   const flaw = findFlawInConditions(family.shape.fields, where)
   return flaw === undefined ? undefined : `returned ${flaw}`
 }
@@ -152,20 +158,6 @@ export function readMakers (family: Family, { clock, makeId = family.makeId, mak
   }
 }
 
-function makeDeadlines (timeout: number): DeadlineSettings {
-  return {
-    timeout,
-    explain (why) {
-      // No client reads this response; the status, which proxies use too, is for the host's log.
-      if (why === 'gone') return new Problem('timeout', 'The client has disconnected', { status: 499 })
-      const detail = why === 'late'
-        ? `It took longer than ${timeout} ms; nothing was changed`
-        : `It took longer than ${timeout} ms. The change may have been made: send it again with the same id to find out`
-      return new Problem('timeout', detail, { headers: { 'retry-after': '1' } })
-    }
-  }
-}
-
 /** The part of the host's request that is used. */
 interface HostRequest {
   readonly raw: ConstructorParameters<typeof RequestDeadline>[1]
@@ -184,11 +176,6 @@ interface CallerOptions<R> {
   onCommitted? (change: Committed, request: R): void | Promise<void>
 }
 
-interface CallerParts<R> {
-  other (family: Family, request: R): ReturnType<Caller['other']>
-  shows (request: R): ReturnType<NonNullable<Caller['shows']>>
-}
-
 const unlimited: Grant = {}
 
 /** The callers of a mount, one for each request. Opens the storage, unless the host chooses one by request. */
@@ -197,11 +184,23 @@ export async function makeCallers<R extends HostRequest> (
   { storage, authorize, onCommitted }: CallerOptions<R>,
   makers: Makers,
   timeout: number,
-  { other, shows }: CallerParts<R>
+  { other, shows }: {
+    other (family: Family, request: R): ReturnType<Caller['other']>
+    shows (request: R): ReturnType<NonNullable<Caller['shows']>>
+  }
 ): Promise<(request: R) => Caller> {
-  const waiting = readWaitingLimits({})
   const access = makeStorageAccess(listShapes(family))
-  const deadlines = makeDeadlines(timeout)
+  const deadlines: DeadlineSettings = {
+    timeout,
+    explain (why) {
+      // No client reads this response; the status, which proxies use too, is for the host's log.
+      if (why === 'gone') return new Problem('timeout', 'The client has disconnected', { status: 499 })
+      const detail = why === 'late'
+        ? `It took longer than ${timeout} ms; nothing was changed`
+        : `It took longer than ${timeout} ms. The change may have been made: send it again with the same id to find out`
+      return new Problem('timeout', detail, { headers: { 'retry-after': '1' } })
+    }
+  }
   const opened = typeof storage === 'function' ? undefined : await access(storage)
 
   return request => ({
@@ -210,10 +209,9 @@ export async function makeCallers<R extends HostRequest> (
     storage: () => opened ?? choose(request),
     shows: () => shows(request),
     signal: new RequestDeadline(deadlines, request.raw),
-    waiting,
     makers,
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
-    committed: onCommitted && (change => { notifyHost(onCommitted, change, request) })
+    committed: onCommitted && (change => { notify(change, request) })
   })
 
   async function grant (granted: Granted | Promise<Granted>): Promise<Grant> {
@@ -223,20 +221,16 @@ export async function makeCallers<R extends HostRequest> (
   async function choose (request: R): Promise<GuardedStorage> {
     const chosen = await (storage as (request: R) => Storage | Promise<Storage>)(request)
     if (!isStorage(chosen)) throw new errorCodes.FST_DEALBOOK_NO_STORAGE(family.name)
-    return await guardOpening(() => access(chosen))
+    return await guardOpening(access(chosen))
   }
-}
 
-// Not awaited; a failure is only logged.
-async function notifyHost<R extends HostRequest> (
-  onCommitted: NonNullable<CallerOptions<R>['onCommitted']>,
-  change: Committed,
-  request: R
-): Promise<void> {
-  try {
-    await onCommitted(change, request)
-  } catch (error) {
-    request.log.error({ err: error, family: change.family, action: change.action }, 'onCommitted failed')
+  // Not awaited; a failure is only logged.
+  async function notify (change: Committed, request: R): Promise<void> {
+    try {
+      await onCommitted?.(change, request)
+    } catch (error) {
+      request.log.error({ err: error, family: change.family, action: change.action }, 'onCommitted failed')
+    }
   }
 }
 

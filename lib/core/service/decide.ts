@@ -7,18 +7,36 @@ import { canonicalizeItem, haveSameContent, readDecimals } from '../family/param
 import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { findJsonFlaws, freeze, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
-import type { Command } from './command.js'
 import { copyRefusal, explainForbidden, type Reach, refuseInState } from './refusal.js'
 
-/** `after` is undefined for a deletion; `others` are the other items that it changed, by their names. */
+/** A request for a change, independent of the URL form. */
+export interface Command {
+  /** Of an operation, a creation or a deletion; undefined if it changes nothing. */
+  readonly action: string | undefined
+  /** Undefined for a creation. */
+  readonly target: Id | undefined
+  readonly params: Members
+  readonly id?: string | undefined
+  /** The Idempotency-Key, from which the id is derived. */
+  readonly key?: string | undefined
+  /** If the meaning depends on the item: returns the action and its parameters, or throws a problem. Pure. */
+  readonly interpret?: ((current: Stored) => Pick<Command, 'action' | 'params'>) | undefined
+  /** Throws a problem if the client does not know this revision of the item. Pure. */
+  readonly precondition?: ((current: Stored) => void) | undefined
+}
+
+interface Done {
+  readonly outcome: 'done'
+  /** Undefined for a deletion. */
+  readonly after: Stored | undefined
+  /** The other items that it changed, by their names. */
+  readonly others?: ReadonlyMap<string, Stored>
+  /** The items that it creates, by their names. */
+  readonly created?: ReadonlyMap<string, Stored>
+}
+
 export type Decision =
-  | {
-    readonly outcome: 'done'
-    readonly after: Stored | undefined
-    readonly others?: ReadonlyMap<string, Stored>
-    /** The items that it creates, by their names. */
-    readonly created?: ReadonlyMap<string, Stored>
-  }
+  | Done
   | { readonly outcome: 'unchanged' }
   | { readonly outcome: 'refused', readonly problem: Problem }
 
@@ -28,12 +46,6 @@ export interface NeededItem {
   readonly current: Stored
 }
 
-interface Created {
-  readonly outcome: 'done'
-  readonly after: Stored
-  readonly others?: ReadonlyMap<string, Stored>
-}
-
 /** Pure. */
 export function decideCreation (
   family: Family,
@@ -41,7 +53,7 @@ export function decideCreation (
   params: Members,
   context: Context,
   others: readonly NeededItem[] = []
-): Created {
+): Done & { readonly after: Stored } {
   const { defaults, initial } = family.lifecycle as Lifecycle
   const { now } = context
   const given = freeze({ id, ...defaults, ...params })

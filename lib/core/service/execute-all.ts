@@ -1,18 +1,20 @@
 import { type Family, listRelated } from '../family/family.js'
 import { invalidBody, Problem } from '../problems.js'
-import { ConflictError, ConstraintError, DuplicateError } from '../storage/storage.js'
-import type { Caller } from './caller.js'
-import type { Command } from './command.js'
-import { type Draft, makeDraft, nameItem, useDraft } from './draft.js'
+import { numberDecimals } from '../query/filters.js'
+import { isAbsent, matcher } from '../storage/conditions.js'
+import { pageOf, selectById } from '../storage/pages.js'
 import {
-  attempt, attemptUntilDone, execute, type Execution, listKeys, open, type Outcome, renameOutcome
-} from './execute.js'
-import { hasReach, needsOthers } from './others.js'
+  type Change, type Condition, ConflictError, ConstraintError, DuplicateError, getId, type Id, type Scalar, type Stored
+} from '../storage/storage.js'
+import type { Caller } from './caller.js'
+import type { Command } from './decide.js'
+import { attempt, attemptUntilDone, execute, listKeys, type Outcome, toOwnOutcome } from './execute.js'
+import { type Execution, open } from './load.js'
+import { explainConstraint, refuseByConstraint } from './refusal.js'
 import { callBase, toBaseCommand, toOwnProblem } from './renamed.js'
-import { explainConstraint } from './storage-access.js'
+import { countFailure, type GuardedStorage, isConflict, makeCounters } from './storage-access.js'
 
-/** One of several commands. */
-export interface Ordered {
+interface Sent {
   readonly family: Family
   readonly caller: Caller
   readonly command: Command
@@ -28,102 +30,67 @@ type Explain = (error: unknown, index: number, isRead?: boolean) => unknown
  */
 export async function executeAll<T> (
   sent: readonly T[],
-  read: (each: T, index: number) => Ordered,
+  read: (each: T, index: number) => Sent,
   isAtomic: boolean,
   explain: Explain
 ): Promise<PromiseSettledResult<Outcome>[]> {
-  const list = sent.map((each, index) => {
+  if (isAtomic) {
+    const list = sent.map((each, index) => tryRead(each, index))
+    return (await executeTogether(list, explain)).map(value => ({ status: 'fulfilled', value }))
+  }
+  const settled: PromiseSettledResult<Outcome>[] = []
+  for (const [index, each] of sent.entries()) settled.push(...await Promise.allSettled([executeOne(each, index)]))
+  return settled
+
+  function tryRead (each: T, index: number): Sent {
     try {
       return read(each, index)
     } catch (error) {
-      const reason = explain(error, index, true)
-      if (isAtomic) throw reason
-      return { reason }
+      throw explain(error, index, true)
     }
-  })
-  if (!isAtomic) return await executeEach(list, explain)
-  return (await executeTogether(list as Ordered[], explain)).map(value => ({ status: 'fulfilled', value }))
-}
-
-// More would only wait for each other.
-const maxRunning = 100
-
-/** Those that do not depend on each other run at the same time, and share a commit. */
-async function executeEach (
-  list: readonly (Ordered | { readonly reason: unknown })[],
-  explain: Explain
-): Promise<PromiseSettledResult<Outcome>[]> {
-  const settled: PromiseSettledResult<Outcome>[] = []
-  let running: Promise<Outcome>[] = []
-  const taken = new Set<unknown>()
-  const settle = async (): Promise<void> => {
-    settled.push(...await Promise.allSettled(running))
-    running = []
-    taken.clear()
   }
-  for (const [index, ordered] of list.entries()) {
-    if ('reason' in ordered) {
-      running.push(Promise.reject(ordered.reason))
-      continue
+
+  async function executeOne (each: T, index: number): Promise<Outcome> {
+    const { family, caller, command } = tryRead(each, index)
+    try {
+      const outcome = await execute(family, caller, command)
+      const { problem } = outcome
+      return { ...outcome, problem: problem && explain(problem, index) as Problem }
+    } catch (error) {
+      throw explain(error, index)
     }
-    const { family, command: { target = '', id, key = id } } = ordered
-    const isAlone = !isIndependent(ordered)
-    const keys = [nameItem(family.name, target), ...key === undefined ? [] : [`#${key}`]]
-    if (isAlone || running.length >= maxRunning || keys.some(key => taken.has(key))) await settle()
-    for (const key of keys) taken.add(key)
-    running.push(executeOne(ordered, error => explain(error, index)))
-    if (isAlone) await settle()
   }
-  await settle()
-  return settled
-}
-
-async function executeOne ({ family, caller, command }: Ordered, explain: (error: unknown) => unknown) {
-  try {
-    const outcome = await execute(family, caller, command)
-    return outcome.problem === undefined ? outcome : { ...outcome, problem: explain(outcome.problem) as Problem }
-  } catch (error) {
-    throw explain(error)
-  }
-}
-
-/** Whether it depends on its item alone, and changes no other. */
-function isIndependent ({ family: named, command }: Ordered): boolean {
-  const family = named.renaming?.base ?? named
-  const { prepare, references, shape: { unique = [] }, lifecycle } = family
-  return command.target !== undefined && command.action !== lifecycle?.deletion?.operation.action &&
-    prepare === undefined && references.size === 0 && unique.length === 0 &&
-    !needsOthers(family, command) && !hasReach(family)
 }
 
 /** Each sees the effect of those before it. */
-async function executeTogether (list: readonly Ordered[], explain: Explain): Promise<Outcome[]> {
+async function executeTogether (list: readonly Sent[], explain: Explain): Promise<Outcome[]> {
   if (list.length === 0) return []
   const explainOwn = (error: unknown, index: number): unknown => {
-    const { family, command: { action } } = list[index] as Ordered
+    const { family, command: { action } } = list[index] as Sent
     return explain(toOwnProblem(family, action, error), index)
   }
-  const opened = await Promise.allSettled(list.map(async ({ family, caller, command }) => {
-    const base = callBase({ family, caller })
-    return await open(base.family, base.caller, toBaseCommand(family, command))
+  const executions = await Promise.all(list.map(async ({ family, caller, command }, index): Promise<Execution> => {
+    try {
+      const base = callBase({ family, caller })
+      return await open(base.family, base.caller, toBaseCommand(family, command))
+    } catch (error) {
+      throw explainOwn(error, index)
+    }
   }))
-  const executions = opened.map((each, index): Execution => {
-    if (each.status === 'rejected') throw explainOwn(each.reason, index)
-    return each.value
-  })
   const [{ storage, caller, caller: { signal } }] = executions as [Execution]
   const foreign = executions.findIndex(each => each.storage !== storage)
   if (foreign > 0) {
     throw explain(invalidBody([{ pointer: '', detail: 'is in a different storage; one commit is in one' }]), foreign)
   }
   const families = [...new Set(executions.flatMap(({ family }) => listRelated(family)))]
-  const state = { isCommitting: false, isAbandoned: false, isRepeated: false }
+  let isCommitting = false
+  let isRepeated = false
   try {
     // Before it waits: a caller must not block writers of items that it may not see or change.
-    let drafted: Drafted | undefined = await attemptUntilDone(storage, decideAll)
-    const changed = [...drafted.draft.changes].flatMap(([name, { family }]) => family === 'commands' ? [] : name)
+    let drafted: Awaited<ReturnType<typeof decideAll>> | undefined = await attemptUntilDone(storage, decideAll)
+    const changed = [...drafted.changes].flatMap(([name, { family }]) => family === 'commands' ? [] : name)
     const keys = [...new Set([...changed, ...executions.flatMap(each => listKeys(each))])].sort()
-    await storage.writers.enter(keys, caller.waiting, signal)
+    await storage.writers.enter(keys, signal)
     try {
       return await attemptUntilDone(storage, async () => {
         const decided = drafted ?? await decideAll()
@@ -135,42 +102,47 @@ async function executeTogether (list: readonly Ordered[], explain: Explain): Pro
       storage.writers.leave(keys)
     }
   } catch (error) {
-    if (state.isCommitting) state.isAbandoned = true
-    else storage.counters.countFailure(error)
+    if (!isCommitting) countFailure(storage.counters, error)
     throw error
   }
 
-  async function decideAll (): Promise<Drafted> {
+  async function decideAll () {
     const draft = makeDraft(storage, families)
     // A database reads them together. An error is that of the command that needs the item.
     await Promise.allSettled(executions.flatMap(({ family, command: { target }, identity }) => [
-      target === undefined ? undefined : draft.get(family.name, target, signal),
-      identity === undefined ? undefined : draft.get('commands', identity.row, signal)
+      target === undefined ? undefined : draft.storage.get(family.name, target, signal),
+      identity === undefined ? undefined : draft.storage.get('commands', identity.row, signal)
     ]))
     const outcomes: Outcome[] = []
     for (const [index, execution] of executions.entries()) {
-      const { family, command } = list[index] as Ordered
-      const work = { ...execution, storage: draft, caller: useDraft(execution.caller, draft) }
       try {
-        const outcome = await renameOutcome(family, command, () => attempt(work))
+        const caller = useDraft(execution.caller, draft.storage)
+        const outcome = await attempt({ ...execution, storage: draft.storage, caller })
         if (outcome.problem !== undefined) throw outcome.problem
-        outcomes.push(outcome)
+        outcomes.push(toOwnOutcome((list[index] as Sent).family, outcome))
       } catch (error) {
         if (error instanceof DuplicateError) throw error
         repeatOnce(error)
-        if ((error as Problem).code === 'wrong-state') storage.counters.outcomes.refused++
-        throw explain(error, index)
+        if ((error as Problem).code === 'wrong-state') storage.counters.commands_refused_total++
+        throw explainOwn(error, index)
       }
     }
-    return { draft, outcomes }
+    return { ...draft, outcomes }
   }
 
-  async function commit ({ draft, outcomes }: Drafted): Promise<void> {
-    const finish = (): Promise<void> => draft.finish(signal, error => {
-      state.isCommitting = false
-      if (error !== undefined && state.isAbandoned) storage.counters.countFailure(error)
-    })
-    state.isCommitting = true
+  async function commit ({ changes, endings, outcomes }: Awaited<ReturnType<typeof decideAll>>): Promise<void> {
+    const end = (error?: unknown): void => {
+      isCommitting = !isConflict(error)
+      if (error !== undefined) return countFailure(storage.counters, error)
+      for (const ended of endings) ended()
+      for (const { replayed, record: { outcome } } of outcomes) {
+        if (replayed) storage.counters.replays_total++
+        else storage.counters[`commands_${outcome}_total`]++
+      }
+    }
+    if (changes.size === 0) return end()
+    const finish = (): Promise<void> => storage.commit([...changes.values()], signal, end)
+    isCommitting = true
     try {
       await (caller.trace === undefined ? finish() : caller.trace('commit', finish))
     } catch (error) {
@@ -187,13 +159,113 @@ async function executeTogether (list: readonly Ordered[], explain: Explain): Pro
   /** Another process may have run the same commands meanwhile; then they are found now. */
   function repeatOnce (error: unknown): void {
     const isRefusal = error instanceof Problem && error.statusCode < 500
-    if (!isRefusal || state.isRepeated || executions.every(({ identity }) => identity === undefined)) return
-    state.isRepeated = true
+    if (!isRefusal || isRepeated || executions.every(({ identity }) => identity === undefined)) return
+    isRepeated = true
     throw new ConflictError('commands', '')
   }
 }
 
-interface Drafted {
-  readonly draft: Draft
-  readonly outcomes: Outcome[]
+/**
+ * A storage whose commits are made later, all as one. Its reads see them already.
+ *
+ * @param families those whose items may be changed
+ */
+function makeDraft (storage: GuardedStorage, families: readonly Family[]) {
+  const { findText, ...own } = storage
+  // By the names of items, as writers call them.
+  const nameItem = (family: string, id: Id): string => `${family}/${id}`
+  const changes = new Map<string, Change>()
+  const reads = new Map<string, Promise<Stored | undefined>>()
+  const endings: (() => void)[] = []
+  const listItems = (family: string): Stored[] =>
+    [...changes.values()].flatMap(change => change.family === family && 'item' in change ? change.item : [])
+  const drafted: GuardedStorage = {
+    ...own,
+    // What is drafted is counted when it is committed.
+    counters: makeCounters(),
+
+    // Once, so that all decide on the same.
+    get (family, id, signal) {
+      const name = nameItem(family, id)
+      const change = changes.get(name)
+      if (change !== undefined && change.type !== 'require') {
+        return Promise.resolve('item' in change ? change.item : undefined)
+      }
+      const reading = reads.get(name) ?? storage.get(family, id, signal)
+      reads.set(name, reading)
+      return reading
+    },
+
+    async find (family, query, signal) {
+      const changed = [...changes.values()].filter(({ type, family: its }) => its === family && type !== 'require')
+      if (changed.length === 0) return await storage.find(family, query, signal)
+      const ids = new Set(changed.map(getId))
+      const all = { ...query, offset: 0, limit: query.offset + query.limit + ids.size }
+      const found = await storage.find(family, all, signal)
+      const here = pageOf(listItems(family), { ...all, count: true })
+      const page = pageOf([...found.items.filter(({ id }) => !ids.has(id)), ...here.items], { ...query, count: false })
+      if (!query.count) return page
+      const named: Condition[] = [...query.where, { field: 'id', op: 'eq', values: [...ids] }]
+      const before = await storage.find(family, { ...all, where: named, limit: 0 }, signal)
+      return { ...page, total: Number(found.total) - Number(before.total) + Number(here.total) }
+    },
+
+    async commit (more, signal, ended) {
+      for (const change of more) {
+        if ('item' in change) await refuseTaken(change, signal)
+        const name = nameItem(change.family, getId(change))
+        const combined = combine(changes.get(name), change)
+        if (combined === undefined) changes.delete(name)
+        else changes.set(name, combined)
+      }
+      if (ended !== undefined) endings.push(ended)
+    }
+  }
+  return { storage: drafted, changes, endings }
+
+  /** Not every database can move a unique value from one item to another in one commit, so none does. */
+  async function refuseTaken (change: Extract<Change, { item: Stored }>, signal: AbortSignal | undefined) {
+    const { item, item: { id } } = change
+    const shape = families.find(({ name }) => name === change.family)?.shape
+    const current = 'current' in change ? change.current : undefined
+    for (const fields of shape?.unique ?? []) {
+      if (fields.some(name => isAbsent(item[name])) || fields.every(name => item[name] === current?.[name])) continue
+      const same = fields.map(field => ({ field, op: 'eq', values: [item[field] as Scalar] }) as const)
+      const where = [...numberDecimals(shape?.fields ?? [], same), { field: 'id', op: 'ne', values: [id] } as const]
+      const { items } = await storage.find(change.family, selectById(where, 1), signal)
+      if (items.length === 0 && !listItems(change.family).some(matcher(where))) continue
+      throw refuseByConstraint(new ConstraintError(change.family, id, 'unique', { fields, declared: true }))
+    }
+  }
+}
+
+/** One change with the effect of both; undefined if they have none. */
+function combine (before: Change | undefined, change: Change): Change | undefined {
+  if (before === undefined || before.type === 'require') return change
+  const { type, family } = change
+  if (type === 'require') return before
+  // As if the first had been committed.
+  if (type === 'insert' || before.type === 'delete') throw new DuplicateError(family, getId(change))
+  if (before.type === 'insert') return type === 'delete' ? undefined : { type: 'insert', family, item: change.item }
+  const { expected, current } = before
+  return { ...change, expected, ...(type === 'replace' && current && { current }) } as Change
+}
+
+/** The same caller, who reads and writes the draft. */
+function useDraft (caller: Caller, draft: GuardedStorage): Caller {
+  const { trace } = caller
+  return {
+    ...caller,
+    async storage () {
+      // It is prepared for the family too.
+      await caller.storage()
+      return draft
+    },
+    other (family) {
+      const other = caller.other(family)
+      return other && { ...other, caller: useDraft(other.caller, draft) }
+    },
+    // The one commit is traced by itself.
+    trace: trace && ((step, work) => step === 'commit' ? work() : trace(step, work))
+  }
 }

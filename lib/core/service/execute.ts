@@ -2,26 +2,23 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Family } from '../family/family.js'
 import { hideSecrets, listSecrets } from '../family/params.js'
 import { renameKnown, toOwnItem } from '../family/rename.js'
-import { Problem } from '../problems.js'
-import { matcher } from '../storage/conditions.js'
-import { ConflictError, ConstraintError, DuplicateError, type Id, type Stored } from '../storage/storage.js'
-import { freeze, type Members } from '../values/json.js'
-import type { Caller, Grant } from './caller.js'
-import { type Command, type CommandId, type CommandRecord, identifyCommand } from './command.js'
-import { decide, decideCreation, type Decision } from './decide.js'
+import { idReused, notFound, Problem } from '../problems.js'
+import { ConstraintError, type Id, type Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import { type Caller, canSee, type Grant } from './caller.js'
+import { type Command, decide, decideCreation, type Decision } from './decide.js'
 import {
-  type Asked, type IdentifiedItem, identifyNew, intendCommand, load, loadForCreation, makeContext, makeOwn, noOthers,
-  noReach, prepare
+  type Execution, type IdentifiedItem, identifyNew, load, type Loaded, type LoadedOther, loadReach,
+  makeContext, needsOthers, noOthers, open, prepareFacts, refuseUnreadable
 } from './load.js'
-import { authorizeOthers, hasReach, type LoadedOther, loadReach, needsOthers, refuseUnreadable } from './others.js'
 import { Reader } from './reader.js'
 import {
-  isCounted, isUsed, listChangedOthers, makeChanges, makeNewId, makeRecord, nameRecord, readTarget, restoreProblem
+  type CommandId, type CommandRecord, hasLog, isCounted, isSameCommand, listChangedOthers, makeChanges, makeNewId,
+  makeRecord, nameRecord, readTarget, restoreProblem
 } from './record.js'
-import type { Reach } from './refusal.js'
+import { explainConstraint, type Reach, refuseByConstraint } from './refusal.js'
 import { callBase, toBaseCommand, toOwnProblem, toOwnRecord } from './renamed.js'
-import { findConcurrentReplay, findReplay } from './replay.js'
-import { explainConstraint, type GuardedStorage, refuseByConstraint } from './storage-access.js'
+import { countFailure, type GuardedStorage, isConflict } from './storage-access.js'
 
 export interface Outcome {
   readonly record: CommandRecord
@@ -37,72 +34,37 @@ export interface Outcome {
   readonly problem: Problem | undefined
 }
 
-export interface Execution extends Asked {
-  /** Whether the caller may not see, or change, every item. */
-  readonly isGuarded: boolean
-  /** Undefined if the client gave neither id nor key: a retry then runs again. */
-  readonly identity: CommandId | undefined
-  /** The result of `prepare`, and the action that it was called for. */
-  facts: unknown
-  prepared: string | undefined
-  isCommitting: boolean
-  isAbandoned: boolean
-}
-
-/** A renamed family is executed as its base. */
 export function execute (family: Family, caller: Caller, command: Command): Promise<Outcome> {
   if (family.renaming === undefined) return run(family, caller, command)
-  const base = callBase({ family, caller })
-  return renameOutcome(family, command, () => run(base.family, base.caller, toBaseCommand(family, command)))
+  return runAsBase(family, caller, command, run, outcome => toOwnOutcome(family, outcome))
 }
 
-/** Awaits an outcome of the base, and returns it with the names of the family. */
-export async function renameOutcome (
+/** A command of a renamed family runs as one of its base, and its result gets the names of the family. */
+async function runAsBase<T> (
   family: Family,
-  { action }: Command,
-  work: () => Promise<Outcome>
-): Promise<Outcome> {
+  caller: Caller,
+  command: Command,
+  run: (family: Family, caller: Caller, command: Command) => Promise<T>,
+  toOwn: (result: T) => T
+): Promise<T> {
+  const base = callBase({ family, caller })
   try {
-    const outcome = await work()
-    if (family.renaming === undefined) return outcome
-    const { record, item, secrets, loadItem, problem } = outcome
-    return {
-      ...outcome,
-      record: toOwnRecord(family, record),
-      item: toOwnItem(family, item),
-      secrets: secrets && renameKnown(family.renaming.toOwn, secrets),
-      ...(loadItem && { loadItem: async () => toOwnItem(family, await loadItem()) }),
-      problem: toOwnProblem(family, record.action, problem)
-    }
+    return toOwn(await run(base.family, base.caller, toBaseCommand(family, command)))
   } catch (error) {
-    throw toOwnProblem(family, action, error)
+    throw toOwnProblem(family, command.action, error)
   }
 }
 
-/** Authorizes a command, before anything is read. */
-export async function open (family: Family, caller: Caller, command: Command): Promise<Execution> {
-  freeze(command.params)
-  // Only promises are awaited, so that a single command takes as few turns as possible.
-  const granted = caller.authorize(intendCommand(family, command))
-  const grant = granted instanceof Promise ? await granted : granted
-  const grants: Asked['grants'] = []
-  if (needsOthers(family, command)) await authorizeOthers(makeOwn({ family, caller, grants }), command)
-  const opened = caller.storage()
-  const storage = opened instanceof Promise ? await opened : opened
+export function toOwnOutcome (family: Family, outcome: Outcome): Outcome {
+  if (family.renaming === undefined) return outcome
+  const { record, item, secrets, loadItem, problem } = outcome
   return {
-    family,
-    caller,
-    command,
-    // Without `authorize`, no promise is returned.
-    isGuarded: granted instanceof Promise && (command.interpret !== undefined || grant.where !== undefined),
-    identity: identifyCommand(command, grant.principal),
-    grant,
-    storage,
-    grants,
-    facts: undefined,
-    prepared: undefined,
-    isCommitting: false,
-    isAbandoned: false
+    ...outcome,
+    record: toOwnRecord(family, record),
+    item: toOwnItem(family, item),
+    secrets: secrets && renameKnown(family.renaming.toOwn, secrets),
+    ...(loadItem && { loadItem: async () => toOwnItem(family, await loadItem()) }),
+    problem: toOwnProblem(family, record.action, problem)
   }
 }
 
@@ -113,10 +75,10 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
   try {
     const ready = execution.isGuarded || needsOthers(family, command) || family.prepare !== undefined
       ? await findOrRefuse(execution)
-      : noReach
-    if ('record' in ready) return ready
+      : undefined
+    if (ready !== undefined && 'record' in ready) return ready
     const keys = listKeys(execution, ready)
-    const turn = writers.enter(keys, caller.waiting, caller.signal)
+    const turn = writers.enter(keys, caller.signal)
     if (turn !== undefined) await turn
     try {
       return await attemptUntilDone(storage, () => attempt(execution))
@@ -124,16 +86,14 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
       writers.leave(keys)
     }
   } catch (error) {
-    // If a commit outlasts its deadline, its outcome is counted when it ends.
-    if (execution.isCommitting) execution.isAbandoned = true
-    else counters.countFailure(error)
+    if (!execution.isCommitting) countFailure(counters, error)
     throw error
   }
 }
 
 /** Before it waits: a caller must not block writers of items that it may not see or change. */
-async function findOrRefuse (execution: Execution): Promise<Outcome | typeof noReach> {
-  const { command: { target }, identity } = execution
+async function findOrRefuse (execution: Execution): Promise<Outcome | Reached> {
+  const { identity } = execution
   const findEarlier = async (): Promise<Outcome | undefined> => {
     const earlier = identity && await findReplay(execution, identity)
     return earlier && replay(execution, earlier)
@@ -141,8 +101,8 @@ async function findOrRefuse (execution: Execution): Promise<Outcome | typeof noR
   const earlier = await findEarlier()
   if (earlier !== undefined) return earlier
   try {
-    const loaded = target === undefined ? await loadForCreation(execution) : await load(execution, target)
-    await prepareFor(execution, loaded)
+    const loaded = await load(execution)
+    await prepareFacts(execution, loaded)
     return loaded
   } catch (error) {
     // The same command may have been done meanwhile.
@@ -152,15 +112,12 @@ async function findOrRefuse (execution: Execution): Promise<Outcome | typeof noR
   }
 }
 
-async function prepareFor (execution: Execution, loaded: Parameters<typeof prepare>[1]): Promise<void> {
-  execution.facts = await prepare(execution, loaded, execution.identity)
-  execution.prepared = loaded.command.action
-}
+type Reached = Pick<Loaded, 'others' | 'creating'>
 
 // Writers of one item wait for each other, as do creations whose ids are counted, or that have the same id.
 export function listKeys (
   { family, caller, command: { target, params }, identity }: Execution,
-  { others, creating }: typeof noReach = noReach
+  { others, creating }: Reached = { others: noOthers, creating: noOthers }
 ): string[] {
   const chosen = target ?? params.id
   const made = isCounted(family, caller.makers) ? family.name : identity?.row
@@ -183,8 +140,8 @@ export async function attemptUntilDone<T> (
     try {
       return await attempt()
     } catch (error) {
-      if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
-      counters.retries++
+      if (!isConflict(error)) throw error
+      counters.retries_total++
       if (failures > 2) await pause(Math.random() * Math.min(2 * failures, 20))
     }
   }
@@ -197,34 +154,17 @@ export async function attempt (execution: Execution): Promise<Outcome> {
   const { counters } = storage
   const chosenId = target === undefined ? params.id as Id | undefined : undefined
   // Before the replay: if the same creation was committed meanwhile, the replay is found.
-  const isTaken = chosenId !== undefined && await isUsed(storage, family, chosenId, caller.signal)
+  const isTaken = chosenId !== undefined && (await storage.get(family.name, chosenId, caller.signal) !== undefined ||
+    // Its log is kept when an item is deleted.
+    await hasLog(storage, family, chosenId, caller.signal))
   if (identity !== undefined) {
     const earlier = await findReplay(execution, identity)
     if (earlier !== undefined) return replay(execution, earlier)
   }
-  const loaded = target === undefined ? await loadForCreation(execution) : await load(execution, target)
-  const { command, grant, current, others, creating } = loaded
-  // The same attributes may mean a different action since the item changed.
-  if (family.prepare !== undefined && execution.prepared !== command.action) await prepareFor(execution, loaded)
-  const newId = current === undefined
-    ? chosenId ?? await makeNewId(family, caller.makers, storage, caller.signal)
-    : undefined
-  const created = creating.length === 0 ? noOthers : await identifyNew(creating, storage)
-  const id = identity?.id ?? caller.makers.makeCommandId()
-  const context = makeContext(caller.makers, grant, id, created, execution.facts)
-  const settle = (): Decision => current === undefined
-    ? decideCreation(family, newId as Id, command.params, context, others)
-    : decide(family, current, command, context, others, reach, created)
-  let reach: Reach | undefined
-  let decision = caller.trace === undefined ? settle() : await caller.trace('decide', async () => settle())
-  // A refusal lists the allowed operations, which may depend on the items that this one refers to.
-  if (decision.outcome === 'refused' && current !== undefined && hasReach(family)) {
-    reach = await loadReach(execution, current)
-    decision = settle()
-  }
+  const considered = await consider(execution)
+  const { command, grant, current, others, created, context, decision } = considered
   const item = decision.outcome === 'done' ? decision.after : current
-  const decided = { command, context, current, others, decision }
-  const record = makeRecord(family, decided, identity?.row)
+  const record = makeRecord(family, considered, identity?.row)
   const changedOthers = listChangedOthers(family, decision, [...others, ...created], record)
   refuseUngranted(grant, item)
   for (const { other, after } of changedOthers) refuseUngranted(other.grant, after)
@@ -237,33 +177,60 @@ export async function attempt (execution: Execution): Promise<Outcome> {
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
   // Without an id from the client there is nothing to replay, so only changes are recorded.
   if (decision.outcome !== 'done' && identity === undefined) {
-    counters.outcomes[decision.outcome]++
+    counters[`commands_${decision.outcome}_total`]++
     return { record, id: undefined, item, replayed: false, problem }
   }
   const ended = (error?: unknown): void => {
-    execution.isCommitting = false
-    if (error !== undefined) {
-      if (execution.isAbandoned) counters.countFailure(error)
-      return
-    }
-    counters.outcomes[decision.outcome]++
+    execution.isCommitting = !isConflict(error)
+    if (error !== undefined) return countFailure(counters, error)
+    counters[`commands_${decision.outcome}_total`]++
     if (decision.outcome !== 'done') return
     notifyCommitted(family, caller, record, current, item)
     for (const { other, after, record } of changedOthers) {
       notifyCommitted(other.family, other.caller, record, other.current, after)
     }
   }
-  const changes = makeChanges(family, decided, record, changedOthers)
+  const changes = makeChanges(family, considered, record, changedOthers)
   const commit = (): Promise<void> => storage.commit(changes, caller.signal, ended)
   execution.isCommitting = true
   try {
     await (caller.trace === undefined ? commit() : caller.trace('commit', commit))
   } catch (error) {
     const families = [family, ...others.map(other => other.family), ...created.map(each => each.family)]
-    return replay(execution, await findConcurrentReplay(explainConstraint(families, error), execution, identity))
+    const refusal = explainConstraint(families, error)
+    const isConstraint = refusal instanceof Problem && refusal.cause instanceof ConstraintError
+    // Another process may have run the same command meanwhile, and so broken the constraint.
+    const earlier = isConstraint && identity !== undefined ? await findReplay(execution, identity) : undefined
+    if (earlier === undefined) throw refusal
+    return replay(execution, earlier)
   }
   const secrets = item && decision.outcome === 'done' ? listSecrets(family.ownFields, current ?? {}, item) : undefined
   return { record, id: context.command, item, secrets, replayed: false, problem }
+}
+
+/** Loads what the decision needs, and decides. */
+async function consider (execution: Execution) {
+  const { family, caller, storage, identity, command: { params } } = execution
+  const loaded = await load(execution)
+  const { command, grant, current, others, creating } = loaded
+  if (family.prepare !== undefined) await prepareFacts(execution, loaded)
+  const newId = current === undefined
+    ? params.id as Id | undefined ?? await makeNewId(family, caller.makers, storage, caller.signal)
+    : undefined
+  const created = creating.length === 0 ? noOthers : await identifyNew(creating, storage)
+  const id = identity?.id ?? caller.makers.makeCommandId()
+  const context = makeContext(caller.makers, grant, id, created, execution.facts)
+  const settle = (): Decision => current === undefined
+    ? decideCreation(family, newId as Id, command.params, context, others)
+    : decide(family, current, command, context, others, reach, created)
+  let reach: Reach | undefined
+  let decision = caller.trace === undefined ? settle() : await caller.trace('decide', async () => settle())
+  // A refusal lists the allowed operations, which may depend on the items that this one refers to.
+  if (decision.outcome === 'refused' && current !== undefined) {
+    reach = await loadReach(execution, current)
+    if (reach.size > 0) decision = settle()
+  }
+  return { command, grant, current, others, created, context, decision }
 }
 
 function notifyCommitted (
@@ -283,7 +250,7 @@ function notifyCommitted (
 }
 
 function replay ({ family, caller, storage, grant }: Execution, record: CommandRecord): Outcome {
-  storage.counters.replays++
+  storage.counters.replays_total++
   return {
     record,
     id: nameRecord(record, grant.principal),
@@ -294,8 +261,44 @@ function replay ({ family, caller, storage, grant }: Execution, record: CommandR
   }
 }
 
-function refuseUngranted ({ where = [] }: Grant, item: Stored | undefined): void {
-  if (item === undefined || matcher(where)(item)) return
+/** An id that was used for a different command is a problem. */
+async function findReplay (execution: Execution, identity: CommandId): Promise<CommandRecord | undefined> {
+  const { family, command, grant } = execution
+  const record = await getRecord(execution, identity)
+  if (record === undefined) return undefined
+  const { target, key } = command
+  // The id of an item of another family may not be valid here.
+  const isVisible = record.family !== family.name || await canSeeReplay(execution, record)
+  // To the caller, an invisible item does not exist; a guessed key reveals nothing.
+  if (!isVisible && target !== undefined && record.target === String(target)) throw notFound(family.singular, target)
+  if (!isVisible || !isSameCommand(record, family, command, grant.principal)) {
+    throw idReused(key === undefined ? identity.id : undefined)
+  }
+  return record
+}
+
+async function getRecord (
+  { storage, caller: { signal }, grant: { principal } }: Execution,
+  { id, row }: CommandId
+): Promise<CommandRecord | undefined> {
+  if (row === id) return await storage.get('commands', row, signal) as CommandRecord | undefined
+  // In old databases, the row is the id itself, for every principal.
+  const [own, shared] = await Promise.all([storage.get('commands', row, signal), storage.get('commands', id, signal)])
+  return (own ?? (shared?.principal === principal ? shared : undefined)) as CommandRecord | undefined
+}
+
+// The conditions of a grant hold for replays too; if the item is deleted, only its principal sees the replay.
+async function canSeeReplay (
+  { storage, family, caller: { signal }, grant }: Execution,
+  record: CommandRecord
+): Promise<boolean> {
+  if (grant.where === undefined) return true
+  const item = await storage.get(family.name, readTarget(family, record), signal)
+  return item === undefined ? record.principal !== undefined : canSee(grant, item)
+}
+
+function refuseUngranted (grant: Grant, item: Stored | undefined): void {
+  if (item === undefined || canSee(grant, item)) return
   throw new Problem('forbidden', 'This change is not permitted')
 }
 
@@ -305,30 +308,14 @@ export interface Preview {
   readonly decision: Decision
 }
 
-async function previewAsBase (family: Family, caller: Caller, command: Command): Promise<Preview> {
-  const base = callBase({ family, caller })
-  try {
-    const { others, decision } = await preview(base.family, base.caller, toBaseCommand(family, command))
-    if (decision.outcome !== 'done') return { others, decision }
-    return { others, decision: { ...decision, after: toOwnItem(family, decision.after) } }
-  } catch (error) {
-    throw toOwnProblem(family, command.action, error)
-  }
-}
-
 /** The decision that a command would get now. It is authorized like the command itself; nothing is done. */
 export async function preview (family: Family, caller: Caller, command: Command): Promise<Preview> {
-  if (family.renaming !== undefined) return await previewAsBase(family, caller, command)
-  freeze(command.params)
-  const grant = await caller.authorize(intendCommand(family, command))
-  const storage = await caller.storage()
-  const asked = { family, caller, command, grant, storage, grants: [] }
-  const loaded = await load(asked, command.target as Id)
-  const { current, others, creating } = loaded
-  const created = await identifyNew(creating, storage)
-  const identity = identifyCommand(command, grant.principal)
-  const facts = await prepare(asked, loaded, identity)
-  const context = makeContext(caller.makers, grant, identity?.id ?? caller.makers.makeCommandId(), created, facts)
-  const decision = decide(family, current, command, context, others, undefined, created)
+  if (family.renaming !== undefined) {
+    return await runAsBase(family, caller, command, preview, ({ others, decision }) => {
+      if (decision.outcome !== 'done') return { others, decision }
+      return { others, decision: { ...decision, after: toOwnItem(family, decision.after) } }
+    })
+  }
+  const { others, created, decision } = await consider(await open(family, caller, command))
   return { others: [...others, ...created], decision }
 }

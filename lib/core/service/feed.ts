@@ -1,17 +1,23 @@
+import { EventEmitter } from 'node:events'
 import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { findPositionsAround, listParts, type Position, readCursor, writeCursor } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { matcher } from '../storage/conditions.js'
-import { RequestDeadline } from '../storage/deadline.js'
+import { raceSignal, RequestDeadline } from '../storage/deadline.js'
 import { selectById } from '../storage/pages.js'
-import type { Condition, Found, Id, Query } from '../storage/storage.js'
+import type { Condition, Found, Id, Query, Storage } from '../storage/storage.js'
 import type { FoundPage, Reader } from './reader.js'
-import { feedList, showCommand } from './record.js'
+import { type CommandRecord, feedList, showCommand } from './record.js'
 import { toOwnRecord } from './renamed.js'
 import type { FollowedCommand, LoggedCommand } from './service.js'
 import type { GuardedStorage } from './storage-access.js'
-import { type FeedEntry, findEnd, findEntries, findPruned, getTail } from './tail.js'
+
+/** The row with the position of the last pruned entry. No client can choose this id, and no family has the row. */
+export const prunedId = '$pruned'
+
+/** An entry of the log that has its position. */
+export type FeedEntry = CommandRecord & { readonly position: number }
 
 /** A family whose entries a caller may see, and what the caller may see of it. */
 export interface FeedFamily {
@@ -19,7 +25,9 @@ export interface FeedFamily {
   readonly reader: Reader
 }
 
-// Milliseconds.
+// Milliseconds. While many commits are made, their entries are read together.
+const pauseBetween = 20
+const pauseBetweenPolls = 1000
 const longest = 2 ** 31 - 1
 // Entries that a page may skip because the caller may not see their items.
 const maxPassed = 5000
@@ -82,7 +90,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     const given = start?.position.item.position as number | undefined
     if (given !== undefined && start?.backwards === false) await this.#check(given, end)
     const { parts: [part = []], order } = start === undefined
-      ? { parts: [first], order: query.order }
+      ? { parts: [numbered], order: query.order }
       : listParts(list.fields, query.order, start)
     const { items, more, last } = await this.#find({ ...query, where: [...query.where, ...part], order })
     const shown = start?.backwards === true ? items.toReversed() : items
@@ -98,7 +106,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
 
   /** For exports: all that match, however many must be passed over. */
   async find (query: Query): Promise<Found> {
-    return await this.#find({ ...query, where: [...first, ...query.where] }, Infinity)
+    return await this.#find({ ...query, where: [...numbered, ...query.where] }, Infinity)
   }
 
   async #find (
@@ -147,43 +155,46 @@ export class Feed<F extends FeedFamily = FeedFamily> {
    */
   async * follow (
     start: number,
-    { where = [], signal, interval = longest, renew }: FeedFollowing
+    { where = [], signal, interval = longest, renew }: {
+      readonly where?: readonly Condition[]
+      readonly signal?: AbortSignal | undefined
+      /** Milliseconds after which it yields although nothing happened. */
+      readonly interval?: number
+      /** Called at these intervals; what it throws ends the following. */
+      readonly renew?: () => Promise<void>
+    }
   ): AsyncGenerator<{ readonly entries: readonly FeedEntry[], readonly position: number }> {
     const tail = getTail(this.storage)
     const holds = matcher([...this.#where, ...where])
     const isEnded = (): boolean => signal?.aborted === true
     let position = start
-    let isWoken = true
+    let isWoken = false
+    let dueAt = performance.now() + interval
     let wake = (): void => {}
     const onWake = (): void => { isWoken = true; wake() }
     const leave = tail.follow(onWake)
     signal?.addEventListener('abort', onWake)
     try {
       while (!isEnded()) {
-        if (!isWoken) {
-          let timer: NodeJS.Timeout | undefined
-          await new Promise<void>(resolve => {
-            wake = resolve
-            // Keeps the process of a script alive, too.
-            timer = setTimeout(resolve, interval)
-          })
-          clearTimeout(timer)
-          if (isEnded()) return
-          if (!isWoken) {
-            await renew?.()
-            yield { entries: [], position }
-            continue
-          }
-        }
         isWoken = false
         for (;;) {
           this.renewTime()
-          const read = await tail.readAfter(position, batch, this.signal)
+          const read = await raceSignal(this.signal, tail.readAfter(position))
           if (read.length === 0) break
           const entries = await this.filter(read.filter(holds))
           position = (read.at(-1) as FeedEntry).position
           yield { entries, position }
           if (isEnded()) return
+        }
+        if (performance.now() >= dueAt) {
+          dueAt = performance.now() + interval
+          await renew?.()
+          yield { entries: [], position }
+        } else if (!isWoken) {
+          // Keeps the process of a script alive, too.
+          const timer = setTimeout(() => { wake() }, dueAt - performance.now())
+          await new Promise<void>(resolve => { wake = resolve })
+          clearTimeout(timer)
         }
       }
     } finally {
@@ -193,17 +204,8 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   }
 }
 
-export interface FeedFollowing {
-  readonly where?: readonly Condition[]
-  readonly signal?: AbortSignal | undefined
-  /** Milliseconds after which it yields although nothing happened. */
-  readonly interval?: number
-  /** Called at these intervals; what it throws ends the following. */
-  readonly renew?: () => Promise<void>
-}
-
 // Entries without a number come first in the order; they have none yet because they were just committed.
-const first: readonly Condition[] & readonly [Condition] = [{ field: 'position', op: 'gte', value: 1 }]
+const numbered: readonly Condition[] & readonly [Condition] = [{ field: 'position', op: 'gte', value: 1 }]
 
 export function placeAfter (position: number): Position {
   return { isAfter: true, item: { position } as never }
@@ -228,4 +230,87 @@ function readPosition (cursor: string): number {
   if (position !== undefined) return position
   const detail = 'must be a cursor of this feed, as in links.follow or the id of an event'
   throw new Problem('bad-request', `The cursor ${detail}`, { errors: [{ parameter: 'after', detail }] })
+}
+
+/** The followers of a storage in this process. Those at the same position share a read. */
+class Tail {
+  readonly #reads = new Map<number, Promise<readonly FeedEntry[]>>()
+  readonly #followers = new EventEmitter().setMaxListeners(0)
+  #stop: (() => void) | undefined
+  #pause: NodeJS.Timeout | undefined
+  #isStale = false
+
+  constructor (readonly storage: GuardedStorage) {}
+
+  /** Calls `wake` when there may be new entries. Returns a function that ends it. */
+  follow (wake: () => void): () => void {
+    this.#followers.on('entries', wake)
+    this.#stop ??= this.#watch(() => { this.#wake() })
+    return () => {
+      this.#followers.off('entries', wake)
+      if (this.#followers.listenerCount('entries') > 0) return
+      this.#stop?.()
+      this.#stop = undefined
+      this.#reads.clear()
+    }
+  }
+
+  #watch (wake: () => void): () => void {
+    if (this.storage.watch !== undefined) return this.storage.watch(wake)
+    const timer = setInterval(wake, pauseBetweenPolls).unref()
+    return () => { clearInterval(timer) }
+  }
+
+  #wake (): void {
+    this.#isStale = this.#pause !== undefined
+    if (this.#isStale) return
+    this.#reads.clear()
+    this.#followers.emit('entries')
+    this.#pause = setTimeout(() => {
+      this.#pause = undefined
+      if (this.#isStale) this.#wake()
+    }, pauseBetween).unref()
+  }
+
+  /** The next entries after a position, in order. */
+  readAfter (position: number): Promise<readonly FeedEntry[]> {
+    const shared = this.#reads.get(position)
+    if (shared !== undefined) return shared
+    const reading = findEntries(this.storage, [{ field: 'position', op: 'gt', value: position }], batch)
+    this.#reads.set(position, reading)
+    const forget = (): void => { this.#reads.delete(position) }
+    // Only the end of the log is wanted by many.
+    reading.then(({ length }) => { if (length === batch) forget() }, forget)
+    return reading
+  }
+}
+
+const tails = new WeakMap<GuardedStorage, Tail>()
+
+export function getTail (storage: GuardedStorage): Tail {
+  let tail = tails.get(storage)
+  if (tail === undefined) tails.set(storage, tail = new Tail(storage))
+  return tail
+}
+
+export async function findEntries (
+  storage: Pick<Storage, 'find'>,
+  where: readonly Condition[],
+  limit: number,
+  signal?: AbortSignal,
+  descending = false
+): Promise<readonly FeedEntry[]> {
+  const order = [{ field: 'position', descending }]
+  const { items } = await storage.find('commands', { where, order, offset: 0, limit, count: false }, signal)
+  return items as readonly FeedEntry[]
+}
+
+/** The position of the last entry; 0 where there is none. */
+export async function findEnd (storage: Pick<Storage, 'find'>, signal?: AbortSignal): Promise<number> {
+  return (await findEntries(storage, numbered, 1, signal, true))[0]?.position ?? 0
+}
+
+/** The position of the last entry that was pruned; 0 where none was. */
+export async function findPruned (storage: Pick<Storage, 'get'>, signal?: AbortSignal): Promise<number> {
+  return (await storage.get('commands', prunedId, signal))?.position as number | undefined ?? 0
 }

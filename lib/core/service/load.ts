@@ -1,47 +1,150 @@
 import { isDeepStrictEqual } from 'node:util'
+import { errorCodes } from '../errors.js'
 import type { Context } from '../family/definition.js'
-import type { Family } from '../family/family.js'
-import { notFound } from '../problems.js'
-import { matcher } from '../storage/conditions.js'
-import type { Id, Stored } from '../storage/storage.js'
-import { freeze } from '../values/json.js'
-import type { Caller, Grant, Intent, Makers } from './caller.js'
-import type { Command, CommandId } from './command.js'
-import { addItems, type NewId, openOthers } from './decide.js'
-import { prepareFacts } from './lookups.js'
-import {
-  authorizeNew, authorizeOthers, type LoadedOther, loadOthers, needsOthers, type NewItem, type Own
-} from './others.js'
-import type { Reader } from './reader.js'
-import { makeNewId } from './record.js'
+import type { Family, OtherDefinition } from '../family/family.js'
+import { invalidBody, notFound } from '../problems.js'
+import { isAbsent } from '../storage/conditions.js'
+import { raceSignal } from '../storage/deadline.js'
+import { ConstraintError, type Id, type Stored } from '../storage/storage.js'
+import { freeze, isObject, type Members } from '../values/json.js'
+import { makeLookups, showItem } from './arguments.js'
+import { type Caller, canSee, type Grant, intendToRead, type Intent, type Makers } from './caller.js'
+import { addItems, type Command, type NeededItem, type NewId, openOthers } from './decide.js'
+import { tryReader } from './reader.js'
+import { type CommandId, identifyCommand, makeNewId } from './record.js'
+import { type Reach, refuseByConstraint } from './refusal.js'
+import { callBase, type Called, findOther } from './renamed.js'
 import type { GuardedStorage } from './storage-access.js'
 
-/** A command and its grants. */
-export interface Asked {
-  readonly family: Family
-  readonly caller: Caller
+/** A command that is authorized, and what is known of it so far. */
+export interface Execution extends Called {
   readonly command: Command
   readonly grant: Grant
   readonly storage: GuardedStorage
   /** Later grants, so that nothing is authorized twice when the items are read again. */
   readonly grants: { readonly intent: Intent, readonly grant: Grant }[]
+  /** Whether the caller may not see, or change, every item. */
+  readonly isGuarded: boolean
+  /** Undefined if the client gave neither id nor key: a retry then runs again. */
+  readonly identity: CommandId | undefined
+  /** The result of `prepare`, and the action that it was called for. */
+  facts: unknown
+  prepared: string | undefined
+  /** A commit may outlast its deadline, and is counted when it ends. */
+  isCommitting: boolean
+}
+
+/** Authorizes a command, before anything is read. */
+export async function open (family: Family, caller: Caller, command: Command): Promise<Execution> {
+  freeze(command.params)
+  // Only promises are awaited, so that a single command takes as few turns as possible.
+  const granted = caller.authorize(intendCommand(family, command))
+  const grant = granted instanceof Promise ? await granted : granted
+  const grants: Execution['grants'] = []
+  if (needsOthers(family, command)) await authorizeOthers({ family, caller, grants }, command)
+  const opened = caller.storage()
+  const storage = opened instanceof Promise ? await opened : opened
+  return {
+    family,
+    caller,
+    command,
+    // Without `authorize`, no promise is returned.
+    isGuarded: granted instanceof Promise && (command.interpret !== undefined || grant.where !== undefined),
+    identity: identifyCommand(command, grant.principal),
+    grant,
+    storage,
+    grants,
+    facts: undefined,
+    prepared: undefined,
+    isCommitting: false
+  }
+}
+
+// A command that depends on the item reads it first.
+function intendCommand ({ name }: Family, { action = 'read', target, params }: Command): Intent {
+  return { family: name, action, id: target, params }
+}
+
+type Authorizing = Pick<Execution, 'family' | 'caller' | 'grants'>
+
+async function authorizeOnce ({ grants }: Authorizing, caller: Caller, intent: Intent): Promise<Grant> {
+  const before = grants.find(each => isDeepStrictEqual(each.intent, intent))
+  if (before !== undefined) return before.grant
+  const grant = await caller.authorize(intent)
+  grants.push({ intent, grant })
+  return grant
+}
+
+/** What a decision needs. */
+export interface Loaded {
+  /** Undefined for a creation. */
+  readonly current: Stored | undefined
+  readonly command: Command
+  readonly grant: Grant
+  readonly others: readonly LoadedOther[]
+  readonly creating: readonly NewItem[]
 }
 
 export const noOthers: readonly never[] = []
-export const noReach: { readonly others: readonly LoadedOther[], readonly creating: readonly NewItem[] } =
-  { others: noOthers, creating: noOthers }
 
-export async function loadForCreation (asked: Asked) {
-  const { family, command, grant, storage } = asked
-  if (!needsOthers(family, command)) return { current: undefined, command, grant, others: noOthers, creating: noOthers }
-  const needed = await authorizeOthers(makeOwn(asked), command, command.params)
-  return { current: undefined, command, grant, others: await loadOthers(needed, storage), creating: noOthers }
+export async function load (execution: Execution): Promise<Loaded> {
+  const { family, caller, storage } = execution
+  let { command, grant } = execution
+  const { target, interpret, id, key } = command
+  let current: Stored | undefined
+  if (target !== undefined) {
+    const refuseHidden = (grant: Grant, item: Stored | undefined): Stored => {
+      if (!canSee(grant, item)) throw notFound(family.singular, target)
+      return item
+    }
+    current = refuseHidden(grant, await storage.get(family.name, target, caller.signal))
+    command.precondition?.(current)
+    if (interpret !== undefined) {
+      const { action, params } = interpret(current)
+      command = { action, target, params: freeze(params), id, key }
+      // So far, only reading was authorized; changing may be granted under different conditions.
+      if (action !== undefined) grant = await authorizeOnce(execution, caller, intendCommand(family, command))
+      refuseHidden(grant, current)
+    }
+  }
+  if (!needsOthers(family, command)) return { current, command, grant, others: noOthers, creating: noOthers }
+  const needed = await authorizeOthers(execution, command, current ?? command.params)
+  const creating = await authorizeNew(execution, command)
+  return { current, command, grant, others: await loadOthers(needed, storage), creating }
 }
 
-/** An item that an operation creates, with the id that it will have. */
+export function needsOthers (family: Family, { action = '' }: Command): boolean {
+  return listOthers(family, action).length > 0 || (family.operations.get(action)?.creates.length ?? 0) > 0
+}
+
+function listOthers ({ operations, lifecycle }: Family, action: string): readonly OtherDefinition[] {
+  const creation = action === lifecycle?.createAction ? lifecycle : undefined
+  return (operations.get(action) ?? creation)?.others ?? []
+}
+
+/** An item that an operation creates. */
+export interface NewItem extends Called {
+  readonly current?: undefined
+  readonly name: string
+  readonly grant: Grant
+}
+
+/** With the id that it will have. */
 export type IdentifiedItem = NewItem & { readonly id: Id }
 
-export async function identifyNew (items: readonly NewItem[], storage: GuardedStorage) {
+async function authorizeNew (own: Authorizing, { action = '', params }: Command): Promise<NewItem[]> {
+  const items: NewItem[] = []
+  for (const { name, family: its } of own.family.operations.get(action)?.creates ?? []) {
+    const { family, caller } = its.name === own.family.name ? own : findOther(own, its)
+    const grant = await authorizeOnce(own, caller, { family: family.name, action, id: undefined, params })
+    items.push({ name, family, caller, grant })
+    // The same storage, prepared for this family too.
+    await caller.storage()
+  }
+  return items
+}
+
+export async function identifyNew (items: readonly NewItem[], storage: GuardedStorage): Promise<IdentifiedItem[]> {
   const identified: IdentifiedItem[] = []
   for (const item of items) {
     const { family, caller: { makers, signal } } = item
@@ -50,50 +153,84 @@ export async function identifyNew (items: readonly NewItem[], storage: GuardedSt
   return identified
 }
 
-const none = Object.freeze({})
-
-export async function load (asked: Asked, target: Id) {
-  const { family, caller, command, storage } = asked
-  const refuseHidden = ({ where = [] }: Grant, item: Stored | undefined): Stored => {
-    if (item === undefined || !matcher(where)(item)) throw notFound(family.singular, target)
-    return item
-  }
-  const current = refuseHidden(asked.grant, await storage.get(family.name, target, caller.signal))
-  command.precondition?.(current)
-  const { action, params } = command.interpret?.(current) ?? command
-  const { id, key } = command
-  const meant: Command = command.interpret === undefined ? command : { action, target, params: freeze(params), id, key }
-  if (action === undefined) return { current, command: meant, grant: asked.grant, others: noOthers, creating: noOthers }
-  const own = makeOwn(asked)
-  // So far, only reading was authorized; changing may be granted under different conditions.
-  const grant = command.interpret === undefined
-    ? asked.grant
-    : await own.authorize(caller, intendCommand(family, meant))
-  refuseHidden(grant, current)
-  if (!needsOthers(family, meant)) return { current, command: meant, grant, others: noOthers, creating: noOthers }
-  const needed = await authorizeOthers(own, meant, current)
-  const creating = await authorizeNew(own, meant)
-  return { current, command: meant, grant, others: await loadOthers(needed, storage), creating }
+interface OtherTarget extends Called {
+  readonly name: string
+  readonly id: Id
+  readonly grant: Grant
+  readonly pointer: string
 }
 
-export function makeOwn ({ family, caller, grants }: Pick<Asked, 'family' | 'caller' | 'grants'>): Own {
-  return {
-    family,
-    caller,
-    async authorize (caller, intent) {
-      const before = grants.find(each => isDeepStrictEqual(each.intent, intent))
-      if (before !== undefined) return before.grant
-      const grant = await caller.authorize(intent)
-      grants.push({ intent, grant })
-      return grant
+export type LoadedOther = OtherTarget & NeededItem
+
+/** Each is authorized separately, before it is read. Without `item`, only those that do not depend on it. */
+async function authorizeOthers (
+  own: Authorizing,
+  { action = '', target, params }: Command,
+  item?: Members
+): Promise<OtherTarget[]> {
+  const targets: OtherTarget[] = []
+  const taken = new Set([`${own.family.name}/${target}`])
+  for (const { name, family: its, field, id: nameId } of listOthers(own.family, action)) {
+    if (item === undefined && (field !== undefined || nameId.length > 1)) continue
+    const id = nameId(params, freeze({ ...item }))
+    if (id === undefined) continue
+    const { family, caller } = findOther(own, its)
+    // Usually the parameter is named like the item; otherwise it is the one that has the id.
+    const parameter = Object.hasOwn(params, name) ? name : Object.keys(params).find(each => params[each] === id)
+    const pointer = `/${field ?? parameter ?? name}`
+    if (family.readId(String(id)) !== id) throw refuseMissing(family, pointer)
+    const key = `${family.name}/${id}`
+    if (taken.has(key)) {
+      throw invalidBody([{ pointer, detail: `must be a different ${family.singular}: an item can be used only once` }])
     }
+    taken.add(key)
+    const grant = await authorizeOnce(own, caller, { family: family.name, action, id, params })
+    targets.push({ name, family, caller, id, grant, pointer })
   }
+  return targets
 }
+
+/** An item that does not exist for the caller makes the parameters invalid. */
+async function loadOthers (targets: readonly OtherTarget[], storage: GuardedStorage): Promise<LoadedOther[]> {
+  return await Promise.all(targets.map(async target => {
+    const { family, caller, id, grant, pointer } = target
+    // The same storage, prepared for this family too.
+    await caller.storage()
+    const current = await storage.get(family.name, id, caller.signal)
+    if (!canSee(grant, current)) throw refuseMissing(family, pointer)
+    return { ...target, current }
+  }))
+}
+
+function refuseMissing ({ singular }: Family, pointer: string): Error {
+  return invalidBody([{ pointer, detail: `does not name an existing ${singular}` }])
+}
+
+/** Calls `prepare`, unless it was called for this action. It ends with the deadline of the request. */
+export async function prepareFacts (execution: Execution, loaded: Loaded): Promise<void> {
+  const { family, family: { prepare, lifecycle }, caller, identity } = execution
+  const { command: { action, params }, current, grant, others } = loaded
+  // The same attributes may mean a different action since the item changed.
+  if (prepare === undefined || action === undefined || action === execution.prepared) return
+  execution.prepared = action
+  execution.facts = undefined
+  if (action === lifecycle?.deletion?.operation.action) return
+  const context = addItems(makeContext(caller.makers, grant, identity?.id ?? ''), openOthers(others))
+  const asked = { action, item: (current && freeze(showItem(family, current))) as never, params, context }
+  const facts: unknown =
+    await raceSignal(caller.signal, (async () => await prepare(asked, makeLookups({ family, caller })))())
+  if (!isAbsent(facts) && !isObject(facts)) {
+    throw new errorCodes.FST_DEALBOOK_INVALID_FACTS(family.name, Array.isArray(facts) ? 'list' : typeof facts)
+  }
+  execution.facts = facts
+}
+
+const none = Object.freeze({})
 
 /** @param command empty if an operation is only offered */
 export function makeContext (
   { clock }: Makers,
-  { principal, claims }: Pick<Reader, 'principal' | 'claims'> | Grant,
+  { principal, claims }: Grant,
   command: string,
   created: readonly NewId[] = [],
   facts?: unknown
@@ -104,21 +241,39 @@ export function makeContext (
   return Object.freeze({ now, command, principal, claims: own, items: none, newIds, facts: facts ?? none })
 }
 
-type Loaded = Awaited<ReturnType<typeof load | typeof loadForCreation>>
-
-export async function prepare (
-  { family, caller }: Asked,
-  loaded: Loaded,
-  identity: CommandId | undefined
-): Promise<unknown> {
-  const { command: { action, params }, current: item, grant, others } = loaded
-  if (family.prepare === undefined || action === undefined) return undefined
-  if (action === family.lifecycle?.deletion?.operation.action) return undefined
-  const context = addItems(makeContext(caller.makers, grant, identity?.id ?? ''), openOthers(others))
-  return await prepareFacts({ family, caller, action, params, item, context })
+/** The items that fields name for operations, by their fields, as far as the caller may read them. */
+export async function loadReach (own: Called, item: Stored): Promise<Reach> {
+  const named = [...own.family.operations.values()].flatMap(({ others }) => others)
+  const fields = new Map(named.flatMap(({ field, family }) => field === undefined ? [] : [[field, family]]))
+  return new Map(await Promise.all(Array.from(fields, async ([field, its]) => {
+    const { family, caller } = findOther(own, its)
+    const id = item[field] as Id | null | undefined
+    if (id === undefined || id === null) return [field, undefined] as const
+    return [field, await (await tryReader(family, caller, intendToRead(family, id)))?.get(id)] as const
+  })))
 }
 
-// A command that depends on the item reads it first.
-export function intendCommand ({ name }: Family, { action = 'read', target, params }: Command): Intent {
-  return { family: name, action, id: target, params }
+/** A client must not refer to items that it may not read. */
+export async function refuseUnreadable (
+  { family, caller }: Execution,
+  params: Members,
+  current: Stored | undefined,
+  after: Stored
+): Promise<void> {
+  for (const [field, its] of family.references) {
+    const id = after[field] as Id | null | undefined
+    if (isAbsent(id) || id === current?.[field] || !includesValue(params, id)) continue
+    const other = its === family ? { family, caller } : caller.other(its)
+    if (other === undefined) continue
+    const reader = await tryReader(its, callBase(other).caller, intendToRead(its, id))
+    // If nothing is hidden, the storage itself refuses a missing item.
+    if (reader !== undefined && (!reader.isNarrowed || await reader.get(id) !== undefined)) continue
+    const rule = { fields: [field], other: its.name, declared: true }
+    throw refuseByConstraint(new ConstraintError(family.name, after.id, 'reference', rule))
+  }
+}
+
+function includesValue (value: unknown, wanted: Id): boolean {
+  if (typeof value !== 'object' || value === null) return value === wanted
+  return Object.values(value).some(each => includesValue(each, wanted))
 }

@@ -5,25 +5,24 @@ import { notFound, pointToCommand, preconditionFailed, Problem } from '../proble
 import { compileGrammar } from '../query/grammar.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { didYouMean } from '../values/words.js'
-import { checkOptions, checkParams, checkPrincipal, optionRules, parseQuery, readIds } from './arguments.js'
+import {
+  checkOptions, checkParams, checkPrincipal, findItems, limits, optionRules, parseQuery, readIds, readPage, showItem
+} from './arguments.js'
 import { type Caller, checkGrant, type Grant, intendToList, intendToRead, readMakers } from './caller.js'
-import type { Command, CommandRecord } from './command.js'
+import type { Command } from './decide.js'
 import { execute, type Outcome } from './execute.js'
 import { executeAll } from './execute-all.js'
 import { Feed, showFollowed } from './feed.js'
-import { findItems, limits, readPage, showItem } from './lookups.js'
 import { authorizeReader } from './reader.js'
-import { logList, nameRecord, showCommand } from './record.js'
+import { type CommandRecord, logList, nameRecord, showCommand } from './record.js'
 import type { CallOptions, Done, RunAllOptions, RunOptions, Service, ServiceOptions } from './service.js'
 import { guardOpening, makeStorageAccess, noteShapes, type StorageAccess } from './storage-access.js'
-import { readWaitingLimits } from './write-queue.js'
 
 const logGrammar = compileGrammar(logList, limits)
 
 export function makeService (family: Family, options: ServiceOptions): Service {
   checkOptions(family, options ?? {}, optionRules.service)
   const { storage, authorize } = options
-  const waiting = readWaitingLimits(options)
   const makers = readMakers(family, options)
   const accesses = new Map<Family, StorageAccess>()
   // The storage is prepared at the first call; an application may boot before that.
@@ -83,7 +82,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       const reader = await authorizeReader(family, makeCaller(options, optionRules.find), intendToRead(family, target))
       const parsed = parseQuery(logGrammar, '', options)
       await reader.checkLog(target)
-      const show = (entry: CommandRecord) => showCommand(family, entry, nameRecord(entry, reader.principal))
+      const show = (entry: CommandRecord) => showCommand(family, entry, nameRecord(entry, reader.grant.principal))
       return await readPage(query => reader.findLog(target, query), parsed, entry => show(entry as CommandRecord))
     },
 
@@ -95,7 +94,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       const feed = new Feed(await caller.storage(), [{ family, reader }], undefined)
       const start = after === undefined && from === 'beginning' ? 0 : await feed.findStart(after)
       for await (const { entries } of feed.follow(start, { signal })) {
-        for (const entry of entries) yield showFollowed(family, entry, nameRecord(entry, reader.principal))
+        for (const entry of entries) yield showFollowed(family, entry, nameRecord(entry, reader.grant.principal))
       }
     }
   }
@@ -147,25 +146,25 @@ export function makeService (family: Family, options: ServiceOptions): Service {
 
   function makeCaller (call: CallOptions, rule: TObject): Caller {
     checkOptions(family, call, rule)
-    return makeCallerOf(family, call, checkPrincipal(call.principal))
-  }
+    const principal = checkPrincipal(call.principal)
+    const own: Grant = principal === undefined ? {} : { principal }
+    return makeCallerOf(family)
 
-  function makeCallerOf (family: Family, call: CallOptions, claimed: string | undefined): Caller {
-    const access = accesses.get(family) ?? makeStorageAccess(listShapes(family))
-    accesses.set(family, access)
-    const own: Grant = claimed === undefined ? {} : { principal: claimed }
-    return {
-      authorize: authorize === undefined
-        ? () => own
-        : async intent => {
-          const grant = checkGrant(family, await authorize(call, intent))
-          return grant.principal === undefined ? { ...grant, ...own } : grant
-        },
-      other: family => ({ family, caller: makeCallerOf(family, call, claimed) }),
-      storage: () => guardOpening(() => access(storage)),
-      signal: call.signal,
-      waiting,
-      makers
+    function makeCallerOf (family: Family): Caller {
+      const access = accesses.get(family) ?? makeStorageAccess(listShapes(family))
+      accesses.set(family, access)
+      return {
+        authorize: authorize === undefined
+          ? () => own
+          : async intent => {
+            const grant = checkGrant(family, await authorize(call, intent))
+            return grant.principal === undefined ? { ...grant, ...own } : grant
+          },
+        other: family => ({ family, caller: makeCallerOf(family) }),
+        storage: () => guardOpening(access(storage)),
+        signal: call.signal,
+        makers
+      }
     }
   }
 

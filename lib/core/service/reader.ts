@@ -4,42 +4,27 @@ import { toBaseQuery, toOwnItem } from '../family/rename.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
-import { matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
 import { askOneMore } from '../storage/pages.js'
 import type {
-  Condition, FieldCondition, Found, FoundText, Id, Query, StorageReads, Stored
+  Condition, Found, FoundText, Id, Query, StorageReads, Stored
 } from '../storage/storage.js'
-import type { Caller, Grant, Intent } from './caller.js'
-import { type CommandRecord, nameOtherRow, nameRow } from './command.js'
-import { hasLog, isInLog, selectLog } from './record.js'
+import { type Caller, canSee, type Grant, type Intent } from './caller.js'
+import { type CommandRecord, hasLog, isInLog, nameOtherRow, nameRow, selectLog } from './record.js'
 import { toOwnRecord } from './renamed.js'
 import type { GuardedStorage } from './storage-access.js'
 
 /** The part of a family that a caller may see: items that meet the grant's conditions, and their logs. */
 export class Reader {
-  readonly #family: Family
-  readonly #storage: StorageReads
   readonly #where: readonly Condition[]
-  readonly #signal: AbortSignal | undefined
-  readonly principal: string | undefined
-  readonly claims: Grant['claims']
-  /** Undefined if `authorize` is called for each action. */
-  readonly offers: readonly string[] | undefined
 
   constructor (
-    family: Family,
-    storage: StorageReads,
-    { where = [], principal, claims, offers }: Grant,
-    signal?: AbortSignal
+    readonly family: Family,
+    readonly storage: StorageReads,
+    readonly grant: Grant,
+    readonly signal?: AbortSignal | undefined
   ) {
-    this.#family = family
-    this.#storage = storage
-    this.#where = where
-    this.principal = principal
-    this.claims = claims
-    this.offers = offers
-    this.#signal = signal
+    this.#where = grant.where ?? []
   }
 
   get isNarrowed (): boolean {
@@ -47,65 +32,64 @@ export class Reader {
   }
 
   renewTime (): void {
-    if (this.#signal instanceof RequestDeadline) this.#signal.renew()
+    if (this.signal instanceof RequestDeadline) this.signal.renew()
   }
 
   get findText (): ((query: Query, members: readonly string[]) => Promise<FoundText>) | undefined {
-    const { findText } = this.#storage
-    const { name, renaming } = this.#family
+    const { findText } = this.storage
+    const { name, renaming } = this.family
     // Texts have the names of the storage.
     if (renaming !== undefined) return undefined
     return findText && ((query, members) =>
-      findText.call(this.#storage, name, this.#narrow(query), members, this.#signal))
+      findText.call(this.storage, name, this.#narrow(query), members, this.signal))
   }
 
   /** Undefined if the item does not exist for this caller. */
   get (id: Id): Promise<Stored | undefined> {
-    const { name, renaming } = this.#family
-    const getting = this.#storage.get(name, id, this.#signal)
-    if (renaming !== undefined) return getting.then(item => this.#filter(toOwnItem(this.#family, item)))
-    return this.#where.length === 0 ? getting : getting.then(item => this.#filter(item))
-  }
-
-  #filter (item: Stored | undefined): Stored | undefined {
-    return item !== undefined && matcher(this.#where)(item) ? item : undefined
+    const { name, renaming } = this.family
+    const getting = this.storage.get(name, id, this.signal)
+    if (renaming === undefined && this.#where.length === 0) return getting
+    return getting.then(item => {
+      const own = toOwnItem(this.family, item)
+      return canSee(this.grant, own) ? own : undefined
+    })
   }
 
   async find (query: Query): Promise<Found> {
-    const { name, renaming } = this.#family
-    if (renaming === undefined) return await this.#storage.find(name, this.#narrow(query), this.#signal)
-    const found = await this.#storage.find(name, toBaseQuery(renaming, this.#narrow(query)), this.#signal)
-    return { ...found, items: found.items.map(item => toOwnItem(this.#family, item)) }
+    const { name, renaming } = this.family
+    if (renaming === undefined) return await this.storage.find(name, this.#narrow(query), this.signal)
+    const found = await this.storage.find(name, toBaseQuery(renaming, this.#narrow(query)), this.signal)
+    return { ...found, items: found.items.map(item => toOwnItem(this.family, item)) }
   }
 
   async findLog (id: Id, query: Query, operation?: NounOperation): Promise<Found> {
     const asked = query.where.map(condition => this.#addRows(condition, id))
-    const where = [...selectLog(this.#family, id, operation), ...asked]
-    const found = await this.#storage.find('commands', { ...query, where }, this.#signal)
-    if (this.#family.renaming === undefined) return found
-    return { ...found, items: found.items.map(record => toOwnRecord(this.#family, record as CommandRecord)) }
+    const where = [...selectLog(this.family, id, operation), ...asked]
+    const found = await this.storage.find('commands', { ...query, where }, this.signal)
+    if (this.family.renaming === undefined) return found
+    return { ...found, items: found.items.map(record => toOwnRecord(this.family, record as CommandRecord)) }
   }
 
   async getFromLog (id: Id, command: string, operation?: NounOperation): Promise<CommandRecord | undefined> {
-    return await this.#getRecord(this.#listRows(command, id), record => isInLog(record, this.#family, id, operation))
+    return await this.#getRecord(this.#listRows(command, id), record => isInLog(record, this.family, id, operation))
   }
 
   async getCommand (command: string): Promise<CommandRecord | undefined> {
-    return await this.#getRecord(this.#listRows(command), ({ family }) => family === this.#family.name)
+    return await this.#getRecord(this.#listRows(command), ({ family }) => family === this.family.name)
   }
 
   /** @param target the item in whose log it is, which may differ from that of the command */
   #listRows (command: string, target?: Id): string[] {
-    const rows = [...new Set([nameRow(command, this.principal), command])]
+    const rows = [...new Set([nameRow(command, this.grant.principal), command])]
     if (target === undefined) return rows
-    return [...rows, ...rows.map(row => nameOtherRow(row, this.#family.name, String(target)))]
+    return [...rows, ...rows.map(row => nameOtherRow(row, this.family.name, String(target)))]
   }
 
   /** A command of the reader, even if its item is deleted. A narrowed reader without a principal has none. */
   async getOwnCommand (command: string): Promise<CommandRecord | undefined> {
-    if (this.principal === undefined && this.#where.length > 0) return undefined
+    if (this.grant.principal === undefined && this.#where.length > 0) return undefined
     const record = await this.getCommand(command)
-    return record?.principal === this.principal ? record : undefined
+    return record?.principal === this.grant.principal ? record : undefined
   }
 
   async #getRecord (
@@ -113,32 +97,29 @@ export class Reader {
     holds: (record: CommandRecord) => boolean
   ): Promise<CommandRecord | undefined> {
     for (const row of rows) {
-      const record = await this.#storage.get('commands', row, this.#signal) as CommandRecord | undefined
-      if (record !== undefined && holds(record)) return toOwnRecord(this.#family, record)
+      const record = await this.storage.get('commands', row, this.signal) as CommandRecord | undefined
+      if (record !== undefined && holds(record)) return toOwnRecord(this.family, record)
     }
     return undefined
   }
 
-  #addRows (condition: Condition, target: Id): Condition {
-    if (condition.op !== 'any') return this.#addRow(condition, target)
-    return { op: 'any', of: condition.of.map(all => all.map(each => this.#addRow(each, target))) }
-  }
-
-  #addRow (condition: FieldCondition, target: Id): FieldCondition {
+  #addRows<C extends Condition> (condition: C, target: Id): C {
+    if (condition.op === 'any') {
+      return { ...condition, of: condition.of.map(all => all.map(each => this.#addRows(each, target))) }
+    }
     if (condition.field !== 'id' || !(condition.op === 'eq' || condition.op === 'ne')) return condition
-    const ids = condition.values as readonly string[]
-    return { ...condition, values: ids.flatMap(id => this.#listRows(id, target)) }
+    return { ...condition, values: condition.values.flatMap(id => this.#listRows(String(id), target)) }
   }
 
   /** A log outlives its item, but not for a caller with conditions, which can no longer be tested. */
   async checkLog (id: Id): Promise<Stored | undefined> {
     const item = await this.get(id)
     if (item !== undefined || await this.hasLog(id)) return item
-    throw notFound(this.#family.singular, id)
+    throw notFound(this.family.singular, id)
   }
 
   async hasLog (id: Id): Promise<boolean> {
-    return this.#where.length === 0 && await hasLog(this.#storage, this.#family, id, this.#signal)
+    return this.#where.length === 0 && await hasLog(this.storage, this.family, id, this.signal)
   }
 
   // Before the client's conditions: the duration of a client's pattern would reveal what the grant excludes.
@@ -152,6 +133,16 @@ export function authorizeReader (family: Family, caller: Caller, intent: Intent)
   const grant = caller.authorize(intent)
   if (grant instanceof Promise) return grant.then(grant => openReader(family, caller, grant))
   return openReader(family, caller, grant)
+}
+
+/** Undefined if `authorize` refuses it. */
+export async function tryReader (family: Family, caller: Caller, intent: Intent): Promise<Reader | undefined> {
+  try {
+    return await authorizeReader(family, caller, intent)
+  } catch (error) {
+    if (Number((error as { statusCode?: number }).statusCode) < 500) return undefined
+    throw error
+  }
 }
 
 export function openReader (family: Family, caller: Caller, grant: Grant): Reader | Promise<Reader> {

@@ -1,22 +1,104 @@
+import { createHash } from 'node:crypto'
 import type { Context, NounOperation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { logFields } from '../family/fields.js'
-import { hideSecrets, listChanges } from '../family/params.js'
-import { Problem, problemCodes } from '../problems.js'
+import { type Changes, hideSecrets, listChanges } from '../family/params.js'
+import { Problem, type ProblemCode, problemCodes, type ProblemOptions } from '../problems.js'
 import type { OrderedList } from '../query/cursor.js'
+import { matcher } from '../storage/conditions.js'
 import { type Change, type Condition, DuplicateError, type Id, type Storage, type Stored } from '../storage/storage.js'
-import { uuidv7 } from '../values/ids.js'
-import type { Members } from '../values/json.js'
+import { hashText, uuidv7 } from '../values/ids.js'
+import { isObject, type Members } from '../values/json.js'
 import type { Makers } from './caller.js'
-import { type Command, type CommandRecord, digestParams, type KeptProblem, nameOtherRow } from './command.js'
-import type { Decision, NeededItem } from './decide.js'
+import type { Command, Decision, NeededItem } from './decide.js'
 
-export interface Decided<O extends NeededItem = NeededItem> {
+interface KeptProblem extends Pick<ProblemOptions, 'status' | 'errors' | 'headers'> {
+  readonly code: ProblemCode
+  readonly detail: string
+  readonly members: Members
+}
+
+/** A command in the log. Its revision is that of the item after it. */
+export interface CommandRecord extends Stored {
+  readonly id: string
+  /** The id that its principal chose, if it differs from that of the row. */
+  readonly chosenId?: string
+  readonly family: string
+  readonly target: string
+  /** In the log of another item that it changed: the item of the command. */
+  readonly about?: { readonly family: string, readonly id: Id }
+  readonly action: string
+  readonly params?: Members
+  /** Identifies its parameters, whatever their size, where they are not in the log or not all of them. */
+  readonly digest?: string
+  readonly outcome: 'done' | 'unchanged' | 'refused'
+  /** What it changed of an existing item; undefined in old entries. */
+  readonly changes?: Changes
+  readonly principal?: string
+  readonly problem?: KeptProblem
+  readonly result?: Stored
+}
+
+export function isSameCommand (
+  record: CommandRecord,
+  { name }: Family,
+  command: Command,
+  principal: string | undefined
+): boolean {
+  return record.family === name &&
+    record.action === command.action &&
+    record.principal === principal &&
+    (command.target === undefined || record.target === String(command.target)) &&
+    (record.digest ?? digestParams(record.params ?? {})) === digestParams(command.params)
+}
+
+/** The same for equal content: members are sorted, and -0 is written as 0. */
+export function digestParams (params: Members): string {
+  return hashText(JSON.stringify(params, (_name, value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)) : value))
+}
+
+export interface CommandId {
+  readonly id: string
+  readonly row: string
+}
+
+/** Undefined if the caller gave neither id nor key. */
+export function identifyCommand ({ id, key }: Command, principal: string | undefined): CommandId | undefined {
+  if (key !== undefined) {
+    // No other principal can have it, so it is the row as well.
+    const derived = deriveId([principal ?? null, key])
+    return { id: derived, row: derived }
+  }
+  return id === undefined ? undefined : { id, row: nameRow(id, principal) }
+}
+
+/** Different for every principal. Without one, the id is the row, unless it looks like a derived one. */
+export function nameRow (id: string, principal: string | undefined): string {
+  return principal === undefined && !derivedId.test(id) ? id : deriveId([principal ?? null, 'command', id])
+}
+
+/** @param row that of the command */
+export function nameOtherRow (row: string, family: string, target: string): string {
+  return deriveId([row, 'with', family, target])
+}
+
+const derivedId = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+function deriveId (content: readonly (string | null)[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(content)).digest('hex')
+  // UUID version 8 is free for such uses.
+  const variant = (8 | parseInt(hash[16] as string, 16) & 3).toString(16)
+  const [version, rest] = [`8${hash.slice(13, 16)}`, `${variant}${hash.slice(17, 20)}`]
+  return [hash.slice(0, 8), hash.slice(8, 12), version, rest, hash.slice(20, 32)].join('-')
+}
+
+export interface Decided {
   readonly command: Command
   readonly context: Context
   /** Undefined for a creation. */
   readonly current: Stored | undefined
-  readonly others: readonly O[]
+  readonly others: readonly NeededItem[]
   readonly decision: Decision
 }
 
@@ -66,26 +148,25 @@ export function listChangedOthers<O extends Other> (
   others: readonly O[],
   own: CommandRecord
 ): ChangedOther<O>[] {
-  if (decision.outcome !== 'done') return []
+  if (decision.outcome !== 'done' || others.length === 0) return []
+  const { result, id: row, changes, ...entry } = own
+  const about = { family: family.name, id: readTarget(family, own) }
   return others.flatMap(other => {
     const after = (other.current === undefined ? decision.created : decision.others)?.get(other.name)
-    return after === undefined ? [] : { other, after, record: makeOtherRecord(family, other, after, own) }
+    if (after === undefined) return []
+    const target = String(after.id)
+    const record = {
+      chosenId: row,
+      ...entry,
+      id: nameOtherRow(row, other.family.name, target),
+      family: other.family.name,
+      target,
+      about,
+      ...(other.current && { changes: listChanges(other.family.ownFields, other.current, after) }),
+      revision: after.revision
+    }
+    return { other, after, record }
   })
-}
-
-function makeOtherRecord (family: Family, other: Other, after: Stored, own: CommandRecord): CommandRecord {
-  const { result, id: row, changes, ...entry } = own
-  const target = String(after.id)
-  return {
-    chosenId: row,
-    ...entry,
-    id: nameOtherRow(row, other.family.name, target),
-    family: other.family.name,
-    target,
-    about: { family: family.name, id: readTarget(family, own) },
-    ...(other.current && { changes: listChanges(other.family.ownFields, other.current, after) }),
-    revision: after.revision
-  }
 }
 
 export function makeChanges (
@@ -174,9 +255,8 @@ export function selectLog ({ name }: Family, id: Id, operation?: NounOperation):
   return where
 }
 
-export function isInLog (record: CommandRecord, { name }: Family, id: Id, operation?: NounOperation): boolean {
-  return record.family === name && record.target === String(id) &&
-    (operation === undefined || (record.action === operation.action && record.outcome !== 'refused'))
+export function isInLog (record: CommandRecord, family: Family, id: Id, operation?: NounOperation): boolean {
+  return matcher(selectLog(family, id, operation))(record)
 }
 
 export async function hasLog (
@@ -188,16 +268,6 @@ export async function hasLog (
   const order = [...logOrder, { field: 'id', descending: false }]
   const query = { where: selectLog(family, id), order, offset: 0, limit: 1, count: false }
   return (await storage.find('commands', query, signal)).items.length > 0
-}
-
-/** Whether an item has the id, or had it: a log is kept when its item is deleted. */
-export async function isUsed (
-  storage: Pick<Storage, 'find' | 'get'>,
-  family: Family,
-  id: Id,
-  signal: AbortSignal | undefined
-): Promise<boolean> {
-  return await storage.get(family.name, id, signal) !== undefined || await hasLog(storage, family, id, signal)
 }
 
 /** Of one revision, the change comes first, so that it is found quickly among commands that changed nothing. */

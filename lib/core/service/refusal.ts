@@ -1,9 +1,10 @@
 import { errorCodes } from '../errors.js'
 import type { Context, Operation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
-import { Problem } from '../problems.js'
+import { changeProblem, Problem } from '../problems.js'
 import { isAbsent } from '../storage/conditions.js'
-import { freeze, type Members, replaceUnsupported } from '../values/json.js'
+import { ConstraintError, type ConstraintRule } from '../storage/storage.js'
+import { freeze, type MemberFlaw, type Members, replaceUnsupported } from '../values/json.js'
 
 /** An empty text if no reason is known; undefined if it is allowed. Without params, it is only offered. */
 export function explainForbidden (
@@ -90,13 +91,9 @@ export function explainState (name: string, { singular }: Family, state: string 
 const maxFlaws = 20
 
 export function copyRefusal (problem: Problem): Problem {
-  const { code, message, statusCode: status, errors, members, headers } = problem
-  return new Problem(code, cut(message), {
-    status,
-    headers,
-    members: copy(members),
-    ...(errors === undefined ? {} : { errors: copy(errors.slice(0, maxFlaws)) }),
-    cause: problem
+  const { message, errors, members } = problem
+  return changeProblem(problem, cut(message), {
+    members: copy(members), ...(errors && { errors: copy(errors.slice(0, maxFlaws)) }), cause: problem
   })
 }
 
@@ -106,4 +103,60 @@ function copy<T> (value: T): T {
 
 function cut (text: string, max = 1000): string {
   return replaceUnsupported(text.slice(0, max))
+}
+
+// For a field, or for the item if no field is known. The database's names and texts are never shown.
+const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: string }> = {
+  unique: { field: 'is already taken', whole: 'it already exists' },
+  required: { field: 'must be given', whole: 'a required value is missing' },
+  reference: { field: 'refers to something that does not exist', whole: 'it refers to something that does not exist' },
+  'in-use': { field: 'is referred to by something else', whole: 'something else refers to it' },
+  value: { field: 'has a value that is not allowed', whole: 'it has a value that is not allowed' },
+  other: { field: 'is not allowed', whole: 'a rule of the database rejects it' }
+}
+
+export function refuseByConstraint (error: ConstraintError): Problem {
+  const { rule, other, declared } = error
+  if (!declared) return refuseByDatabase(error)
+  if (rule === 'in-use') {
+    const detail = `It cannot be deleted while ${other} refer to it. Nothing was done`
+    return new Problem('in-use', detail, { members: { family: other }, cause: error })
+  }
+  const isDangling = rule === 'reference'
+  const errors = listErrors(error, isDangling ? `must be an existing id of ${other}` : undefined)
+  const detail = `${errors[0]?.pointer} ${errors[0]?.detail}`
+  return isDangling
+    ? new Problem('invalid-body', detail, { errors, cause: error })
+    : new Problem('taken', `${detail}. Nothing was done`, { errors, cause: error })
+}
+
+function refuseByDatabase (error: ConstraintError): Problem {
+  const { rule, allowed } = error
+  const errors = listErrors(error, allowed)
+  const [first] = errors
+  const reason = first === undefined ? reasons[rule].whole : `${first.pointer} ${first.detail}`
+  const detail = `The database does not allow this: ${reason}. Nothing was done`
+  return new Problem('constraint', detail, { cause: error, ...(first === undefined ? {} : { errors }) })
+}
+
+/** With the text that the family has for the constraint. */
+export function explainConstraint (families: readonly Family[], error: unknown): unknown {
+  if (!(error instanceof Problem && error.cause instanceof ConstraintError)) return error
+  const { cause } = error
+  const { constraints = {} } = families.find(({ name }) => name === cause.family) ?? {}
+  const name = cause.constraint ?? ''
+  const said = Object.hasOwn(constraints, name) ? constraints[name] : undefined
+  if (said === undefined) return error
+  const { detail, pointers } = typeof said === 'string' ? { detail: said, pointers: [] } : said
+  const errors = pointers.map(pointer => ({ pointer, detail }))
+  return new Problem('constraint', detail, { cause, ...(errors.length === 0 ? {} : { errors }) })
+}
+
+function listErrors ({ rule, fields }: ConstraintError, reason: string = reasons[rule].field): MemberFlaw[] {
+  const pointers = fields.map(field => `/${field}`)
+  return pointers.map(pointer => {
+    const others = pointers.filter(other => other !== pointer)
+    const together = others.length === 0 ? '' : `, together with ${others.join(', ')}`
+    return { pointer, detail: `${reason}${together}` }
+  })
 }

@@ -1,10 +1,12 @@
+import { errorCodes } from '../errors.js'
 import type { Family, Names, Renaming } from '../family/family.js'
 import { listPointed, renameConditions, renameKnown, renameParams, toOwnItem } from '../family/rename.js'
-import { type Flaw, Problem } from '../problems.js'
+import { changeProblem, type Flaw, Problem } from '../problems.js'
 import { ConstraintError } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Caller, Grant, Intent } from './caller.js'
-import type { Command, CommandRecord } from './command.js'
+import type { Command } from './decide.js'
+import type { CommandRecord } from './record.js'
 
 // A renamed family is decided on as its base. Commands are translated before, and their results afterwards.
 
@@ -14,7 +16,7 @@ export interface Called {
 }
 
 /** The same caller of the base. `authorize` and `onCommitted` still have the names of the family. */
-export function callBase<C extends Called> (called: C): Called {
+export function callBase (called: Called): Called {
   const { family, caller } = called
   const { renaming } = family
   if (renaming === undefined) return called
@@ -39,6 +41,14 @@ export function callBase<C extends Called> (called: C): Called {
       }
     }
   }
+}
+
+/** The same caller of another family, or of its own. */
+export function findOther (own: Called, its: Family | undefined): Called {
+  const found = its === undefined ? own : own.caller.other(its)
+  if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(own.family.name, its?.name)
+  // Rules have the names of the base, even if a renamed version is mounted beside.
+  return callBase(found)
 }
 
 /** Calls `authorize` and `onCommitted` with the names of the renamed family in its commands. */
@@ -95,26 +105,19 @@ export function toOwnProblem<T> (family: Family, action: string | undefined, err
   if (inOwnNames.has(error)) return error
   // The problem is about a different item.
   if (error.cause instanceof ConstraintError && error.cause.family !== family.name) return error
-  const { code, statusCode: status, members, headers, log, cause } = error
   const { detail, errors } = renameFlaws(listPointed(family, renaming, action ?? ''), error.message, error.errors)
-  const options = { ...(errors && { errors }), ...(log === undefined ? {} : { log }) }
-  return new Problem(code, detail, { ...options, status, members, headers, cause })
+  return changeProblem(error, detail, { errors: errors as readonly Flaw[] })
 }
 
 /** Texts may have the pointers too. */
 function renameFlaws (names: Names, detail: string, errors: readonly Flaw[] | undefined) {
-  const renamed = errors?.flatMap(flaw => {
-    const [, name = '', rest = ''] = 'pointer' in flaw ? /^\/([^/]*)(.*)$/s.exec(flaw.pointer) ?? [] : []
-    const to = names.get(name)
-    return to === undefined || to === name ? [] : { from: `/${name}${rest}`, to: `/${to}${rest}` }
-  }) ?? []
-  const point = (pointer: string): string => renamed.find(({ from }) => from === pointer)?.to ?? pointer
-  const rename = (text: string): string => text.split(/([\s,.;:]+)/).map(point).join('')
+  const rename = (text: string): string =>
+    text.replace(/(?<![^\s,.;:])\/([^/\s,.;:]+)/g, (_, name: string) => `/${names.get(name) ?? name}`)
   return {
     detail: rename(detail),
     ...(errors && {
       errors: errors.map(flaw => 'pointer' in flaw
-        ? { pointer: point(flaw.pointer), detail: rename(flaw.detail) }
+        ? { pointer: rename(flaw.pointer), detail: rename(flaw.detail) }
         : flaw)
     })
   }

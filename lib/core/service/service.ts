@@ -11,10 +11,6 @@ export interface ServiceOptions<F extends string = string> {
   readonly storage: Storage
   /** Like the option of a mount, with the options of the call. A principal that it returns replaces the given one. */
   readonly authorize?: (call: CallOptions, intent: Intent) => Granted<F> | Promise<Granted<F>>
-  /** Writers that may wait for one item; others are refused. Default 100. */
-  readonly maxWaitingPerItem?: number
-  /** Writers that may wait in all, over everything that shares the storage. Default 1000. */
-  readonly maxWaiting?: number
   /** The time of decisions, for tests. Default: the system's. */
   readonly clock?: () => Date
   /** Makes the id of a new item. Default: `makeId` of the definition. */

@@ -1,14 +1,13 @@
 import { errorCodes } from '../errors.js'
-import type { Family } from '../family/family.js'
 import { Problem, storageUnavailable } from '../problems.js'
 import { isDeadlineAware, raceSignal, RequestDeadline } from '../storage/deadline.js'
 import {
-  BusyError, type Change, ConflictError, ConstraintError, type ConstraintRule, DuplicateError, type FamilyShape,
-  ReadOnlyError, type Storage, type StorageReads
+  BusyError, type Change, ConflictError, ConstraintError, DuplicateError, type FamilyShape, ReadOnlyError,
+  type Storage, type StorageReads
 } from '../storage/storage.js'
-import type { MemberFlaw } from '../values/json.js'
+import { waitInQueue } from '../storage/turns.js'
 import { didYouMean } from '../values/words.js'
-import { Counters, WriteQueue } from './write-queue.js'
+import { refuseByConstraint } from './refusal.js'
 
 export type StorageAccess = (storage: Storage) => GuardedStorage | Promise<GuardedStorage>
 
@@ -61,7 +60,7 @@ function makeGuarded (storage: Storage): GuardedStorage {
   const endsItself = isDeadlineAware(storage)
   return {
     writers: new WriteQueue(),
-    counters: new Counters(),
+    counters: makeCounters(),
     prepare: shape => storage.prepare(shape),
     ...guardReads(storage),
     ...(replica !== undefined && { replica: seen => guardReads(replica.call(storage, seen)) }),
@@ -123,87 +122,31 @@ function toRefusalOf (signal: AbortSignal | undefined, error: unknown): unknown 
 }
 
 /** At opening, a table that does not fit is the host's mistake; after other errors, a retry may succeed. */
-export function guardOpening<T> (open: () => T | Promise<T>): T | Promise<T> {
-  const opened = open()
+export function guardOpening<T> (opened: T | Promise<T>): T | Promise<T> {
   if (!(opened instanceof Promise)) return opened
   return opened.catch(error => {
-    throw toRefusal(error, error => Object.hasOwn(errorCodes, (error as { code?: string } | undefined)?.code ?? ''))
+    throw Object.hasOwn(errorCodes, (error as { code?: string } | undefined)?.code ?? '') ? error : toRefusal(error)
   })
 }
 
+/** After it, a command is decided again. */
+export function isConflict (error: unknown): boolean {
+  return error instanceof ConflictError || error instanceof DuplicateError
+}
+
 /** Except for conflicts and duplicates, an unknown failure means that the storage is unavailable. */
-function toRefusal (error: unknown, isKnown = isRefusal): unknown {
-  if (isKnown(error)) return error
+function toRefusal (error: unknown): unknown {
+  if (isConflict(error)) return error
   if (error instanceof ConstraintError) return refuseByConstraint(error)
   if (error instanceof ReadOnlyError) return new Problem('read-only', error.message)
   if (error instanceof BusyError) return new Problem('busy', error.message, { headers: { 'retry-after': '1' } })
   return storageUnavailable(error)
 }
 
-function isRefusal (error: unknown): boolean {
-  return error instanceof ConflictError || error instanceof DuplicateError
-}
-
 export function isStorage (value: unknown): value is Storage {
   const methods = ['prepare', 'find', 'get', 'commit', 'close'] as const
   return typeof value === 'object' && value !== null &&
     methods.every(name => typeof (value as Storage)[name] === 'function')
-}
-
-// For a field, or for the item if no field is known. The database's names and texts are never shown.
-const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: string }> = {
-  unique: { field: 'is already taken', whole: 'it already exists' },
-  required: { field: 'must be given', whole: 'a required value is missing' },
-  reference: { field: 'refers to something that does not exist', whole: 'it refers to something that does not exist' },
-  'in-use': { field: 'is referred to by something else', whole: 'something else refers to it' },
-  value: { field: 'has a value that is not allowed', whole: 'it has a value that is not allowed' },
-  other: { field: 'is not allowed', whole: 'a rule of the database rejects it' }
-}
-
-export function refuseByConstraint (error: ConstraintError): Problem {
-  const { rule, other, declared } = error
-  if (!declared) return refuseByDatabase(error)
-  if (rule === 'in-use') {
-    const detail = `It cannot be deleted while ${other} refer to it. Nothing was done`
-    return new Problem('in-use', detail, { members: { family: other }, cause: error })
-  }
-  const isDangling = rule === 'reference'
-  const errors = listErrors(error, isDangling ? `must be an existing id of ${other}` : undefined)
-  const detail = `${errors[0]?.pointer} ${errors[0]?.detail}`
-  return isDangling
-    ? new Problem('invalid-body', detail, { errors, cause: error })
-    : new Problem('taken', `${detail}. Nothing was done`, { errors, cause: error })
-}
-
-function refuseByDatabase (error: ConstraintError): Problem {
-  const { rule, allowed } = error
-  const errors = listErrors(error, allowed)
-  const [first] = errors
-  const reason = first === undefined ? reasons[rule].whole : `${first.pointer} ${first.detail}`
-  const detail = `The database does not allow this: ${reason}. Nothing was done`
-  return new Problem('constraint', detail, { cause: error, ...(first === undefined ? {} : { errors }) })
-}
-
-/** With the text that the family has for the constraint. */
-export function explainConstraint (families: readonly Family[], error: unknown): unknown {
-  if (!(error instanceof Problem && error.cause instanceof ConstraintError)) return error
-  const { cause } = error
-  const { constraints = {} } = families.find(({ name }) => name === cause.family) ?? {}
-  const name = cause.constraint ?? ''
-  const said = Object.hasOwn(constraints, name) ? constraints[name] : undefined
-  if (said === undefined) return error
-  const { detail, pointers } = typeof said === 'string' ? { detail: said, pointers: [] } : said
-  const errors = pointers.map(pointer => ({ pointer, detail }))
-  return new Problem('constraint', detail, { cause, ...(errors.length === 0 ? {} : { errors }) })
-}
-
-function listErrors ({ rule, fields }: ConstraintError, reason: string = reasons[rule].field): MemberFlaw[] {
-  const pointers = fields.map(field => `/${field}`)
-  return pointers.map(pointer => {
-    const others = pointers.filter(other => other !== pointer)
-    const together = others.length === 0 ? '' : `, together with ${others.join(', ')}`
-    return { pointer, detail: `${reason}${together}` }
-  })
 }
 
 const kept = new WeakMap<Storage, Set<string>>()
@@ -220,4 +163,74 @@ export function checkMappedFamilies (storage: Storage): void {
   const unknown = storage.mappedFamilies?.find(name => !names.includes(name))
   if (unknown === undefined) return
   throw new errorCodes.FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY(unknown, names.join(', '), didYouMean(unknown, names))
+}
+
+// Longer queues only time out.
+const maxWaitingPerItem = 100
+const maxWaiting = 1000
+
+/** One writer of this process at a time per key. Between processes, the storage detects conflicts. */
+export class WriteQueue {
+  // Waiting writers by key.
+  readonly #queues = new Map<string, (() => void)[]>()
+  waiting = 0
+
+  /** Undefined if it can begin at once. @param keys sorted, so that no two writers wait for each other */
+  enter (keys: readonly string[], signal: AbortSignal | undefined): Promise<void> | undefined {
+    if (keys.some(key => this.#queues.has(key))) return this.#wait(keys, signal)
+    for (const key of keys) this.#queues.set(key, [])
+    return undefined
+  }
+
+  leave (keys: readonly string[]): void {
+    for (const key of keys) {
+      const next = this.#queues.get(key)?.shift()
+      if (next === undefined) this.#queues.delete(key)
+      else next()
+    }
+  }
+
+  async #wait (keys: readonly string[], signal: AbortSignal | undefined): Promise<void> {
+    const entered: string[] = []
+    try {
+      for (const key of keys) {
+        const queue = this.#queues.get(key)
+        if (queue === undefined) this.#queues.set(key, [])
+        else await this.#waitIn(queue, signal)
+        entered.push(key)
+      }
+    } catch (error) {
+      this.leave(entered)
+      throw error
+    }
+  }
+
+  async #waitIn (queue: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
+    if (queue.length >= maxWaitingPerItem || this.waiting >= maxWaiting) {
+      const detail = `Too many writers are waiting, ${queue.length} of them for this item; nothing was done`
+      throw new Problem('busy', detail, { headers: { 'retry-after': '1' } })
+    }
+    signal?.throwIfAborted()
+    this.waiting++
+    await waitInQueue(queue, signal, () => { this.waiting-- })
+  }
+}
+
+export type Counters = ReturnType<typeof makeCounters>
+
+/** By the names of metrics. */
+export function makeCounters () {
+  return {
+    commands_done_total: 0,
+    commands_unchanged_total: 0,
+    commands_refused_total: 0,
+    commands_failed_total: 0,
+    replays_total: 0,
+    /** Decisions repeated because another process was faster. */
+    retries_total: 0
+  }
+}
+
+export function countFailure (counters: Counters, error: unknown): void {
+  if (!isConflict(error) && !(error instanceof Problem && error.statusCode < 500)) counters.commands_failed_total++
 }

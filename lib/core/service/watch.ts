@@ -1,4 +1,5 @@
 import { commandsShape } from '../family/fields.js'
+import { raceSignal } from '../storage/deadline.js'
 import type { Storage } from '../storage/storage.js'
 import { guardStorage, makeStorageAccess } from './storage-access.js'
 
@@ -10,17 +11,8 @@ import { guardStorage, makeStorageAccess } from './storage-access.js'
  * for (const [name, value] of Object.entries(readMetrics(storage))) console.log(`dealbook_${name} ${value}`)
  */
 export function readMetrics (storage: Storage): Readonly<Record<string, number>> {
-  const { writers, counters: { outcomes, replays, retries } } = guardStorage(storage)
-  return {
-    commands_done_total: outcomes.done,
-    commands_unchanged_total: outcomes.unchanged,
-    commands_refused_total: outcomes.refused,
-    commands_failed_total: outcomes.failed,
-    replays_total: replays,
-    retries_total: retries,
-    writers_waiting: writers.waiting,
-    ...storage.metrics?.()
-  }
+  const { writers, counters } = guardStorage(storage)
+  return { ...counters, writers_waiting: writers.waiting, ...storage.metrics?.() }
 }
 
 /** Whether a storage answers. */
@@ -49,13 +41,11 @@ export async function checkHealth (
   { timeout = 1000 }: { readonly timeout?: number } = {}
 ): Promise<Health> {
   const began = performance.now()
-  let timer: NodeJS.Timeout | undefined
-  const deadline = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${timeout} ms`)), timeout)
-  })
+  const late = new AbortController()
+  const timer = setTimeout(() => { late.abort(new Error(`no answer in ${timeout} ms`)) }, timeout)
+  const ask = async () => { await open(storage); await storage.get('commands', 'health') }
   try {
-    const ask = async () => { await open(storage); await storage.get('commands', 'health') }
-    await Promise.race([ask(), deadline])
+    await raceSignal(late.signal, ask())
     return { healthy: true, duration: performance.now() - began }
   } catch (error) {
     return { healthy: false, duration: performance.now() - began, error }

@@ -5,7 +5,7 @@ import {
   idReused, invalidBody, pointToCommand, preconditionFailed, preconditionRequired, Problem
 } from '../../core/problems.js'
 import { type Caller, intendToRead } from '../../core/service/caller.js'
-import type { Command } from '../../core/service/command.js'
+import type { Command } from '../../core/service/decide.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { executeAll } from '../../core/service/execute-all.js'
 import { authorizeReader } from '../../core/service/reader.js'
@@ -127,7 +127,7 @@ function commandRead (mount: Mount): Read<OneQuery> {
     async load ({ caller, reader, intent, name, query }) {
       const record = await reader.getCommand(name)
       if (record === undefined) return undefined
-      const { principal } = reader
+      const { grant: { principal } } = reader
       const id = readTarget(family, record)
       try {
         const itemReader = await authorizeReader(family, caller, { ...intent, id })

@@ -7,8 +7,9 @@ import {
   invalidBody, invalidQuery, notFound, nothingFound, preconditionFailed, preconditionRequired, Problem,
   type ProblemCode, problemCodes, storageUnavailable
 } from '../../core/problems.js'
-import { explainForbidden, explainInState, refuseInState } from '../../core/service/refusal.js'
-import { explainConstraint, refuseByConstraint } from '../../core/service/storage-access.js'
+import {
+  explainConstraint, explainForbidden, explainInState, refuseByConstraint, refuseInState
+} from '../../core/service/refusal.js'
 import { ConstraintError, type Field, type Id } from '../../core/storage/storage.js'
 import { makeExample } from '../../core/values/example.js'
 import { escapePointer, freeze, type Members } from '../../core/values/json.js'

@@ -4,11 +4,10 @@ import { hideSecrets, listChanges } from '../../core/family/params.js'
 import { toOwnItem } from '../../core/family/rename.js'
 import { makeState } from '../../core/family/states.js'
 import { intendToRead } from '../../core/service/caller.js'
-import type { Command, CommandRecord } from '../../core/service/command.js'
-import type { Decision } from '../../core/service/decide.js'
+import type { Command, Decision } from '../../core/service/decide.js'
 import type { Preview } from '../../core/service/execute.js'
 import type { Reader } from '../../core/service/reader.js'
-import { readTarget } from '../../core/service/record.js'
+import { type CommandRecord, readTarget } from '../../core/service/record.js'
 import { explainState, readState } from '../../core/service/refusal.js'
 import { isAbsent } from '../../core/storage/conditions.js'
 import type { Stored } from '../../core/storage/storage.js'
@@ -54,7 +53,7 @@ export async function makeAffordances (
     const found = refer(item, field)
     return found === undefined ? [] : [[field, found]]
   }))
-  const shown = await nameInLog(exchange, entries.map(entry => showEntry(exchange, entry, reader.principal)))
+  const shown = await nameInLog(exchange, entries.map(entry => showEntry(exchange, entry, reader.grant.principal)))
   const { since = Infinity } = refused ?? {}
   const meanwhile = shown.filter(({ revision, outcome }) => revision > since && outcome === 'done')
   const operations = await makeOperationForms(exchange, item, offers, { refused, referred, meanwhile })

@@ -1,10 +1,8 @@
 import type { NounOperation } from '../../core/family/definition.js'
-import type { Family } from '../../core/family/family.js'
 import { invalidBody, preconditionFailed, Problem } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { execute } from '../../core/service/execute.js'
-import { authorizeReader } from '../../core/service/reader.js'
-import type { Id, Stored } from '../../core/storage/storage.js'
+import { tryReader } from '../../core/service/reader.js'
 import { hashText } from '../../core/values/ids.js'
 import type { Many, ManyItem } from '../../representations/affordances.js'
 import { type FormBody, readSentParams, takeShort } from '../body.js'
@@ -64,23 +62,10 @@ async function showItems ({ mount, request }: Exchange, items: FormBody['items']
   return await Promise.all([...items].map(async ([text, revision]): Promise<ManyItem> => {
     const id = family.readId(text)
     if (id === undefined) throw invalidBody([{ pointer: `/_item.${text}`, detail: 'is not an id' }])
-    const item = await readItem(family, caller, id)
+    const item = await (await tryReader(family, caller, intendToRead(family, id)))?.get(id)
     const title = item === undefined ? text : titleOf(family, item)
     return { id: text, revision, title, href: urls.item(request, id) }
   }))
-}
-
-async function readItem (
-  family: Family,
-  caller: ReturnType<Exchange['mount']['caller']>,
-  id: Id
-): Promise<Stored | undefined> {
-  try {
-    return await (await authorizeReader(family, caller, intendToRead(family, id))).get(id)
-  } catch (error) {
-    if (toProblem(error).statusCode >= 500) throw error
-    return undefined
-  }
 }
 
 async function runOne (

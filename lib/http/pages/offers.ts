@@ -2,8 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { toBaseItem } from '../../core/family/rename.js'
 import type { Problem } from '../../core/problems.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
-import { makeContext } from '../../core/service/load.js'
-import { loadReach } from '../../core/service/others.js'
+import { loadReach, makeContext } from '../../core/service/load.js'
 import type { Reader } from '../../core/service/reader.js'
 import { explainNow } from '../../core/service/refusal.js'
 import { callBase } from '../../core/service/renamed.js'
@@ -30,7 +29,7 @@ export async function findOffers (
 ): Promise<Offer[]> {
   const { mount: { family, makers, caller }, request } = exchange
   const granted = await filterGranted(exchange, reader, listTargets(family), item)
-  const context = makeContext(makers, reader, '')
+  const context = makeContext(makers, reader.grant, '')
   // Rules have the names of the base.
   const base = callBase({ family, caller: caller(request) })
   const known = toBaseItem(family, item)
@@ -48,7 +47,7 @@ export async function findOffers (
 /** Of any item, if it is undefined. */
 export async function filterGranted (
   exchange: Pick<Exchange, 'mount' | 'request'>,
-  { offers }: Reader,
+  { grant: { offers } }: Reader,
   targets: readonly Target[],
   item?: Stored
 ): Promise<Target[]> {

@@ -60,7 +60,7 @@ export async function makeCollectionAffordances (
     total === undefined ? countFound(reader, parsed, page) : { total },
     makeCreationForm(exchange, reader, refused),
     makeManyAffordance(exchange, reader),
-    family.writable && (reader.offers !== undefined || mayOffer(exchange, 'read'))
+    family.writable && (reader.grant.offers !== undefined || mayOffer(exchange, 'read'))
   ])
   const { url, page: number = 1, pageSize } = rows
   const active = await nameFiltered(exchange, rows.active)
@@ -101,7 +101,7 @@ export async function makeCollectionAffordances (
 
 async function makeCreationForm (
   exchange: Exchange,
-  { offers }: Reader,
+  { grant: { offers } }: Reader,
   refused: RefusedForm | undefined
 ): Promise<FormAffordance | undefined> {
   const { mount, request } = exchange

@@ -1,12 +1,11 @@
 import type { Family } from '../../core/family/family.js'
 import { invalidQuery } from '../../core/problems.js'
 import { type Caller, intendToList, intendToRead } from '../../core/service/caller.js'
-import { authorizeReader, type Reader } from '../../core/service/reader.js'
+import { type Reader, tryReader } from '../../core/service/reader.js'
 import { selectById } from '../../core/storage/pages.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import { shorten } from '../../core/values/words.js'
-import { toProblem } from '../reply.js'
 import { choosePartSize, firstPartSize, type Listing, maxLength } from './page.js'
 
 interface Referred {
@@ -27,12 +26,8 @@ async function openReferred (
     if (other === undefined) return undefined
     const { family: its } = other
     const intent = one === undefined ? intendToList(its) : intendToRead(its, one[field] as Id | undefined)
-    try {
-      return { field, family: its, reader: await authorizeReader(its, other.caller, intent) }
-    } catch (error) {
-      if (toProblem(error).statusCode >= 500) throw error
-      return undefined
-    }
+    const reader = await tryReader(its, other.caller, intent)
+    return reader && { field, family: its, reader }
   }))
   return opened.filter(each => each !== undefined)
 }

@@ -6,11 +6,10 @@ import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { readTextParameter, splitQuery } from '../../core/query/query-string.js'
 import { intendToRead } from '../../core/service/caller.js'
-import { Feed, findPosition, writePosition } from '../../core/service/feed.js'
+import { Feed, type FeedEntry, findPosition, writePosition } from '../../core/service/feed.js'
 import { authorizeReader } from '../../core/service/reader.js'
 import { nameRecord, showCommand } from '../../core/service/record.js'
 import { toOwnRecord } from '../../core/service/renamed.js'
-import type { FeedEntry } from '../../core/service/tail.js'
 import type { Condition, Id } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import type { Home } from '../../representations/affordances.js'
@@ -197,7 +196,7 @@ export function listMembers (mounts: readonly Mount[], isShared = false): string
 function show (scope: Scope, feed: Feed<Source>, entry: FeedEntry): Members {
   const { family, reader, mount } = feed.get(entry)
   const record = nameParams(mount, toOwnRecord(family, entry))
-  const shown = showCommand(family, record, nameRecord(entry, reader.principal))
+  const shown = showCommand(family, record, nameRecord(entry, reader.grant.principal))
   if (!scope.isShared) return shown
   const { id, ...rest } = shown
   return { id, family: family.name, ...rest }

@@ -2,11 +2,10 @@ import type { FastifyReply } from 'fastify'
 import type { NounOperation } from '../../core/family/definition.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { intendToRead } from '../../core/service/caller.js'
-import type { CommandRecord } from '../../core/service/command.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { Feed, placeAfter } from '../../core/service/feed.js'
 import { type Find, findPage } from '../../core/service/reader.js'
-import { nameRecord, readTarget, showCommand } from '../../core/service/record.js'
+import { type CommandRecord, nameRecord, readTarget, showCommand } from '../../core/service/record.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
@@ -92,7 +91,7 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
       const find: Find = query => reader.findLog(id, query, operation)
       const members = parsed.fields ?? listMembers([mount])
       const pick = makePicker(members)
-      const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.principal)
+      const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.grant.principal)
       return await loadPage({
         mount,
         parsed,
@@ -116,7 +115,7 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
           trail: trailToItem(exchange, id, item),
           filters: operation === undefined ? listLogFilters([family], parsed) : [],
           timeline: await nameInLog(exchange, items.map(entry =>
-            showEntry(exchange, entry as CommandRecord, reader.principal, noun))),
+            showEntry(exchange, entry as CommandRecord, reader.grant.principal, noun))),
           address: index => urls.command(exchange.request, id, nameOf(items[index] as Stored), noun),
           identify: index => ({ id: nameOf(items[index] as Stored), revision: 0 })
         })
@@ -139,7 +138,7 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<On
       const item = await reader.checkLog(id)
       const record = await reader.getFromLog(id, name, operation)
       if (record === undefined) return undefined
-      const found = { record, id: nameRecord(record, reader.principal) }
+      const found = { record, id: nameRecord(record, reader.grant.principal) }
       return exchange => sendEntry(exchange, query, found, operation?.noun, item)
     }
   }
