@@ -70,6 +70,18 @@ export async function answerRead<Q> (
   const search = readSearch(request)
   const requested = readRequestedFormat(request.headers, search)
   const { extension } = request.params as { extension?: string }
+  const [only] = reads
+  const given = readParameter(request, only.parameter)
+  // Most reads have one meaning.
+  if (reads.length === 1 && extension === undefined && (only.parameter === undefined || !given.includes('.'))) {
+    const choice = only.mount.chooser.choose(only.kind, requested)
+    const admitted = admit(only, request, given, search, choice.representation)
+    const loading = admitted instanceof Promise ? await admitted : admitted
+    const answer = loading && await only.load(loading)
+    if (answer === undefined) throw only.explainMissing?.(given, undefined) ?? notFound(only.noun, given)
+    // Not awaited, so that what was loaded is not kept until the client has received the response.
+    return answer({ mount: only.mount, request, reply, choice, suffix: undefined })
+  }
   const meanings: { read: Read<Q>, name: string, suffix: string | undefined, choice: Choice | Problem }[] = []
   let hint: Problem | undefined
   for (const read of reads) {
@@ -109,14 +121,11 @@ export async function answerRead<Q> (
     if (answer === undefined) continue
     // Only thrown if the path has this meaning.
     if (!isShown) throw choice
-    // Not awaited, so that what was loaded is not kept until the client has received the response.
     return answer({ mount: read.mount, request, reply, choice, suffix })
   }
   if (refusal !== undefined) throw refusal
-  const [only] = reads
-  const name = readParameter(request, only.parameter)
-  if (only.explainMissing !== undefined) throw only.explainMissing(name, hint)
-  const { code, message } = notFound(only.noun, name)
+  if (only.explainMissing !== undefined) throw only.explainMissing(given, hint)
+  const { code, message } = notFound(only.noun, given)
   throw new Problem(code, hint === undefined ? message : `${message}. ${hint.message}`)
 }
 
