@@ -245,5 +245,5 @@ t.test('many items that may be long are read in parts', async t => {
   limits.length = 0
   const { status, errors } = (await app.inject('/tickets?expand=owner&maxpagesize=1000&sort=-id')).json()
   t.match([status, errors], [400, [{ parameter: 'expand', detail: /maxpagesize/ }]])
-  t.strictSame(limits, [10, 10], 'no more is read once it is too much')
+  t.strictSame(limits, [10, 1, 1], 'no more is read once it is too much')
 })

@@ -100,6 +100,7 @@ async function findReferred (
   while (ids.length > 0) {
     const values = ids.splice(0, size)
     const found = await reader.find(selectById([{ field: 'id', op: 'eq', values }], values.length))
+    const before = all
     for (const item of found.items) {
       const document = isExpanded ? pick(item) : undefined
       const length = JSON.stringify(document)?.length ?? 0
@@ -107,7 +108,7 @@ async function findReferred (
       all += length
     }
     if (all > maxLength) throw refuseLong(field)
-    if (isExpanded) size = choosePartSize(all, referred.size)
+    size = choosePartSize(size, { length: all - before, count: values.length })
   }
   return referred
 }

@@ -72,12 +72,19 @@ function refuseEmpty ({ mount: { emptyList }, isBare, name }: Listing): void {
 const partSize = 50
 export const firstPartSize = 10
 
+// In characters.
+const maxPartLength = 1_000_000
+
 /** In characters, which are kept in memory for a slow client. */
 export const maxLength = 2_000_000
 
-/** Estimated from the items so far. With few sizes, a storage gets the same queries repeatedly. */
-export function choosePartSize (length: number, count: number): number {
-  return partSize * length / count <= maxLength / 2 ? partSize : firstPartSize
+/**
+ * Estimated from the last part; but short items may be followed by long ones. With few sizes, a storage gets the same
+ * queries repeatedly.
+ */
+export function choosePartSize (size: number, { length, count }: { length: number, count: number }): number {
+  const fitting = [partSize, firstPartSize].find(size => size * length / count <= maxPartLength)
+  return Math.min(10 * size, fitting ?? 1)
 }
 
 /** In parts, if the items may be so long that few fit on a page. */
@@ -101,7 +108,8 @@ async function findInParts (find: FindPage, parsed: ParsedQuery): Promise<Follow
     if (count === 0 && parts.length > 0) break
     parts.push(part)
     left -= count
-    length += measureAll(part.items)
+    const partLength = measureAll(part.items)
+    length += partLength
     const rest = backwards ? part.prev : part.next
     if (rest === undefined || left === 0) break
     if (length > maxLength) {
@@ -111,7 +119,7 @@ async function findInParts (find: FindPage, parsed: ParsedQuery): Promise<Follow
         'maxpagesize, or omit page and follow links.next'
       throw invalidQuery([{ parameter: 'maxpagesize', detail }])
     }
-    size = choosePartSize(length, query.limit - left)
+    size = choosePartSize(size, { length: partLength, count })
     query = { ...query, offset: 0, count: false }
     start = { position: rest, backwards }
   }
@@ -127,7 +135,7 @@ async function findInParts (find: FindPage, parsed: ParsedQuery): Promise<Follow
 }
 
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
-  const { parsed, hasLongItems, find, findText, expand, download } = listing
+  const { parsed, hasLongItems, find, expand, download } = listing
   const { rows, pageOfText, interactive } = representation
   // Without a page or its size, everything is streamed as rows.
   if (rows !== undefined && !parsed.parameters.some(({ name }) => name === 'page' || name === 'maxpagesize')) {
@@ -143,10 +151,8 @@ export async function loadPage (listing: Listing, representation: Representation
   }
   const { query: { limit } } = parsed
   const canBeText = pageOfText !== undefined && expand === undefined && !(hasLongItems && limit > partSize)
-  const single = canBeText ? findSingle(parsed) : undefined
-  const text = single && await findText?.(single)
-  // If it is too long, it is read again in parts.
-  if (text !== undefined && !(hasLongItems && limit > firstPartSize && text.text.length > maxLength)) {
+  const text = canBeText ? await findShortText(listing, hasLongItems && limit > firstPartSize) : undefined
+  if (text !== undefined) {
     if (text.count === 0) refuseEmpty(listing)
     return exchange => sendPageText(exchange, listing, text)
   }
@@ -155,6 +161,13 @@ export async function loadPage (listing: Listing, representation: Representation
   // People create the first item on the page of the empty list.
   if (page.items.length === 0 && interactive !== true) refuseEmpty(listing)
   return exchange => sendItems(exchange, listing, page)
+}
+
+/** Undefined if it is too long: read again in parts, when the text is no longer in the memory. */
+async function findShortText ({ parsed, findText }: Listing, isLong: boolean): Promise<FoundText | undefined> {
+  const single = findSingle(parsed)
+  const found = single && await findText?.(single)
+  return isLong && found !== undefined && found.text.length > maxLength ? undefined : found
 }
 
 /** The page in one query, in its order. From a position, that is only possible if the order is by id alone. */
