@@ -43,6 +43,8 @@ export interface Path {
 export interface PageText {
   readonly text: string
   readonly length: number
+  /** Whether rows after those that were visited may match. */
+  readonly isCut: boolean
   /** Each item but the first begins with it, after one character. It occurs nowhere else. */
   readonly mark: string
   readonly total?: number

@@ -90,16 +90,12 @@ export class TableReader {
     const { statements, settings: { limits, anchors } } = this
     const { limit, offset, count } = query
     if (path.isOrdered && !count) {
-      const isFirst = path.rest.length > 0
-      if (!isFirst && offset + limit > limits.keyRows) {
+      if (path.rest.length === 0 && offset + limit > limits.keyRows) {
         const isByKey = path.index === undefined && offset + limit <= limits.skipRows
         return isByKey ? anchors.readPage(statements, path, query, members) : undefined
       }
       const page = statements.read(query, members, path)
-      if (!isFirst || page.length === limit) return page
-      // Unless the first rows are all, more may match.
-      const next = { ...query, limit: 1, offset: path.maxRows }
-      return statements.read(next, [statements.layout.id], { ...path, rest: [] }).length > 0 ? undefined : page
+      return page.isCut ? undefined : page
     }
     let left = path.maxRows / limits.watchEvery
     running.isEnded = () => --left < 0

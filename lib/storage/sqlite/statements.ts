@@ -42,7 +42,9 @@ export class TableStatements {
     const watch = isOrdered && !count ? '' : `(random() & ${watchEvery - 1} OR dealbook_watch())`
     const source = index === undefined ? table : `${table} INDEXED BY ${quoteName(index)}`
     const key = `${index} ${watch} ${search} ${makeStatementKey(dialect, members, bounds, rest, order)}`
-    const parameters = [...this.#encode(bounds), ...this.#encode(rest)]
+    const encodedBounds = this.#encode(bounds)
+    const parameters = [...encodedBounds, ...this.#encode(rest)]
+    const isOfFirst = isOrdered && rest.length > 0 && !count
     const writeRows = (clauses: ClauseBuilder): string => {
       const conditions = [clauses.where(bounds), clauses.where(rest, index === undefined)]
       const terms = [watch, ...conditions.map(text => text.replace(' WHERE ', '')), search].filter(text => text !== '')
@@ -53,14 +55,17 @@ export class TableStatements {
       // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
       const statement = this.#prepare(`${limit} ${key}`, () => {
         const clauses = new ClauseBuilder(this.layout, dialect)
-        if (isOrdered && rest.length > 0 && !count) {
+        if (isOfFirst) {
           // Only the first rows. Each column costs time for every row.
           const used = [...listFieldConditions(rest), ...order].map(({ field }) => getColumn(this.layout, field))
           const names = new Set([...members, ...used].flatMap(({ name }) => name === undefined ? [] : quoteName(name)))
-          const first = `SELECT ${[...names].join(', ')} FROM ${source}${clauses.where(bounds)}` +
-            `${clauses.orderBy(order)} LIMIT ${maxRows}`
+          const within = `${source}${clauses.where(bounds)}`
+          const first = `SELECT ${[...names].join(', ')} FROM ${within}${clauses.orderBy(order)} LIMIT ${maxRows}`
+          // Rows after a full page do not matter.
+          const hasMore = `EXISTS (SELECT 1 FROM ${within} LIMIT 1 OFFSET ${maxRows})`
+          const isCut = `CASE WHEN count(*) < ${limit} THEN ${hasMore} END`
           return this.#writeText(members, item =>
-            `SELECT ${item} FROM (${first})${clauses.where(rest)} LIMIT ${limit} OFFSET ?`)
+            `SELECT ${item} FROM (${first})${clauses.where(rest)} LIMIT ${limit} OFFSET ?`, `, ${isCut}`)
         }
         const rows = `${writeRows(clauses)}${clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
         // In other orders, sort ids, often from an index alone, and then read only the rows of the page.
@@ -68,7 +73,7 @@ export class TableStatements {
           ? `SELECT ${item} FROM ${rows}`
           : `SELECT ${item} FROM ${table} WHERE ${id} IN (SELECT ${id} FROM ${rows})${clauses.orderBy(order)}`)
       })
-      row = statement.get([...parameters, offset])
+      row = statement.get([...isOfFirst ? encodedBounds : [], ...parameters, offset])
     }
     if (!count) return this.#toPage(members, row)
     const counting = this.#prepare(`count ${key}`, () => {
@@ -88,17 +93,18 @@ export class TableStatements {
   }
 
   /** One JSON text costs a third of reading the values and writing JSON in JavaScript. */
-  #writeText (members: readonly Column[], writeItems: (item: string) => string): string {
+  #writeText (members: readonly Column[], writeItems: (item: string) => string, more = ''): string {
     const separator = this.#isFlat(members) ? "','" : 'char(30)'
     const { mapped } = this.layout
     const required = mapped ? ['id'] : requiredFields
     const items = writeItems(selectJson(members, column => writeValue(column, mapped), required))
-    return `SELECT group_concat(item, ${separator}), count(*) FROM (${items})`
+    return `SELECT group_concat(item, ${separator}), count(*)${more} FROM (${items})`
   }
 
   #toPage (members: readonly Column[], row: readonly unknown[] = [], total?: number): PageText {
-    const [text, length] = row as [string | null, number]
-    const page = { text: text ?? '', length: length ?? 0, mark: this.#isFlat(members) ? flatMark : itemSeparator }
+    const [text, length, isCut] = row as [string | null, number, number | null]
+    const mark = this.#isFlat(members) ? flatMark : itemSeparator
+    const page = { text: text ?? '', length: length ?? 0, isCut: isCut === 1, mark }
     return total === undefined ? page : { ...page, total }
   }
 
