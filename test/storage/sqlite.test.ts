@@ -413,6 +413,10 @@ t.test('small pages are read by one bound of each side, and items that are named
   t.equal((await storage.find('things', query({ where: named, limit: 0, count: true }))).total, 2)
   t.same(await ids(storage, query({ where: [...named, where('number', 'regex', '6')] })), [6])
   t.equal(statements.size, before + 2, 'one statement for each')
+
+  const few = [where('id', 'lt', 4), where('number', 'ne', 1)]
+  t.same(await ids(storage, query({ where: few })), [0, 2, 3])
+  t.equal(statements.size, before + 3, 'a page and whether more may match are read from one state of the table')
 })
 
 t.test('a page that is read at once visits few rows, whatever it asks for', async t => {
