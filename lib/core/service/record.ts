@@ -305,9 +305,14 @@ export async function makeNewId (
   }
   if (!isCounted(family, makers)) return uuidv7()
   const query = { where: [], order: [{ field: 'id', descending: true }], offset: 0, limit: 1, count: false }
-  const { items: [last] } = await storage.find(family.name, query, signal)
-  let id = last === undefined ? 1 : last.id as number + 1
-  // Ids of deleted items, which keep their logs, are not reused. Doubling the step skips many in few reads.
-  for (let step = 1; await hasLog(storage, family, id, signal); step *= 2) id += step
-  return id
+  const findLast = async (): Promise<number> =>
+    (await storage.find(family.name, query, signal)).items[0]?.id as number | undefined ?? 0
+  for (;;) {
+    const last = await findLast()
+    let id = last + 1
+    // Ids of deleted items, which keep their logs, are not reused. Doubling the step skips many in few reads.
+    for (let step = 1; await hasLog(storage, family, id, signal); step *= 2) id += step
+    // Unless another process has created items meanwhile: stepping over them would leave a gap.
+    if (id === last + 1 || await findLast() === last) return id
+  }
 }
