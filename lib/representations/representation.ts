@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { isTurnOver, passTurn } from '../core/storage/turns.js'
+import { Turn } from '../core/storage/turns.js'
 import type { Members } from '../core/values/json.js'
 import type {
   Crumb, Home, ItemAffordances, LabelTable, Many, PageAffordances, Site, WrongState
@@ -109,10 +109,11 @@ export async function writeInTurns<Item, Written> (
   items: readonly Item[],
   write: (item: Item, index: number) => Written
 ): Promise<Written[]> {
+  const turn = new Turn()
   const written: Written[] = []
   for (const item of items) {
     written.push(write(item, written.length))
-    if (isTurnOver()) await passTurn()
+    if (turn.isOver) await turn.pass()
   }
   return written
 }

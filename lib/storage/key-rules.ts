@@ -10,6 +10,15 @@ export interface KeptItems {
   findEqual (family: string, values: Readonly<Record<string, unknown>>): Iterable<Stored>
 }
 
+interface Rules {
+  readonly unique: readonly (readonly string[])[]
+  readonly references: readonly (readonly [field: string, family: string])[]
+  readonly referrers: readonly (readonly [family: string, field: string])[]
+  complete (item: Stored): Stored
+}
+
+type Write = Extract<Change, { readonly item: Stored }>
+
 /**
  * Enforces `unique` and `references` for a storage that has no such rules and makes one commit at a time.
  *
@@ -24,44 +33,43 @@ export interface KeptItems {
  */
 export class KeyRules {
   readonly #shapes = new Map<string, FamilyShape>()
-  /** Families that have rules, or are referred to. */
-  readonly #ruled = new Set<string>()
+  #rules: ReadonlyMap<string, Rules> = new Map()
 
   /** @param present the existing items of the family, which must not break a new rule */
   add (shape: FamilyShape, present: Iterable<Stored> = []): void {
     const before = this.#shapes.get(shape.name)
     const merged = mergeShapes(before, shape)
-    const { unique = [], references = {} } = merged
-    if (unique.length > (before?.unique?.length ?? 0)) refuseClashes(merged, present)
+    if ((merged.unique?.length ?? 0) > (before?.unique?.length ?? 0)) refuseClashes(merged, present)
     this.#shapes.set(shape.name, merged)
-    if (unique.length > 0) this.#ruled.add(shape.name)
-    for (const family of Object.values(references)) this.#ruled.add(shape.name).add(family)
+    this.#rules = listRules([...this.#shapes.values()])
   }
 
   /** Throws `ConstraintError` if the changes would break a rule. */
   check (changes: readonly Change[], items: KeptItems): void {
-    const ruled = changes.filter(({ family }) => this.#ruled.has(family))
-    if (ruled.length === 0) return
-    const outcome = this.#workOut(ruled, items)
-    for (const change of ruled) {
-      if ('item' in change) this.#checkWrite(change, outcome)
-      else if (change.type === 'delete') this.#checkDelete(change.family, change.id, outcome)
+    if (!changes.some(({ family }) => this.#rules.has(family))) return
+    const outcome = this.#workOut(changes, items)
+    for (const change of changes) {
+      const rules = this.#rules.get(change.family)
+      if (rules === undefined) continue
+      if ('item' in change) checkWrite(change, rules, outcome)
+      if (change.type !== 'delete') continue
+      const { family, id } = change
+      for (const [other, field] of rules.referrers) {
+        const [referring] = outcome.findEqual(other, { [field]: id })
+        if (referring !== undefined) throw new ConstraintError(family, id, 'in-use', { other, declared: true })
+      }
     }
-  }
-
-  #complete (family: string, item: Stored): Stored {
-    return completer(this.#shapes.get(family) ?? { fields: [] })(item)
   }
 
   /** The items as they will be after the changes. */
   #workOut (changes: readonly Change[], items: KeptItems): KeptItems {
     const changed = new Map<string, Map<Id, Stored | undefined>>()
     for (const change of changes) {
-      if (change.type === 'require') continue
       const { family } = change
+      const complete = this.#rules.get(family)?.complete
+      if (complete === undefined || change.type === 'require') continue
       const ofFamily = changed.get(family) ?? new Map<Id, Stored | undefined>()
-      const item = change.type === 'delete' ? undefined : this.#complete(family, change.item)
-      changed.set(family, ofFamily.set(getId(change), item))
+      changed.set(family, ofFamily.set(getId(change), change.type === 'delete' ? undefined : complete(change.item)))
     }
     return {
       get (family, id) {
@@ -78,35 +86,41 @@ export class KeyRules {
       }
     }
   }
+}
 
-  #checkDelete (family: string, id: Id, outcome: KeptItems): void {
-    for (const { name: other, references = {} } of this.#shapes.values()) {
-      for (const [field, referred] of Object.entries(references)) {
-        const [referring] = referred === family ? outcome.findEqual(other, { [field]: id }) : []
-        if (referring !== undefined) throw new ConstraintError(family, id, 'in-use', { other, declared: true })
-      }
-    }
+/** The sets of fields by which items are looked up to check the rules of a family. */
+export function listKeys ({ unique = [], references = {} }: FamilyShape): (readonly string[])[] {
+  return [...unique, ...Object.keys(references).map(field => [field])]
+}
+
+function listRules (shapes: readonly FamilyShape[]): Map<string, Rules> {
+  const rules = shapes.map((shape): [string, Rules] => [shape.name, {
+    unique: shape.unique ?? [],
+    references: Object.entries(shape.references ?? {}),
+    referrers: shapes.flatMap(other => Object.entries(other.references ?? {})
+      .flatMap(([field, family]) => family === shape.name ? [[other.name, field] as const] : [])),
+    complete: completer(shape)
+  }])
+  return new Map(rules.filter(([, { unique, references, referrers }]) =>
+    unique.length + references.length + referrers.length > 0))
+}
+
+function checkWrite (change: Write, { unique, references, complete }: Rules, outcome: KeptItems): void {
+  const { family } = change
+  const item = complete(change.item)
+  const before = change.type === 'replace' && change.current !== undefined ? complete(change.current) : undefined
+  // Absent values break no rule, and unchanged ones were checked before.
+  const isToCheck = (fields: readonly string[]): boolean => !fields.some(field => isAbsent(item[field])) &&
+    !(before !== undefined && fields.every(field => before[field] === item[field]))
+  // References first, as on every storage.
+  for (const [field, other] of references) {
+    if (!isToCheck([field]) || outcome.get(other, item[field] as Id) !== undefined) continue
+    throw new ConstraintError(family, item.id, 'reference', { fields: [field], other, declared: true })
   }
-
-  #checkWrite (change: Extract<Change, { readonly item: Stored }>, outcome: KeptItems): void {
-    const { family } = change
-    const { unique = [], references = {} } = this.#shapes.get(family) ?? {}
-    const item = this.#complete(family, change.item)
-    const current = change.type === 'replace' ? change.current : undefined
-    const before = current && this.#complete(family, current)
-    // Absent values break no rule, and unchanged ones were checked before.
-    const isToCheck = (fields: readonly string[]): boolean => !fields.some(field => isAbsent(item[field])) &&
-      !(before !== undefined && fields.every(field => before[field] === item[field]))
-    // References first, as on every storage.
-    for (const [field, other] of Object.entries(references)) {
-      if (!isToCheck([field]) || outcome.get(other, item[field] as Id) !== undefined) continue
-      throw new ConstraintError(family, item.id, 'reference', { fields: [field], other, declared: true })
-    }
-    for (const fields of unique) {
-      if (!isToCheck(fields)) continue
-      for (const other of outcome.findEqual(family, Object.fromEntries(fields.map(field => [field, item[field]])))) {
-        if (other.id !== item.id) throw new ConstraintError(family, item.id, 'unique', { fields, declared: true })
-      }
+  for (const fields of unique) {
+    if (!isToCheck(fields)) continue
+    for (const other of outcome.findEqual(family, Object.fromEntries(fields.map(field => [field, item[field]])))) {
+      if (other.id !== item.id) throw new ConstraintError(family, item.id, 'unique', { fields, declared: true })
     }
   }
 }
@@ -117,8 +131,11 @@ function refuseClashes (shape: FamilyShape, present: Iterable<Stored>): void {
     const ids = new Map<string, Id[]>()
     for (const item of items) {
       const values = fields.map(field => item[field])
+      if (values.some(isAbsent)) continue
       const key = JSON.stringify(values)
-      if (!values.some(isAbsent)) ids.set(key, [...ids.get(key) ?? [], item.id])
+      const same = ids.get(key)
+      if (same === undefined) ids.set(key, [item.id])
+      else same.push(item.id)
     }
     const clashing = [...ids.values()].find(({ length }) => length > 1)
     if (clashing !== undefined) throw refuseClash(shape.name, fields, clashing)

@@ -127,6 +127,6 @@ t.test('where the file of the worker is missing, this thread reads, and a warnin
   controller.abort(new Error('enough'))
   await t.rejects(ended, { message: 'enough' })
   running.isEnded = () => true
-  t.throws(() => statements.read(query, id), { message: 'the read was aborted' })
+  t.throws(() => statements.readAll(query, id), { message: 'the read was aborted' })
   running.isEnded = () => false
 })

@@ -53,11 +53,22 @@ t.test('items stay in order, and one for each id, whatever is changed', async t 
         else expected.set(id, item)
       }
       const inOrder = [...expected.values()].sort((a, b) => Number(a.id) - Number(b.id))
-      const items = sorted.listBy('id')
-      if (items.length !== inOrder.length || inOrder.some((item, at) => items[at] !== item)) return false
+      if (sorted.items.length !== inOrder.length || inOrder.some((item, at) => sorted.items[at] !== item)) return false
       for (let id = -20; id <= 60; id++) if (sorted.get(id) !== expected.get(id)) return false
     }
     return true
   }))
   t.pass('100 histories')
+})
+
+t.test('many insertions out of order are made at once', async t => {
+  const items = new MemoryItems()
+  items.apply(new Map(Array.from({ length: 10_000 }, (_, n) => [2 * n, thing(2 * n)])))
+  const calls = t.capture(Array.prototype as { splice: unknown[]['splice'] }, 'splice', Array.prototype.splice)
+  items.apply(new Map(Array.from({ length: 1000 }, (_, n) => [2 * n + 1, thing(2 * n + 1)])))
+  items.apply(new Map(Array.from({ length: 1000 }, (_, n) => [2 * n, undefined])))
+  t.equal(calls().filter(({ receiver }) => receiver === items.items).length, 0)
+  t.strictSame(items.items.slice(0, 1001).map(({ id }) => id), [
+    ...Array.from({ length: 1000 }, (_, n) => 2 * n + 1), 2000
+  ])
 })

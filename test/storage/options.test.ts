@@ -1,4 +1,5 @@
 import t from 'tap'
+import { memoryStorage } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 
@@ -7,6 +8,9 @@ const connectionString = 'postgres://localhost/crm'
 
 // As a host in JavaScript may call them.
 const wrong: [string, (options: never) => unknown, unknown, string, RegExp][] = [
+  ['memory', memoryStorage, { maxHeavyRead: 1 }, 'maxHeavyRead', /unknown option .* Did you mean "maxHeavyReads"\?/],
+  ['memory', memoryStorage, { maxHeavyReads: 0 }, 'maxHeavyReads', /a positive integer/],
+  ['memory', memoryStorage, { maxWaitingReads: -1 }, 'maxWaitingReads', /an integer, 0 or more/],
   ['sqlite', sqliteStorage, undefined, 'file', /is missing; .* "database"/],
   ['sqlite', sqliteStorage, null, 'file', /is missing/],
   ['sqlite', sqliteStorage, 'dealbook.db', 'file', /is missing/],
@@ -17,8 +21,6 @@ const wrong: [string, (options: never) => unknown, unknown, string, RegExp][] = 
   ['sqlite', sqliteStorage, { database: null }, 'database', /an open database/],
   ['sqlite', sqliteStorage, { ...file, tabels: {} }, 'tabels', /Did you mean "tables"/],
   ['sqlite', sqliteStorage, { ...file, tables: 'deals' }, 'tables', /an object/],
-  ['sqlite', sqliteStorage, { ...file, maxHeavyReads: 0 }, 'maxHeavyReads', /a positive integer/],
-  ['sqlite', sqliteStorage, { ...file, maxWaitingReads: -1 }, 'maxWaitingReads', /an integer, 0 or more/],
   ['sqlite', sqliteStorage, { ...file, busyTimeout: '5s' }, 'busyTimeout', /an integer, 0 or more/],
   ['sqlite', sqliteStorage, { ...file, migrate: 'yes' }, 'migrate', /must be "auto", "check" or "off"/],
   ['postgres', postgresStorage, connectionString, 'connectionString', /is missing; .* "pool"/],
@@ -40,6 +42,7 @@ for (const [storage, make, options, name, flaw] of wrong) {
 }
 
 t.test('what is undefined is as if it were not given', async () => {
+  await memoryStorage({ maxHeavyReads: undefined } as never).close()
   await sqliteStorage({ ...file, database: undefined, busyTimeout: 0 } as never).close()
   await postgresStorage({ connectionString, pool: undefined } as never).close()
 })

@@ -17,7 +17,7 @@ export interface RecordedStorage {
 }
 
 /** So low that a handful of rows is read in every way that there is. */
-export const limits = { keyRows: 6, indexRows: 3, skipRows: 12, anchorRows: 3, watchEvery: 1 }
+export const limits = { keyRows: 6, indexRows: 3, skipRows: 12, anchorRows: 3 }
 
 export async function makeSqlite (): Promise<RecordedStorage> {
   const statements = new Set<string>()

@@ -405,7 +405,7 @@ t.test('small pages are read by one bound of each side, and items that are named
   t.same(await ids(storage, query({ where: [...within, where('number', 'ne', 1)], offset: 20, limit: 2 })), [25, 26])
   const sixes = [...within, where('number', 'regex', '6')]
   t.same(await ids(storage, query({ where: sixes, sort: ['-id'] })), [27, 20, 13, 6])
-  const small = [...statements].filter(text => !/& 4095/.test(text))
+  const small = [...statements].filter(text => !/random/.test(text))
   t.same(small.filter(text => /"id" (>=?) [^)]*"id" >|"id" (<=?) [^)]*"id" </.test(text)), [])
 
   const before = statements.size
@@ -413,10 +413,6 @@ t.test('small pages are read by one bound of each side, and items that are named
   t.equal((await storage.find('things', query({ where: named, limit: 0, count: true }))).total, 2)
   t.same(await ids(storage, query({ where: [...named, where('number', 'regex', '6')] })), [6])
   t.equal(statements.size, before + 2, 'one statement for each')
-
-  const few = [where('id', 'lt', 4), where('number', 'ne', 1)]
-  t.same(await ids(storage, query({ where: few })), [0, 2, 3])
-  t.equal(statements.size, before + 3, 'a page and whether more may match are read from one state of the table')
 })
 
 t.test('a page that is read at once visits few rows, whatever it asks for', async t => {
@@ -468,7 +464,7 @@ t.test('a page that is read at once visits few rows, whatever it asks for', asyn
   const found = []
   for (const each of asked) found.push(await ids(storage, query(each), 'people'))
   t.same(found.map(({ length }) => length), [100, 10, 0, 0, 3, 5, 5])
-  const isHeavy = (text: string): boolean => /& 4095/.test(text) && !/"id" IN \(\?/.test(text)
+  const isHeavy = (text: string): boolean => /random\(\)/.test(text) && !/"id" IN \(\?/.test(text)
   const small = visits.filter(([text]) => !isHeavy(text))
   t.ok(small.length > 7)
   for (const [text, rows] of small) t.ok(rows <= 2 * 2000, `${rows} visited: ${text}`)
@@ -512,16 +508,18 @@ t.test('queries that a client makes up do not take the place of those that are a
   const often = 10_000
   for (let limit = 1; limit <= 1000; limit++) await ask(limit, 1)
   await ask(often, 3)
-  t.equal(countPrepared(often), 1, 'kept')
+  t.equal(countPrepared(often), 2, 'kept when it comes again')
   for (let limit = 1001; limit <= 3000; limit++) {
     await ask(limit, 3)
     await ask(often, 1)
   }
-  t.equal(countPrepared(often), 1, 'and never dropped')
+  t.equal(countPrepared(often), 2, 'and never dropped')
+  const kept = Array.from({ length: 2000 }, (_, n) => countPrepared(1001 + n)).filter(times => times < 3).length
+  t.ok(kept > 200 && kept < 700, `${kept} of 2000 were kept; the others were let go of at once`)
   await storage.close()
 })
 
-t.test('only what differs is written, and a commit that is refused leaves nothing', async t => {
+t.test('only what differs is written, and savepoints are made only where a commit is refused', async t => {
   const database = new DatabaseSync(':memory:')
   t.teardown(() => database.close())
   const written: string[] = []
@@ -552,10 +550,12 @@ t.test('only what differs is written, and a commit that is refused leaves nothin
   await storage.commit([{ type: 'replace', family: 'people', item: absent, expected: 3, current: cea }])
   t.equal((await storage.get('people', 1))?.['active'], undefined, 'what is absent now is written as that')
   await storage.commit(insert('people', { ...ann, id: 2 }, { ...ann, id: 3 }))
+  t.notOk(written.includes('SAVEPOINT one'))
   const both = insert('people', { ...ann, id: 4 }, { ...ann, id: 2 })
   const [five, six] = [insert('people', { ...ann, id: 5 }), insert('people', { ...ann, id: 6 })]
   const outcomes = await Promise.allSettled([five, both, six].map(changes => storage.commit(changes)))
   t.strictSame(outcomes.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled'])
+  t.ok(written.includes('SAVEPOINT one'))
   t.strictSame(await ids(storage, query(), 'people'), [1, 2, 3, 5, 6], 'of what is refused, nothing is left')
 })
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { endLongTurn, isTurnOver, passTurn } from '../../lib/core/storage/turns.js'
+import { endLongTurn, Turn } from '../../lib/core/storage/turns.js'
 
 /** Takes more than a turn has. */
 function spin (): void {
@@ -9,21 +9,22 @@ function spin (): void {
 }
 
 t.test('all that search in one turn of the event loop share its time', async t => {
-  t.notOk(isTurnOver())
+  const first = new Turn()
   spin()
-  t.ok(isTurnOver())
-  t.ok(isTurnOver(), 'what comes after it has none left')
+  t.ok(first.isOver)
+  t.ok(new Turn().isOver, 'what comes after it has none left')
   await nextTurn()
   await nextTurn()
-  t.notOk(isTurnOver(), 'the next turn has its own')
+  t.notOk(new Turn().isOver, 'the next turn has its own')
 })
 
 t.test('work that yields is finished, though others use up every turn', async t => {
   const state = { isOver: false, turns: 0 }
   const search = async () => {
+    const turn = new Turn()
     for (; !state.isOver && state.turns < 100; state.turns++) {
       spin()
-      await passTurn()
+      await turn.pass()
     }
   }
   const searches = [search(), search()]
@@ -35,9 +36,9 @@ t.test('work that yields is finished, though others use up every turn', async t 
 })
 
 t.test('of many who wait, each turn has one', async t => {
-  isTurnOver()
+  const first = new Turn()
   spin()
-  t.ok(isTurnOver())
+  t.ok(first.isOver)
   const order: string[] = []
   const work = ['a', 'b', 'c'].map(async name => {
     await endLongTurn()
@@ -49,5 +50,5 @@ t.test('of many who wait, each turn has one', async t => {
     order.push(`turn ${turn}`)
   }
   await Promise.all(work)
-  t.strictSame(order.slice(0, 6), ['turn 1', 'a', 'turn 2', 'b', 'turn 3', 'c'])
+  t.strictSame(order.slice(0, 6), ['a', 'turn 1', 'b', 'turn 2', 'c', 'turn 3'])
 })

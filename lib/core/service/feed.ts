@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events'
 import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { findPositionsAround, listParts, type Position, readCursor, writeCursor } from '../query/cursor.js'
@@ -7,6 +6,7 @@ import { matcher } from '../storage/conditions.js'
 import { raceSignal, RequestDeadline } from '../storage/deadline.js'
 import { selectById } from '../storage/pages.js'
 import type { Condition, Found, Id, Query, Storage } from '../storage/storage.js'
+import { Watchers } from '../storage/watchers.js'
 import type { FoundPage, Reader } from './reader.js'
 import { type CommandRecord, feedList, showCommand } from './record.js'
 import { toOwnRecord } from './renamed.js'
@@ -158,7 +158,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     { where = [], signal, interval = longest, renew }: {
       readonly where?: readonly Condition[]
       readonly signal?: AbortSignal | undefined
-      /** Milliseconds after which it yields although nothing happened. */
+      /** Milliseconds after which it also yields without entries. */
       readonly interval?: number
       /** Called at these intervals; what it throws ends the following. */
       readonly renew?: () => Promise<void>
@@ -235,7 +235,7 @@ function readPosition (cursor: string): number {
 /** The followers of a storage in this process. Those at the same position share a read. */
 class Tail {
   readonly #reads = new Map<number, Promise<readonly FeedEntry[]>>()
-  readonly #followers = new EventEmitter().setMaxListeners(0)
+  readonly #followers = new Watchers()
   #stop: (() => void) | undefined
   #pause: NodeJS.Timeout | undefined
   #isStale = false
@@ -244,11 +244,11 @@ class Tail {
 
   /** Calls `wake` when there may be new entries. Returns a function that ends it. */
   follow (wake: () => void): () => void {
-    this.#followers.on('entries', wake)
+    const leave = this.#followers.add(wake)
     this.#stop ??= this.#watch(() => { this.#wake() })
     return () => {
-      this.#followers.off('entries', wake)
-      if (this.#followers.listenerCount('entries') > 0) return
+      leave()
+      if (!this.#followers.isEmpty) return
       this.#stop?.()
       this.#stop = undefined
       this.#reads.clear()
@@ -265,7 +265,7 @@ class Tail {
     this.#isStale = this.#pause !== undefined
     if (this.#isStale) return
     this.#reads.clear()
-    this.#followers.emit('entries')
+    this.#followers.notify()
     this.#pause = setTimeout(() => {
       this.#pause = undefined
       if (this.#isStale) this.#wake()

@@ -11,13 +11,21 @@ export function compareScalars (a: Scalar, b: Scalar): number {
   return a < b ? -1 : 1
 }
 
-const highUnits = /[\ud800-\uffff]/
-
 function compareText (a: string, b: string): number {
   if (a === b) return 0
-  // JavaScript compares code units, in which surrogates come before U+E000. UTF-8 has the order of code points.
-  if (highUnits.test(a) && highUnits.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b))
-  return a < b ? -1 : 1
+  const shared = Math.min(a.length, b.length)
+  for (let i = 0; i < shared; i++) {
+    const left = a.charCodeAt(i)
+    const right = b.charCodeAt(i)
+    if (left !== right) return rankUnit(left) - rankUnit(right)
+  }
+  return a.length - b.length
+}
+
+// Surrogates encode code points above U+FFFF, so they come after U+E000 to U+FFFF.
+function rankUnit (unit: number): number {
+  if (unit < 0xd800) return unit
+  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800
 }
 
 export function makeComparator (order: readonly Order[]): (a: Stored, b: Stored) => number {

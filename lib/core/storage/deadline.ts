@@ -13,16 +13,16 @@ interface Presence {
 // In milliseconds, while something waits.
 const checkEvery = 50
 // One timer for all requests: making and clearing one for each takes longer than the rest of a deadline.
-const watched = new Set<{ check (): void }>()
+const watched = new Set<RequestDeadline>()
 let timer: NodeJS.Timeout | undefined
 
-function watch (deadline: { check (): void }): void {
+function watch (deadline: RequestDeadline): void {
   watched.add(deadline)
   timer ??= setTimeout(checkAll, checkEvery)
   if (watched.size === 1) timer.ref()
 }
 
-function unwatch (deadline: { check (): void }): void {
+function unwatch (deadline: RequestDeadline): void {
   watched.delete(deadline)
   if (watched.size === 0) timer?.unref()
 }
@@ -36,22 +36,33 @@ function checkAll (): void {
 /** It is watched only while something waits; a platform signal, which costs as much as a small read, on demand. */
 export class RequestDeadline implements AbortSignal {
   readonly onabort = null
+  readonly #deadlines: DeadlineSettings
+  readonly #presence: Presence
   #endsAt: number
-  #reason: unknown
+  #ended: { readonly reason: unknown } | undefined
   #listeners: Set<(event: Event) => void> | undefined
+  #abandonCommit: ((reason: unknown) => void) | undefined
   #controller: AbortController | undefined
 
-  constructor (readonly settings: DeadlineSettings, readonly presence: Presence) {
-    this.#endsAt = performance.now() + settings.timeout
+  constructor (deadlines: DeadlineSettings, presence: Presence) {
+    this.#deadlines = deadlines
+    this.#presence = presence
+    this.#endsAt = performance.now() + deadlines.timeout
   }
 
   get aborted (): boolean {
-    if (this.#reason === undefined) this.check()
-    return this.#reason !== undefined
+    if (this.#ended === undefined) this.#endIfDue()
+    return this.#ended !== undefined
+  }
+
+  #endIfDue (): void {
+    const { socket } = this.#presence
+    if (socket === null || socket.destroyed === true) this.#end('gone')
+    else if (performance.now() >= this.#endsAt) this.#end('late')
   }
 
   get reason (): unknown {
-    return this.#reason
+    return this.#ended?.reason
   }
 
   /** A platform signal that is aborted with this one, as long as something listens to this one. */
@@ -67,32 +78,37 @@ export class RequestDeadline implements AbortSignal {
 
   /** For work in many parts, each of which may take as long. */
   renew (): void {
-    this.#endsAt = performance.now() + this.settings.timeout
+    this.#endsAt = performance.now() + this.#deadlines.timeout
   }
 
   /** A commit cannot be cancelled: if it takes too long, it may be made or not. */
   waitForCommit (committing: Promise<void>): Promise<void> {
     return new Promise<void>((resolve, reject) => {
-      const commit = {
-        check: () => { if (performance.now() >= this.#endsAt) end(reject)(this.settings.explain('unsure')) }
-      }
+      this.#abandonCommit = reject
+      watch(this)
       const end = <Value>(settle: (value: Value) => void) => (value: Value): void => {
-        unwatch(commit)
+        this.#endCommit()
         settle(value)
       }
-      watch(commit)
       committing.then(end(resolve), end(reject))
     })
   }
 
+  #endCommit (): void {
+    this.#abandonCommit = undefined
+    if (this.#listeners === undefined) unwatch(this)
+  }
+
   check (): void {
-    const { socket } = this.presence
-    if (socket === null || socket.destroyed === true) this.#end('gone')
-    else if (performance.now() >= this.#endsAt) this.#end('late')
+    if (this.#abandonCommit !== undefined && performance.now() >= this.#endsAt) {
+      this.#abandonCommit(this.#deadlines.explain('unsure'))
+      this.#endCommit()
+    }
+    if (this.#listeners !== undefined) this.#endIfDue()
   }
 
   addEventListener (_type: 'abort', listener: (event: Event) => void): void {
-    if (this.#reason !== undefined) return
+    if (this.#ended !== undefined) return
     this.#listeners ??= new Set()
     this.#listeners.add(listener)
     watch(this)
@@ -101,7 +117,7 @@ export class RequestDeadline implements AbortSignal {
   removeEventListener (_type: 'abort', listener: (event: Event) => void): void {
     if (this.#listeners?.delete(listener) !== true || this.#listeners.size > 0) return
     this.#listeners = undefined
-    unwatch(this)
+    if (this.#abandonCommit === undefined) unwatch(this)
   }
 
   dispatchEvent (): boolean {
@@ -109,12 +125,13 @@ export class RequestDeadline implements AbortSignal {
   }
 
   #end (why: 'late' | 'gone'): void {
-    this.#reason = this.settings.explain(why)
-    this.#controller?.abort(this.#reason)
+    const reason = this.#deadlines.explain(why)
+    this.#ended = { reason }
+    this.#controller?.abort(reason)
     const event = new Event('abort')
     for (const listener of this.#listeners ?? []) listener(event)
     this.#listeners = undefined
-    unwatch(this)
+    if (this.#abandonCommit === undefined) unwatch(this)
   }
 }
 

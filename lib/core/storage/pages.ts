@@ -1,6 +1,6 @@
 import { isPlain, makeComparator, matcher } from './conditions.js'
 import type { Condition, Found, FoundText, ItemKey, Order, Query, Stored } from './storage.js'
-import { isTurnOver, passTurn } from './turns.js'
+import type { Turn } from './turns.js'
 
 /**
  * Answers a query from items in any order, such as from an array, a stream or a cursor: for storages without a query
@@ -36,58 +36,58 @@ export function askOneMore ({ where, order, offset, limit, count }: Query): Quer
   return { where, order, offset, limit: limit + 1, count }
 }
 
-/** Collects the matches of a page, and keeps only those that may be on it or before it, in order. */
+// Sorting many at once holds up other requests; sorting often takes longer in all.
+const minUnsorted = 1000
+
+/** Collects the matches of a page, and keeps only those that may be on it or before it. */
 export class FirstMatches {
   #total = 0
-  readonly #kept: Stored[] = []
-  readonly #compare: ReturnType<typeof makeComparator>
+  /** Those of the page if items come in order; otherwise the first ones, sorted, and the unsorted ones. */
+  #kept: Stored[] = []
+  #unsorted: Stored[] = []
+  readonly #compare: ReturnType<typeof makeComparator> | undefined
   readonly #query: Omit<Query, 'where'>
 
   /** @param query with an empty order if the items come in the right one */
   constructor (query: Omit<Query, 'where'>) {
     this.#query = query
-    this.#compare = makeComparator(query.order)
+    this.#compare = query.order.length === 0 ? undefined : makeComparator(query.order)
   }
 
   /** Returns whether the page is complete. */
   add (item: Stored): boolean {
     this.#total++
-    const { order, offset, limit, count } = this.#query
-    const isInOrder = order.length === 0
-    const most = offset + limit
-    const last = this.#kept[most - 1]
-    if (limit > 0 && (last === undefined || this.#compare(item, last) < 0)) {
-      const at = isInOrder ? this.#kept.length : countFirst(this.#kept, kept => this.#compare(kept, item) <= 0)
-      this.#kept.splice(at, 0, item)
-      if (this.#kept.length > most) this.#kept.pop()
+    const { offset, limit, count } = this.#query
+    if (this.#compare === undefined) {
+      if (this.#total > offset && this.#kept.length < limit) this.#kept.push(item)
+      return this.#kept.length >= limit && !count
     }
-    return isInOrder && !count && (limit === 0 || this.#kept.length === most)
+    const last = this.#kept[offset + limit - 1]
+    if (limit === 0 || (last !== undefined && this.#compare(item, last) > 0)) return false
+    if (this.#unsorted.push(item) >= Math.max(minUnsorted, this.#kept.length / 8)) this.#sort()
+    return false
   }
 
   toPage (): Found {
     const { offset, count } = this.#query
-    const items = this.#kept.slice(offset)
+    this.#sort()
+    const items = this.#compare === undefined ? this.#kept : this.#kept.slice(offset)
     return count ? { items, total: this.#total } : { items }
   }
-}
 
-/** The number of items at the beginning of a list for which this holds. It must not hold for later ones. */
-export function countFirst<T> (list: readonly T[], holds: (item: T) => boolean): number {
-  let low = 0
-  let high = list.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (holds(list[middle] as T)) low = middle + 1
-    else high = middle
+  #sort (): void {
+    if (this.#compare === undefined) return
+    const { offset, limit } = this.#query
+    this.#kept = [...this.#kept, ...this.#unsorted].sort(this.#compare).slice(0, offset + limit)
+    this.#unsorted = []
   }
-  return low
 }
 
 /** Adds the matching items until `add` returns true, with pauses for other requests. Returns whether `add` did. */
 export async function collectMatches (
   items: Iterable<Stored>,
   where: readonly Condition[],
-  signal: AbortSignal | undefined,
+  turn: Turn,
   add: (item: Stored) => boolean
 ): Promise<boolean> {
   const holds = matcher(where)
@@ -98,7 +98,7 @@ export async function collectMatches (
     if (holds(item) && add(item)) return true
     if (++unchecked < checkEvery) continue
     unchecked = 0
-    if (isTurnOver()) await passTurn(signal)
+    if (turn.isOver) await turn.pass()
   }
   return false
 }

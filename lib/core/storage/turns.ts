@@ -4,29 +4,63 @@ import { BusyError } from './storage.js'
 // In milliseconds: how long searches may block the event loop before other requests continue.
 const maxMs = 5
 
-let end: number | undefined
+let endOfAll: number | undefined
 
-/** Whether this turn of the loop was long. All work in it shares its time: many short parts block it too. */
-export function isTurnOver (): boolean {
-  if (end === undefined) {
-    end = performance.now() + maxMs
-    setImmediate(() => { end = undefined })
+// Shared by all searches in a turn of the loop: many short ones block it as long as one large one.
+function getEnd (): number {
+  if (endOfAll === undefined) {
+    endOfAll = performance.now() + maxMs
+    setImmediate(() => { endOfAll = undefined })
   }
-  return performance.now() > end
+  return endOfAll
 }
 
-/** Lets other requests run. Throws if the signal is aborted. */
-export async function passTurn (signal?: AbortSignal): Promise<void> {
-  await yieldToEventLoop()
-  signal?.throwIfAborted()
-}
-
-let last = Promise.resolve()
+const waiting: (() => void)[] = []
 
 /** Pauses if this turn of the loop was long: for long work that may never wait for anything else. */
 export async function endLongTurn (): Promise<void> {
-  // One in each turn, however long it is: none waits forever, and together they do not make one long turn.
-  if (isTurnOver()) await (last = last.then(() => passTurn()))
+  if (performance.now() <= getEnd()) return
+  await new Promise<void>(resolve => {
+    waiting.push(resolve)
+    if (waiting.length === 1) setImmediate(resumeOne)
+  })
+}
+
+// One in each turn, however long it is: none waits forever, and together they do not make one long turn.
+function resumeOne (): void {
+  waiting.shift()?.()
+  if (waiting.length > 0) setImmediate(resumeOne)
+}
+
+export class Turn {
+  #end = getEnd()
+  #leaveQueue: (() => void) | undefined
+
+  constructor (readonly signal?: AbortSignal, readonly queue?: HeavyReadQueue) {}
+
+  get isOver (): boolean {
+    return performance.now() > this.#end
+  }
+
+  /** Lets other requests run, and begins the next turn, unless the signal is aborted. */
+  async pass (): Promise<void> {
+    if (this.queue !== undefined) this.#leaveQueue ??= await this.queue.enter(this.signal)
+    await yieldToEventLoop()
+    this.signal?.throwIfAborted()
+    this.#end = getEnd()
+  }
+
+  end (): void {
+    this.#leaveQueue?.()
+    this.#leaveQueue = undefined
+  }
+}
+
+export interface QueueLimits {
+  /** Default: 2. */
+  readonly maxHeavyReads?: number
+  /** Default: 50. */
+  readonly maxWaitingReads?: number
 }
 
 /** Bounds how many heavy reads run at once and how many wait; others are refused. */
@@ -36,7 +70,7 @@ export class HeavyReadQueue {
   waits = 0
   refusals = 0
 
-  constructor (readonly limits: { readonly maxHeavyReads?: number, readonly maxWaitingReads?: number }) {}
+  constructor (readonly limits: QueueLimits = {}) {}
 
   get waiting (): number {
     return this.#waiting.length

@@ -58,8 +58,14 @@ export function countDecimals (value: number): number {
 /** By decimal digits: as doubles, 0.29 is not a multiple of 0.01. */
 export function isMultiple (value: number, step: number): boolean {
   if (Number.isInteger(value) && Number.isInteger(step)) return value % step === 0
-  const nearest = Math.round(value / step) * step
-  return nearest === value || Number(nearest.toPrecision(maxDigits)) === value
+  const decimals = Math.max(countDecimals(value), countDecimals(step))
+  return toUnits(value, decimals) % toUnits(step, decimals) === 0n
+}
+
+function toUnits (value: number, decimals: number): bigint {
+  const [digits = '', exponent = '0'] = String(value).split('e')
+  const [whole, fraction = ''] = digits.split('.')
+  return BigInt(`${whole}${fraction}`) * 10n ** BigInt(decimals - fraction.length + Number(exponent))
 }
 
 /** Whether a 64-bit integer is too large for a number. */

@@ -145,34 +145,35 @@ export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimi
   // The names so far are undefined in a list.
   const levels: { readonly names: Set<string> | undefined, at: string | number }[] = []
   let members = 0
-  let quoted = ''
+  // After an opening bracket or a comma.
+  let isBeginning = false
   for (let index = 0; index < text.length; index++) {
-    const character = text[index]
-    if (character === '"') {
-      const start = index
-      index = findEndOfString(text, start)
-      quoted = text.slice(start, index + 1)
-    } else if (character === '{' || character === '[') {
-      if (levels.length >= maxDepth) return locate(explainDepth(maxDepth))
-      levels.push({ names: character === '{' ? new Set() : undefined, at: 0 })
-      if (character === '[' && !isEmptyList(text, index)) members++
-    } else if (character === '}' || character === ']') {
+    const character = text[index] as string
+    if (character === ' ' || character === '\n' || character === '\r' || character === '\t') continue
+    if (character === '}' || character === ']') {
       levels.pop()
-    } else if (character === ',') {
-      const level = levels.at(-1)
-      if (level === undefined || level.names !== undefined) continue
-      members++
-      level.at = Number(level.at) + 1
-    } else if (character === ':') {
-      const level = levels.at(-1)
-      if (level?.names === undefined) continue
-      members++
-      level.at = readName(quoted)
-      if (level.names.has(level.at)) return locate('is given twice')
-      level.names.add(level.at)
-      quoted = ''
+      isBeginning = false
+      continue
     }
-    if (members > maxMembers) return explainMembers(maxMembers)
+    if (character === ',') {
+      isBeginning = true
+      continue
+    }
+    const start = index
+    if (character === '"') index = findEndOfString(text, start)
+    if (index === -1) return undefined
+    const level = isBeginning ? levels.at(-1) : undefined
+    isBeginning = character === '{' || character === '['
+    if (level !== undefined) {
+      if (level.names !== undefined && character !== '"') return undefined
+      if (++members > maxMembers) return explainMembers(maxMembers)
+      level.at = level.names === undefined ? Number(level.at) + 1 : readName(text.slice(start, index + 1))
+      if (level.names?.has(String(level.at)) === true) return locate('is given twice')
+      level.names?.add(String(level.at))
+    }
+    if (!isBeginning) continue
+    if (levels.length >= maxDepth) return locate(explainDepth(maxDepth))
+    levels.push({ names: character === '{' ? new Set() : undefined, at: -1 })
   }
   return undefined
 
@@ -185,23 +186,18 @@ export function explainMembers (maxMembers: number): MemberFlaw {
   return { pointer: '', detail: `must have at most ${maxMembers} members in all levels together` }
 }
 
-const emptyList = /\[\s*\]/y
-
-function isEmptyList (text: string, start: number): boolean {
-  emptyList.lastIndex = start
-  return emptyList.test(text)
-}
-
 function readName (quoted: string): string {
+  const name = quoted.slice(1, -1)
+  if (!name.includes('\\')) return name
   try {
-    return quoted.includes('\\') ? JSON.parse(quoted) : quoted.slice(1, -1)
+    return JSON.parse(quoted)
   } catch {
     // Not JSON: the parser will refuse it.
-    return quoted
+    return name
   }
 }
 
-// The position of the closing quote that is not escaped; the end of the text if it is missing.
+// The position of the closing quote that is not escaped; -1 if it is missing.
 function findEndOfString (text: string, start: number): number {
   let end = start
   let escapes: number
@@ -210,5 +206,5 @@ function findEndOfString (text: string, start: number): number {
     escapes = 0
     while (text[end - 1 - escapes] === '\\') escapes++
   } while (escapes % 2 === 1)
-  return end === -1 ? text.length : end
+  return end
 }

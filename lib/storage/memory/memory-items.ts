@@ -1,75 +1,141 @@
 import { compareScalars, isAbsent } from '../../core/storage/conditions.js'
-import { countFirst } from '../../core/storage/pages.js'
 import type { Id, Scalar, Stored } from '../../core/storage/storage.js'
 
-/** The items of a family by id, and in lists that are ordered by a field. */
+// With more insertions and removals, sorting once is faster than moving all later items for each.
+const fewMoves = 8
+
+/** The items of a family, in an array ordered by id and in maps by id and by the values of keys. */
 export class MemoryItems {
+  #items: Stored[] = []
   readonly #byId = new Map<Id, Stored>()
-  /** By the field, from when it is first needed. Items without a value are left out. */
-  #lists = new Map<string, Stored[]>()
+  readonly #keys: (readonly string[])[] = []
+  /** Ids by the fields and values of a key. An item that lacks one of the fields is not included. */
+  readonly #byKey = new Map<string, Set<Id>>()
   #readers = 0
+  /** The field of the sequence, and the items in its order. */
+  #sequence: string | undefined
+  #inSequence: Stored[] = []
+
+  get items (): readonly Stored[] {
+    return this.#items
+  }
+
+  /** Items in the order of the field, if they are kept so. */
+  listBy (field: string): readonly Stored[] | undefined {
+    return field === 'id' ? this.#items : field === this.#sequence ? this.#inSequence : undefined
+  }
+
+  /** The number of the last item in the sequence. */
+  get last (): number {
+    return this.#inSequence.at(-1)?.[this.#sequence as string] as number | undefined ?? 0
+  }
+
+  addSequence (field: string): void {
+    if (this.#sequence !== undefined) return
+    this.#sequence = field
+    this.#inSequence = this.#items.filter(item => item[field] !== undefined).sort(this.#compareNumbers)
+  }
 
   get (id: Id): Stored | undefined {
     return this.#byId.get(id)
   }
 
-  listBy (field: string): readonly Stored[] {
-    let list = this.#lists.get(field)
-    if (list === undefined) {
-      list = [...this.#byId.values()].filter(item => !isAbsent(item[field]))
-        .sort((a, b) => compareScalars(a[field] as Scalar, b[field] as Scalar))
-      this.#lists.set(field, list)
-    }
-    return list
+  addKey (fields: readonly string[]): void {
+    if (this.#keys.some(key => key.join() === fields.join())) return
+    this.#keys.push(fields)
+    for (const item of this.#items) this.#addTo(fields, item)
   }
 
   findEqual (values: Readonly<Record<string, unknown>>): Stored[] {
-    const entries = Object.entries(values)
-    const [[field, value]] = entries as [[string, Scalar]]
-    const list = this.listBy(field)
-    return list.slice(countBelow(list, field, value), countBelow(list, field, value, true))
-      .filter(item => entries.every(([field, value]) => item[field] === value))
+    const ids = this.#byKey.get(nameKey(Object.keys(values), values) ?? '') ?? []
+    return Array.from(ids, id => this.get(id) as Stored)
   }
 
-  /** Runs a search that may pause. Until it ends, changes are made to copies of the lists: it sees one state. */
-  async read<Result> (search: () => Promise<Result>): Promise<Result> {
-    const lists = this.#lists
+  /** Runs a search that may pause. Until it ends, changes are made to a copy, so that it sees one state throughout. */
+  async read<Result> (search: (items: readonly Stored[]) => Promise<Result>): Promise<Result> {
+    const items = this.#items
     this.#readers++
     try {
-      return await search()
+      return await search(items)
     } finally {
-      if (lists === this.#lists) this.#readers--
+      if (items === this.#items) this.#readers--
     }
   }
 
   /** `undefined` removes the item. */
   apply (edits: ReadonlyMap<Id, Stored | undefined>): void {
     if (this.#readers > 0) {
-      this.#lists = new Map(Array.from(this.#lists, ([field, list]) => [field, list.slice()]))
+      this.#items = this.#items.slice()
       this.#readers = 0
     }
-    for (const [id, item] of edits) {
-      const before = this.#byId.get(id)
-      for (const [field, list] of this.#lists) replaceIn(list, field, before, item)
-      if (item === undefined) this.#byId.delete(id)
-      else this.#byId.set(id, item)
+    if (this.#sequence !== undefined) this.#applyToSequence(edits, this.#sequence)
+    const moving = new Map([...edits].filter(([id, item]) => !this.#put(id, item)))
+    if (moving.size > fewMoves) {
+      const added = [...moving.values()].filter(item => item !== undefined)
+      const kept = this.#items.filter(({ id }) => !moving.has(id))
+      this.#items = [...kept, ...added].sort((a, b) => compareScalars(a.id, b.id))
+      return
+    }
+    for (const [id, item] of moving) {
+      this.#items.splice(countBelow(this.#items, id), item === undefined ? 1 : 0, ...item === undefined ? [] : [item])
     }
   }
-}
 
-function replaceIn (list: Stored[], field: string, before: Stored | undefined, item: Stored | undefined): void {
-  const from = before?.[field] as Scalar | null | undefined
-  const to = item?.[field] as Scalar | null | undefined
-  const at = isAbsent(from) ? -1 : list.indexOf(before as Stored, countBelow(list, field, from))
-  if (at !== -1 && from === to) {
-    list[at] = item as Stored
-    return
+  #applyToSequence (edits: ReadonlyMap<Id, Stored | undefined>, field: string): void {
+    const added = [...edits.values()].filter(item => item?.[field] !== undefined) as Stored[]
+    const { last } = this
+    const isAppended = added.length === edits.size && added.every(item => item[field] as number > last)
+    // A new array where it is not only appended to: a search may be reading the old one.
+    const kept = isAppended ? this.#inSequence : this.#inSequence.filter(({ id }) => !edits.has(id))
+    kept.push(...added)
+    this.#inSequence = isAppended && added.length === 1 ? kept : kept.sort(this.#compareNumbers)
   }
-  if (at !== -1) list.splice(at, 1)
-  if (!isAbsent(to)) list.splice(countBelow(list, field, to, true), 0, item as Stored)
+
+  readonly #compareNumbers = (a: Stored, b: Stored): number =>
+    compareScalars(a[this.#sequence as string] as number, b[this.#sequence as string] as number)
+
+  /** Returns false if other items must move. */
+  #put (id: Id, item: Stored | undefined): boolean {
+    const before = this.#byId.get(id)
+    for (const fields of this.#keys) {
+      const key = before && nameKey(fields, before)
+      const ids = key === undefined ? undefined : this.#byKey.get(key)
+      if (ids?.delete(id) === true && ids.size === 0) this.#byKey.delete(key as string)
+      if (item !== undefined) this.#addTo(fields, item)
+    }
+    if (item === undefined) return !this.#byId.delete(id)
+    this.#byId.set(id, item)
+    const items = this.#items
+    const last = items.at(-1)
+    if (last === undefined || compareScalars(last.id, id) < 0) items.push(item)
+    else if (before !== undefined) items[countBelow(items, id)] = item
+    else return false
+    return true
+  }
+
+  #addTo (fields: readonly string[], item: Stored): void {
+    const key = nameKey(fields, item)
+    if (key === undefined) return
+    const ids = this.#byKey.get(key)
+    if (ids === undefined) this.#byKey.set(key, new Set([item.id]))
+    else ids.add(item.id)
+  }
 }
 
-/** The number of items with a value below this one, or up to it with `through`, in a list that is ordered by it. */
-export function countBelow (list: readonly Stored[], field: string, value: Scalar, through = false): number {
-  return countFirst(list, item => compareScalars(item[field] as Scalar, value) < (through ? 1 : 0))
+function nameKey (fields: readonly string[], item: Readonly<Record<string, unknown>>): string | undefined {
+  const values = fields.map(field => item[field])
+  return values.some(isAbsent) ? undefined : JSON.stringify([fields, values])
+}
+
+/** The number of items with an id below this one, or up to it with `through`. Items are ordered by the id. */
+export function countBelow (items: readonly Stored[], id: Scalar, through = false, field = 'id'): number {
+  let low = 0
+  let high = items.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const order = compareScalars((items[middle] as Stored)[field] as Scalar, id)
+    if (order < 0 || (through && order === 0)) low = middle + 1
+    else high = middle
+  }
+  return low
 }

@@ -1,5 +1,5 @@
-import { EventEmitter } from 'node:events'
 import { errorCodes } from '../../core/errors.js'
+import { compareScalars } from '../../core/storage/conditions.js'
 import { markDeadlineAware } from '../../core/storage/deadline.js'
 import { collectMatches, FirstMatches } from '../../core/storage/pages.js'
 import { completer, mergeShapes, refuseIncomplete } from '../../core/storage/shapes.js'
@@ -7,8 +7,19 @@ import {
   checkChanges, type Condition, ConflictError, DuplicateError, type FamilyShape, type Found, getId,
   type Id, type Query, type Storage, type Stored
 } from '../../core/storage/storage.js'
-import { KeyRules } from '../key-rules.js'
+import { HeavyReadQueue, Turn } from '../../core/storage/turns.js'
+import { Watchers } from '../../core/storage/watchers.js'
+import { checkStorageOptions, queueRules } from '../check-options.js'
+import { type KeptItems, KeyRules, listKeys } from '../key-rules.js'
 import { countBelow, MemoryItems } from './memory-items.js'
+
+/** Options of a memory storage. */
+export interface MemoryOptions {
+  /** Heavy reads, such as a sort, that run at once, in short turns. Default: 2. */
+  readonly maxHeavyReads?: number
+  /** Heavy reads that may wait. Further ones fail with `BusyError`. Default: 50. */
+  readonly maxWaitingReads?: number
+}
 
 /**
  * Keeps everything in memory, until the process ends: for tests, trials and small tools.
@@ -16,28 +27,40 @@ import { countBelow, MemoryItems } from './memory-items.js'
  * @example
  * app.register(customers, { storage: memoryStorage() })
  */
-export function memoryStorage (): Storage {
+export function memoryStorage (options: MemoryOptions = {}): Storage {
+  checkStorageOptions(options, queueRules)
   const families = new Map<string, MemoryFamily>()
+  const queue = new HeavyReadQueue(options)
   const rules = new KeyRules()
-  const commits = new EventEmitter().setMaxListeners(0)
+  const watchers = new Watchers()
+  const kept: KeptItems = {
+    get: (family, id) => getFamily(family).items.get(id),
+    findEqual: (family, values) => getFamily(family).items.findEqual(values)
+  }
 
   return markDeadlineAware<Storage>({
     async prepare (shape) {
       const before = families.get(shape.name)
       const items = before?.items ?? new MemoryItems()
-      const present = items.listBy('id')
-      if (before !== undefined && present.length > 0) checkFields(before.shape, shape)
-      rules.add(shape, present)
+      if (before !== undefined && items.items.length > 0) checkFields(before.shape, shape)
+      rules.add(shape, items.items)
       const merged = mergeShapes(before?.shape, shape)
       const complete = completer(merged)
       families.set(shape.name, { shape: merged, items, complete })
-      const edits = present.filter(item => complete(item) !== item)
+      const edits = items.items.filter(item => complete(item) !== item)
       items.apply(new Map(edits.map(item => [item.id, copy(complete(item))])))
+      for (const fields of listKeys(shape)) items.addKey(fields)
+      if (shape.sequence !== undefined) items.addSequence(shape.sequence)
     },
 
     async find (family, query, signal) {
       signal?.throwIfAborted()
-      return await findPage(getFamily(family), query, signal)
+      const turn = new Turn(signal, queue)
+      try {
+        return await findPage(getFamily(family).items, query, turn)
+      } finally {
+        turn.end()
+      }
     },
 
     async get (family, id, signal) {
@@ -60,22 +83,16 @@ export function memoryStorage (): Storage {
         const item = change.type === 'delete' ? undefined : copy(complete(change.item))
         const isNumbered = change.type === 'insert' && sequence !== undefined && item?.[sequence] === undefined
         edits.set(items, edited.set(id, isNumbered
-          ? Object.freeze({ ...item as Stored, [sequence]: getLast(items, sequence) + 1 + edited.size })
+          ? Object.freeze({ ...item as Stored, [sequence]: items.last + 1 + edited.size })
           : item))
       }
-      rules.check(changes, {
-        get: (family, id) => getFamily(family).items.get(id),
-        findEqual: (family, values) => getFamily(family).items.findEqual(values)
-      })
+      rules.check(changes, kept)
       // Nothing fails from here on.
       for (const [items, edited] of edits) items.apply(edited)
-      commits.emit('commit')
+      watchers.notify()
     },
 
-    watch (wake) {
-      commits.on('commit', wake)
-      return () => { commits.off('commit', wake) }
-    },
+    watch: wake => watchers.add(wake),
 
     async close () {}
   })
@@ -94,42 +111,40 @@ interface MemoryFamily {
   complete (item: Stored): Stored
 }
 
-/** The number of the last item in the sequence. */
-function getLast (items: MemoryItems, sequence: string): number {
-  return items.listBy(sequence).at(-1)?.[sequence] as number | undefined ?? 0
-}
-
 /** Reads along the id, or the sequence, where it can, else scans in turns. */
-async function findPage ({ items, shape }: MemoryFamily, query: Query, signal?: AbortSignal): Promise<Found> {
-  const { where, order: [first], offset, limit, count } = query
-  // Items without a number come first in the order of the sequence, and are not in the list.
-  const isNumbered = where.some(condition => condition.field === shape.sequence && 'value' in condition)
-  const field = isNumbered && first?.field === shape.sequence ? first?.field as string : 'id'
-  const list = items.listBy(field)
-  const { from, to, rest } = narrow(list, field, where)
-  const isSorted = first?.field === field
+async function findPage (family: MemoryItems, query: Query, turn: Turn): Promise<Found> {
+  const { offset, limit, count, order: [first] } = query
+  const field = first?.field ?? 'id'
+  const sorted = family.listBy(field)
+  // Those without a number come first in the order, and are not in the list.
+  const isSorted = sorted !== undefined && (field === 'id' || query.where.some(each => each.field === field))
+  const { from, to, rest } = isSorted ? narrow(sorted, query.where, field) : narrow(family.items, query.where, 'id')
   const backwards = isSorted && first?.descending === true
   if (isSorted && rest.length === 0) {
-    const found = backwards
-      ? list.slice(Math.max(from, to - offset - limit), Math.max(from, to - offset)).reverse()
-      : list.slice(from + offset, Math.min(to, from + offset + limit))
-    return count ? { items: found, total: Math.max(0, to - from) } : { items: found }
+    const items = backwards
+      ? sorted.slice(Math.max(from, to - offset - limit), Math.max(from, to - offset)).reverse()
+      : sorted.slice(from + offset, Math.min(to, from + offset + limit))
+    return count ? { items, total: Math.max(0, to - from) } : { items }
   }
-  const ids = rest.find(condition => condition.field === 'id' && condition.op === 'eq')
-  const named = ids !== undefined && 'values' in ids
-    ? Array.from(new Set(ids.values), id => items.get(id as Id)).filter(item => item !== undefined)
-    : undefined
-  const matches = new FirstMatches(isSorted && named === undefined ? { order: [], offset, limit, count } : query)
-  const candidates = named ?? walk(list, from, to, backwards)
-  await items.read(() => collectMatches(candidates, named === undefined ? rest : where, signal, item =>
-    matches.add(item)))
+  const matches = new FirstMatches(isSorted ? { order: [], offset, limit, count } : query)
+  const add = (item: Stored): boolean => matches.add(item)
+  const named = query.where.find(({ field, op }) => field === 'id' && op === 'eq')
+  if (isSorted && field !== 'id') {
+    await collectMatches(walk(sorted, from, to, backwards), rest, turn, add)
+  } else if (named !== undefined && 'values' in named) {
+    const ids = ([...new Set(named.values)] as Id[]).sort(compareScalars)
+    const items = (backwards ? ids.reverse() : ids).flatMap(id => family.get(id) ?? [])
+    await collectMatches(items, query.where, turn, add)
+  } else {
+    await family.read(items => collectMatches(walk(items, from, to, backwards), rest, turn, add))
+  }
   return matches.toPage()
 }
 
-/** Applies the bounds on the field of the list, and returns the range that is left and the other conditions. */
-function narrow (list: readonly Stored[], field: string, where: readonly Condition[]) {
+/** Applies the bounds on the field of the order, and returns the range that is left and the other conditions. */
+function narrow (items: readonly Stored[], where: readonly Condition[], field: string) {
   let from = 0
-  let to = list.length
+  let to = items.length
   const rest: Condition[] = []
   for (const condition of where) {
     if (condition.field !== field || !('value' in condition)) {
@@ -137,7 +152,7 @@ function narrow (list: readonly Stored[], field: string, where: readonly Conditi
       continue
     }
     const { op, value } = condition
-    const at = countBelow(list, field, value, op === 'gt' || op === 'lte')
+    const at = countBelow(items, value, op === 'gt' || op === 'lte', field)
     if (op === 'gt' || op === 'gte') from = Math.max(from, at)
     else to = Math.min(to, at)
   }

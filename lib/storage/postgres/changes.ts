@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { EventEmitter } from 'node:events'
+import { Watchers } from '../../core/storage/watchers.js'
 import type { Connections } from './connections.js'
 import { type ConnectionSource, ignore, type PostgresClient } from './driver.js'
 
@@ -11,7 +11,7 @@ const lookEvery = 1000
 /** Notices commits of this process at once, and of others by a notification. */
 export class Changes {
   readonly #channel: string
-  readonly #watchers = new EventEmitter().setMaxListeners(0)
+  readonly #watchers = new Watchers()
   #timer: NodeJS.Timeout | undefined
   #notifying: NodeJS.Timeout | undefined
   #listener: PostgresClient | undefined
@@ -28,21 +28,21 @@ export class Changes {
   }
 
   watch (wake: () => void): () => void {
-    this.#watchers.on('commit', wake)
+    const stop = this.#watchers.add(wake)
     this.#timer ??= setInterval(() => {
-      this.#watchers.emit('commit')
+      this.#watchers.notify()
       this.#listen()
     }, lookEvery).unref()
     this.#listen()
     return () => {
-      this.#watchers.off('commit', wake)
-      if (this.#watchers.listenerCount('commit') === 0) this.stop()
+      stop()
+      if (this.#watchers.isEmpty) this.stop()
     }
   }
 
   /** After a commit. */
   notify (): void {
-    this.#watchers.emit('commit')
+    this.#watchers.notify()
     this.#notifying ??= setTimeout(() => {
       this.#notifying = undefined
       this.connections.run(`NOTIFY ${this.#channel}`).catch(ignore)
@@ -64,7 +64,7 @@ export class Changes {
     try {
       const client = await this.pool.connect()
       client.on('error', () => { this.#lose(client) })
-      client.on('notification', () => { this.#watchers.emit('commit') })
+      client.on('notification', () => { this.#watchers.notify() })
       this.#listener = client
       await client.query({ text: `LISTEN ${this.#channel}` })
     } catch {

@@ -4,7 +4,7 @@ import { raceSignal } from '../../core/storage/deadline.js'
 import { askOneMore, collectMatches, FirstMatches, toFoundText, writePage } from '../../core/storage/pages.js'
 import { mayBeLong } from '../../core/storage/shapes.js'
 import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../../core/storage/storage.js'
-import type { HeavyReadQueue } from '../../core/storage/turns.js'
+import { type HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
@@ -164,10 +164,11 @@ export class TableReader {
     const values = encodeParameters(this.layout, dialect, where)
     const matches = new FirstMatches({ ...query, order: [] })
     const leave = await this.heavyReads.enter(signal)
+    const turn = new Turn(signal)
     try {
       // Drops the texts, which may be long.
       await this.queue.readHeavy({ text, values }, signal, rows =>
-        collectMatches(decodeRows(rows, decode), searches, signal, ({ id }) => matches.add({ id } as Stored)))
+        collectMatches(decodeRows(rows, decode), searches, turn, ({ id }) => matches.add({ id } as Stored)))
     } finally {
       leave()
     }

@@ -1,11 +1,12 @@
 import { isAlone, runInPhase } from '../../core/phases.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/options.js'
+import type { Changes } from './changes.js'
 import {
   isBusy, prepareTransaction, prepareWrite, type SqliteDatabase, waitUntilFree, type WriteStatement
 } from './driver.js'
 import type { Anchors } from './paths.js'
-import { explainRefusal, runWrites, type Write } from './writer.js'
+import { explainRefusal, isConstraint, runWrites, type Write } from './writer.js'
 
 /** Runs the small reads of one turn of the event loop back to back; a single read runs at once. */
 export class ReadBurst {
@@ -18,10 +19,21 @@ export class ReadBurst {
   }
 
   read<T> (run: () => T): T | Promise<T> {
-    if (isAlone()) return this.#attempt(run)
+    if (isAlone()) {
+      try {
+        return run()
+      } catch (error) {
+        if (isBusy(error)) return this.#readLater(run)
+        throw error
+      }
+    }
     return new Promise((resolve, reject) => {
       this.#reads.push(() => {
-        try { resolve(this.#attempt(run)) } catch (error) { reject(error) }
+        try {
+          resolve(run())
+        } catch (error) {
+          isBusy(error) ? resolve(this.#readLater(run)) : reject(error)
+        }
       })
       if (this.#reads.length === 1) this.#plan()
     })
@@ -31,14 +43,9 @@ export class ReadBurst {
     while (this.#reads.length > 0) await new Promise<void>(resolve => { runInPhase('write', resolve) })
   }
 
-  #attempt<T> (run: () => T): T | Promise<T> {
-    try {
-      return run()
-    } catch (error) {
-      // Another process locks out even readers while it recovers the log of a crashed one.
-      if (isBusy(error)) return waitUntilFree(this.busyTimeout, run)
-      throw error
-    }
+  /** Another process locks out even readers while it recovers the log of a crashed one. */
+  #readLater<T> (run: () => T): Promise<T> {
+    return waitUntilFree(this.busyTimeout, run)
   }
 
   #plan (): void {
@@ -81,6 +88,13 @@ const { nextTick } = process
 // Limits a transaction, so that a flood of commits does not hold the event loop.
 const maxWrites = 2000
 
+interface CommitSettings {
+  readonly changes: Changes
+  readonly anchors: Anchors
+  readonly busyTimeout: number
+  readonly maxWaitingCommits: number
+}
+
 /** Group commit: the commits of one turn share a transaction and one disk sync. A single commit runs at once. */
 export class CommitQueue {
   #pending: PendingCommit[] = []
@@ -89,11 +103,7 @@ export class CommitQueue {
   readonly #counts = new CommitCounts()
   readonly #transact: (run: () => void) => void
 
-  /** @param notify called after each transaction */
-  constructor (
-    readonly database: SqliteDatabase, readonly anchors: Anchors, readonly notify: () => void,
-    readonly busyTimeout: number, readonly maxWaiting: number
-  ) {
+  constructor (readonly database: SqliteDatabase, readonly settings: CommitSettings) {
     this.#transact = prepareTransaction(database)
   }
 
@@ -106,14 +116,16 @@ export class CommitQueue {
       this.#isRunning = true
       nextTick(this.#continue)
       try {
-        this.#run([{ writes }])
+        this.#transact(() => { this.#run(writes) })
+        this.#counts.addBatch(1)
+        this.settings.changes.notify()
         return undefined
       } catch (error) {
         if (!isBusy(error)) throw explainRefusal(this.database, error, writes[0] as Write)
       }
     }
     return new Promise<void>((resolve, reject) => {
-      if (this.#pending.length >= this.maxWaiting) {
+      if (this.#pending.length >= this.settings.maxWaitingCommits) {
         this.#counts.refused++
         return reject(new BusyError('Too many changes are waiting; nothing was done'))
       }
@@ -136,34 +148,78 @@ export class CommitQueue {
 
   #plan (): void {
     runInPhase('write', () => {
-      let writes = 0
-      const end = this.#pending.findIndex(commit => (writes += commit.writes.length) > maxWrites)
-      const group = this.#pending.splice(0, end === -1 ? this.#pending.length : Math.max(1, end))
-      this.#commit(group).then(this.#continue)
+      const group = this.#takeGroup()
+      try {
+        this.#commitGroup(group)
+        this.#continue()
+      } catch (error) {
+        const settling = isBusy(error) ? this.#settle(group) : this.#fail(group, error)
+        settling.then(this.#continue)
+      }
     })
   }
 
-  /** Settles every commit of the group. If one is refused, the group is halved until it is alone. */
-  async #commit (group: readonly PendingCommit[]): Promise<void> {
+  #takeGroup (): PendingCommit[] {
+    let writes = 0
+    const end = this.#pending.findIndex(commit => (writes += commit.writes.length) > maxWrites)
+    return this.#pending.splice(0, end === -1 ? this.#pending.length : Math.max(1, end))
+  }
+
+  async #settle (group: readonly PendingCommit[]): Promise<void> {
     try {
-      await waitUntilFree(this.busyTimeout, () => { this.#run(group) })
-      for (const { resolve } of group) resolve()
+      await waitUntilFree(this.settings.busyTimeout, () => { this.#commitGroup(group) })
     } catch (error) {
-      if (group.length === 1 || isBusy(error)) {
-        for (const { writes: [write], reject } of group) reject(explainRefusal(this.database, error, write as Write))
-        return
-      }
-      const half = group.length >> 1
-      await this.#commit(group.slice(0, half))
-      await this.#commit(group.slice(half))
+      await this.#fail(group, error)
     }
   }
 
-  #run (group: readonly Pick<PendingCommit, 'writes'>[]): void {
+  async #fail (group: readonly PendingCommit[], error: unknown): Promise<void> {
+    // A rule that is checked at COMMIT, or that ends the transaction, does not show which commit broke it.
+    if (group.length > 1 && isConstraint(error)) for (const commit of group) await this.#settle([commit])
+    else for (const { writes: [write], reject } of group) reject(explainRefusal(this.database, error, write as Write))
+  }
+
+  /** Settles every commit of the group; throws if the transaction itself fails. */
+  #commitGroup (group: readonly PendingCommit[]): void {
+    let isRefused = false
+    try {
+      this.#transact(() => {
+        isRefused = true
+        for (const { writes } of group) this.#run(writes)
+        isRefused = false
+      })
+      this.#counts.addBatch(group.length)
+      for (const { resolve } of group) resolve()
+      this.settings.changes.notify()
+    } catch (error) {
+      if (!isRefused) throw error
+      if (group.length === 1) group[0]?.reject(error)
+      else this.#commitEach(group)
+    }
+  }
+
+  /** Uses a savepoint for each, so that a refused commit does not undo the others. Savepoints are slow. */
+  #commitEach (group: readonly PendingCommit[]): void {
+    const refusals = new Map<PendingCommit, unknown>()
     this.#transact(() => {
-      for (const { writes } of group) runWrites(this.database, writes, this.anchors)
+      for (const commit of group) {
+        this.database.exec('SAVEPOINT one')
+        try {
+          this.#run(commit.writes)
+        } catch (error) {
+          refusals.set(commit, error)
+          // A trigger may have ended the whole transaction.
+          try { this.database.exec('ROLLBACK TO one') } catch { throw (error as Error).cause ?? error }
+        }
+        this.database.exec('RELEASE one')
+      }
     })
-    this.#counts.addBatch(group.length)
-    this.notify()
+    this.#counts.addBatch(group.length - refusals.size)
+    for (const commit of group) refusals.has(commit) ? commit.reject(refusals.get(commit)) : commit.resolve()
+    this.settings.changes.notify()
+  }
+
+  #run (writes: readonly Write[]): void {
+    runWrites(this.database, writes, this.settings.anchors)
   }
 }

@@ -6,9 +6,12 @@ export interface SqliteDatabase {
   exec (sql: string): unknown
   prepare (sql: string): SqliteStatement
   close (): void
-  function (
-    name: string, options: { deterministic: boolean, varargs?: boolean }, run: (...values: never[]) => unknown
-  ): unknown
+  function (name: string, options: FunctionOptions, run: (...values: never[]) => unknown): unknown
+}
+
+interface FunctionOptions {
+  readonly deterministic: boolean
+  readonly varargs?: boolean
 }
 
 /** The part of a statement that is used. */
@@ -29,19 +32,25 @@ export type WriteStatement = (parameters: readonly unknown[]) => number
 type Run<T> = (...parameters: unknown[]) => T
 
 export function prepareRead (database: SqliteDatabase, sql: string): ReadStatement {
-  const statement = database.prepare(sql) as SqliteStatement & Partial<Record<'setReturnArrays' | 'raw', Run<void>>>
   // node:sqlite and better-sqlite3 name it differently, and other drivers may have neither.
-  const returnArrays = statement.setReturnArrays ?? statement.raw
-  returnArrays?.call(statement, true)
-  const toRow = (returnArrays === undefined ? Object.values : row => row) as (row: object) => unknown[]
+  const statement = database.prepare(sql) as SqliteStatement & Partial<Record<'setReturnArrays' | 'raw', Run<void>>>
+  const hasArrays = statement.setReturnArrays !== undefined || statement.raw !== undefined
+  if (statement.setReturnArrays !== undefined) statement.setReturnArrays(true)
+  else statement.raw?.(true)
   const all = statement.all.bind(statement) as Run<object[]>
   const get = statement.get?.bind(statement) as Run<object | undefined> | undefined
   const first = get ?? ((...parameters) => all(...parameters)[0])
+  if (hasArrays) {
+    return {
+      all: parameters => all(...parameters) as unknown[][],
+      get: parameters => first(...parameters) as unknown[] | undefined
+    }
+  }
   return {
-    all: parameters => all(...parameters).map(toRow),
+    all: parameters => all(...parameters).map(row => Object.values(row)),
     get (parameters) {
       const row = first(...parameters)
-      return row && toRow(row)
+      return row && Object.values(row)
     }
   }
 }
@@ -108,14 +117,11 @@ export async function waitUntilFree<T> (timeout: number, run: () => T): Promise<
   }
 }
 
+// node:sqlite has errcode 5 (and extended codes ending in it), better-sqlite3 the code SQLITE_BUSY.
 export function isBusy (error: unknown): boolean {
-  return hasCode(error, 5, 'SQLITE_BUSY') || (error as Error).message.includes('database is locked')
-}
-
-/** node:sqlite has a number, whose first byte is the primary code, better-sqlite3 its name with an extension. */
-export function hasCode (error: unknown, number: number, name: string): boolean {
-  const { errcode, code } = error as { errcode?: number, code?: string }
-  return typeof errcode === 'number' ? (errcode & 0xff) === number : code?.startsWith(name) === true
+  const { errcode, code, message } = error as { errcode?: number, code?: string, message?: string }
+  if (typeof errcode === 'number') return (errcode & 0xff) === 5
+  return code?.startsWith('SQLITE_BUSY') === true || message?.includes('database is locked') === true
 }
 
 /** Takes the write lock at BEGIN, so that the transaction cannot fail to get it later. */

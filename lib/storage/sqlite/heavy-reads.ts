@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
@@ -28,8 +27,10 @@ export interface WorkerSettings {
 interface Thread {
   readonly worker: Worker
   readonly isEnded: Int32Array
-  /** The answer; undefined while it is idle. */
-  pending: Promise<HeavyResult[]> | undefined
+  /** Undefined while it is idle. */
+  pending: Promise<HeavyResult> | undefined
+  resolve: (answer: HeavyResult) => void
+  reject: (error: Error) => void
 }
 
 // A pause between reads, so that a commit can restart the log.
@@ -82,7 +83,7 @@ export class HeavyReads {
     signal?.throwIfAborted()
     running.isEnded = () => signal?.aborted === true
     try {
-      return statements.read(query, members)
+      return statements.readAll(query, members)
     } finally {
       running.isEnded = () => false
     }
@@ -102,10 +103,12 @@ export class HeavyReads {
     signal?.addEventListener('abort', end, { once: true })
     // Keeps the process alive until the answer.
     worker.ref()
-    thread.pending = once(worker, 'message') as Promise<HeavyResult[]>
-    worker.postMessage({ layout, query, members: members.map(({ field }) => field.name) })
+    thread.pending = new Promise((resolve, reject) => {
+      Object.assign(thread, { resolve, reject })
+      worker.postMessage({ layout, query, members: members.map(({ field }) => field.name) })
+    })
     try {
-      const [answer] = await thread.pending as [HeavyResult]
+      const answer = await thread.pending
       if ('page' in answer) return answer.page
       throw this.#isClosed ? makeClosed() : answer.error
     } finally {
@@ -122,10 +125,16 @@ export class HeavyReads {
     // Without the host's --import and --require: loading a tracer in each thread costs more than most reads.
     const execArgv = process.execArgv.filter(option => option === '--experimental-sqlite')
     const worker = new Worker(script, { workerData, execArgv })
-    const thread: Thread = { worker, isEnded, pending: undefined }
+    const thread: Thread = { worker, isEnded, pending: undefined, resolve: () => {}, reject: () => {} }
     this.#threads.add(thread)
+    worker.on('message', (answer: HeavyResult) => { thread.resolve(answer) })
+    const end = (error: Error): void => {
+      this.#threads.delete(thread)
+      thread.reject(error)
+    }
     // An error of an idle thread is ignored: the next read starts a new one.
-    worker.on('error', () => { this.#threads.delete(thread) })
+    worker.on('error', end)
+    worker.once('exit', () => { end(makeClosed()) })
     return thread
   }
 

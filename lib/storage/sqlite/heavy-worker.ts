@@ -25,7 +25,7 @@ function answer ({ layout, query, members }: HeavyRequest): HeavyResult {
   // The page and the total must be of one state.
   database.exec('BEGIN')
   try {
-    return { page: statements.read(query, getColumns(statements.layout, members)) }
+    return { page: statements.readAll(query, getColumns(statements.layout, members)) }
   } catch (error) {
     return { error }
   } finally {

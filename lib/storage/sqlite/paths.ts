@@ -1,11 +1,10 @@
-import { compareScalars, isPlain } from '../../core/storage/conditions.js'
-import type { Change, Condition, FieldCondition, Id, Query } from '../../core/storage/storage.js'
+import { compareScalars } from '../../core/storage/conditions.js'
+import type { Change, Condition, FieldCondition, Id, Order, Query, Scalar } from '../../core/storage/storage.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 
 export interface Index {
-  /** Undefined for the key. */
-  readonly name: string | undefined
+  readonly name: string
   readonly fields: readonly string[]
   /** Entries with equal values are in the order of the id. */
   readonly sortedById: boolean
@@ -19,12 +18,9 @@ export interface PathLimits {
   /** Along the key, if entries are only counted. */
   readonly skipRows: number
   readonly anchorRows: number
-  /** Visited rows are counted in steps of about so many: a power of 2. */
-  readonly watchEvery: number
 }
 
-export const pathLimits: PathLimits =
-  { keyRows: 2000, indexRows: 500, skipRows: 60_000, anchorRows: 100, watchEvery: 64 }
+export const pathLimits: PathLimits = { keyRows: 2000, indexRows: 500, skipRows: 60_000, anchorRows: 100 }
 
 /** A range of the key or of an index in which every row meets the bounds. */
 export interface Path {
@@ -34,7 +30,8 @@ export interface Path {
   readonly bounds: readonly Condition[]
   readonly rest: readonly Condition[]
   readonly maxRows: number
-  readonly watchEvery: number
+  /** The order of the query, without fields that have the same value in all rows. */
+  readonly order: readonly Order[]
   readonly isOrdered: boolean
   /** Whether rows are sorted by the first field of the order, in either direction. */
   readonly isByFirst: boolean
@@ -43,40 +40,34 @@ export interface Path {
 export interface PageText {
   readonly text: string
   readonly length: number
-  /** Whether rows after those that were visited may match. */
-  readonly isCut: boolean
   /** Each item but the first begins with it, after one character. It occurs nowhere else. */
   readonly mark: string
   readonly total?: number
 }
 
+export type Section = Pick<Query, 'limit' | 'offset'>
+
 /** The best paths first, lazily: most pages need one. */
 export function * listPaths (query: Query, indexes: readonly Index[], limits: PathLimits): Generator<Path> {
-  const key = makePath(query, { name: undefined, fields: [], sortedById: true }, limits)
+  const key = makePath(query, { name: undefined, fields: [], sortedById: true }, limits.keyRows)
   // An index has the order of the key only where its fields have one value.
   const isKeyFirst = key.isOrdered && !query.where.some(isEquality)
   if (isKeyFirst) yield key
-  const paths = indexes.map(index => makePath(query, index, limits))
+  const paths = indexes.map(index => makePath(query, index, limits.indexRows))
   const usable = paths.filter(({ bounds, isByFirst }) => bounds.length > 0 || isByFirst)
   const all = isKeyFirst ? usable : [...usable, key]
   yield * all.toSorted((a, b) => rank(b) - rank(a) || b.bounds.length - a.bounds.length)
-}
-
-/** SQLite plans it. Reading along the order or the key beats an index that leaves many rows. */
-export function makeOpenPath ({ where, order }: Query): Path {
-  const isUsable = (condition: Condition): boolean =>
-    isEquality(condition) || (condition.field !== undefined && condition.field === order[0]?.field)
-  const plain = where.filter(isPlain)
-  const bounds = plain.filter(isUsable)
-  const rest = plain.filter(condition => !isUsable(condition))
-  return { index: undefined, bounds, rest, maxRows: Infinity, watchEvery: 4096, isOrdered: false, isByFirst: false }
 }
 
 function rank ({ isOrdered, isByFirst }: Path): number {
   return isOrdered ? 2 : isByFirst ? 1 : 0
 }
 
-function makePath ({ where, order: asked }: Query, { name, fields, sortedById }: Index, limits: PathLimits): Path {
+function makePath (
+  { where, order: asked }: Query,
+  { name, fields, sortedById }: Omit<Index, 'name'> & { readonly name: string | undefined },
+  maxRows: number
+): Path {
   const equal: Condition[] = []
   for (const field of fields) {
     const value = where.find(condition => condition.field === field && isEquality(condition))
@@ -93,8 +84,7 @@ function makePath ({ where, order: asked }: Query, { name, fields, sortedById }:
   const isOrdered = isByFirst && order.every(({ field, descending }, at) =>
     field === next[at] && descending === order[0]?.descending)
   const rest = where.filter(condition => !equal.includes(condition) && !isRange(condition))
-  const maxRows = name === undefined ? limits.keyRows : limits.indexRows
-  return { index: name, bounds, rest, maxRows, watchEvery: limits.watchEvery, isOrdered, isByFirst }
+  return { index: name, bounds, rest, maxRows, order, isOrdered, isByFirst }
 }
 
 type Bound = Extract<FieldCondition, { readonly value: unknown }>
@@ -109,11 +99,11 @@ function listTightest (bounds: readonly Bound[]): Bound[] {
   return tightest.filter(bound => bound !== undefined)
 }
 
-function isLower ({ op }: Condition): boolean {
+export function isLower ({ op }: Condition): boolean {
   return op === 'gt' || op === 'gte'
 }
 
-function isEquality (condition: Condition): boolean {
+export function isEquality (condition: Condition): boolean {
   return condition.op === 'eq' || (condition.op === 'null' && condition.is)
 }
 
@@ -130,7 +120,8 @@ interface Anchored {
 
 interface PathReader {
   readonly layout: Layout
-  read (query: Query, members: readonly Column[], path: Path): PageText
+  readAt (path: Path, field: string, offset: number): Scalar | null | undefined
+  readAlong (path: Path, section: Section, members: readonly Column[]): PageText
 }
 
 // Ranges per table whose anchors are kept; longer queries are hardly repeated.
@@ -152,30 +143,29 @@ export class Anchors {
     this.#readState = prepareRead(database, 'SELECT data_version, total_changes() FROM pragma_data_version')
   }
 
-  readPage (statements: PathReader, path: Path, query: Query, members: readonly Column[]): PageText {
-    const { offset, order: [first] } = query
+  readPage (statements: PathReader, path: Path, section: Section, members: readonly Column[]): PageText {
+    const { limit, offset } = section
     const { anchorRows } = this
     const { layout } = statements
     const parts = this.#tables.get(layout.tableName) ?? new Map<string, Anchored>()
     this.#tables.set(layout.tableName, parts)
-    const descending = first?.descending === true
+    const descending = path.order[0]?.descending === true
     const key = JSON.stringify([layout.family, descending, path.bounds])
     const kept = parts.get(key) ?? { ids: [], descending, state: this.#getState(layout) }
     const { ids } = kept
     const wanted = Math.floor(offset / anchorRows)
     while (ids.length < wanted) {
-      const next = { ...query, limit: 1, offset: anchorRows - 1 }
-      const { text } = statements.read(next, [layout.id], beginAfter(path, ids.at(-1), descending))
-      if (text === '') break
-      ids.push((JSON.parse(text) as { id: Id }).id)
+      const id = statements.readAt(beginAfter(path, ids.at(-1)), 'id', anchorRows - 1) as Id | undefined
+      if (id === undefined) break
+      ids.push(id)
     }
     const passed = Math.min(wanted, ids.length)
-    const rest = { ...query, offset: offset - passed * anchorRows }
-    const page = statements.read(rest, members, beginAfter(path, ids[passed - 1], descending))
+    const from = beginAfter(path, ids[passed - 1])
+    const page = statements.readAlong(from, { limit, offset: offset - passed * anchorRows }, members)
     // Checked last, since others may have written meanwhile.
     if (kept.state !== this.#getState(layout)) {
       parts.delete(key)
-      return statements.read(query, members, path)
+      return statements.readAlong(path, section, members)
     }
     if (key.length <= maxKeyLength && !parts.has(key)) {
       if (parts.size >= maxParts) parts.delete(parts.keys().next().value as string)
@@ -203,8 +193,8 @@ export class Anchors {
 }
 
 /** Replaces the bound on the same side, which is less tight. */
-function beginAfter (path: Path, id: Id | undefined, descending: boolean): Path {
+function beginAfter (path: Path, id: Id | undefined): Path {
   if (id === undefined) return path
-  const beyond: Condition = { field: 'id', op: descending ? 'lt' : 'gt', value: id }
+  const beyond: Condition = { field: 'id', op: path.order[0]?.descending === true ? 'lt' : 'gt', value: id }
   return { ...path, bounds: [...path.bounds.filter(bound => isLower(bound) !== isLower(beyond)), beyond] }
 }

@@ -1,13 +1,20 @@
 import { isPlain } from '../../core/storage/conditions.js'
 import { askOneMore, toFoundText, writePage } from '../../core/storage/pages.js'
-import type { Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
+import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
 import { makeListWriter } from '../../core/values/json.js'
-import { type Column, getColumns } from '../sql/layout.js'
+import { type Column, getColumn, getColumns } from '../sql/layout.js'
 import type { ReadBurst } from './bursts.js'
 import { prepareRead } from './driver.js'
 import type { HeavyReads } from './heavy-reads.js'
-import { type Anchors, type Index, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
-import { itemSeparator, running, type TableStatements } from './statements.js'
+import { type Anchors, type Index, isLower, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
+import { itemSeparator, type TableStatements } from './statements.js'
+
+interface ReadSettings {
+  readonly limits: PathLimits
+  readonly burst: ReadBurst
+  readonly heavy: HeavyReads
+  readonly anchors: Anchors
+}
 
 // Rows that are read at once by their ids.
 const maxIds = 100
@@ -19,9 +26,7 @@ export class TableReader {
   readonly #columns = new WeakMap<readonly string[], Column[]>()
 
   constructor (
-    readonly statements: TableStatements,
-    readonly readIndexes: () => readonly Index[],
-    readonly settings: { limits: PathLimits, burst: ReadBurst, heavy: HeavyReads, anchors: Anchors }
+    readonly statements: TableStatements, readonly readIndexes: () => readonly Index[], readonly settings: ReadSettings
   ) {
     this.#indexes = readIndexes()
   }
@@ -71,7 +76,7 @@ export class TableReader {
   #readSmall (query: Query, members: readonly Column[]): PageText | undefined {
     const ids = query.where.find(condition => condition.op === 'eq' && condition.field === 'id')
     if (ids !== undefined && 'values' in ids) {
-      return ids.values.length > maxIds ? undefined : this.statements.read(query, members)
+      return ids.values.length > maxIds ? undefined : this.statements.readAll(query, members)
     }
     try {
       for (const path of listPaths(query, this.#indexes, this.settings.limits)) {
@@ -90,23 +95,22 @@ export class TableReader {
     const { statements, settings: { limits, anchors } } = this
     const { limit, offset, count } = query
     if (path.isOrdered && !count) {
-      if (path.rest.length === 0 && offset + limit > limits.keyRows) {
-        const isByKey = path.index === undefined && offset + limit <= limits.skipRows
-        return isByKey ? anchors.readPage(statements, path, query, members) : undefined
-      }
-      const page = statements.read(query, members, path)
-      return page.isCut ? undefined : page
+      if (path.rest.length > 0) return statements.readFirst(path, query, members)
+      if (offset + limit <= limits.keyRows) return statements.readAlong(path, query, members)
+      const isByKey = path.index === undefined && offset + limit <= limits.skipRows
+      return isByKey ? anchors.readPage(statements, path, query, members) : undefined
     }
-    let left = path.maxRows / limits.watchEvery
-    running.isEnded = () => --left < 0
-    try {
-      return statements.read(query, members, path)
-    } catch (error) {
-      if (left >= 0) throw error
-      return undefined
-    } finally {
-      running.isEnded = () => false
-    }
+    const [first] = path.isByFirst ? path.order : []
+    const edge = statements.readAt(path, first?.field ?? 'id', path.maxRows)
+    if (edge === undefined) return statements.readFirst(path, query, members)
+    if (first === undefined || count || edge === null) return undefined
+    // Stops before the rows that equal the edge: some of them may come after it.
+    const { field: { optional, nullable } } = getColumn(statements.layout, first.field)
+    if (!first.descending && (optional || nullable === true)) return undefined
+    const before: Condition = { field: first.field, op: first.descending ? 'gt' : 'lt', value: edge }
+    const bounds = path.bounds.filter(each => each.field !== first.field || isLower(each) !== first.descending)
+    const page = statements.readFirst({ ...path, bounds: [...bounds, before] }, query, members)
+    return page?.length === limit ? page : undefined
   }
 }
 

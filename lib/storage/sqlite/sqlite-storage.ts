@@ -2,15 +2,22 @@ import { Type } from '@sinclair/typebox'
 import type { Storage } from '../../core/storage/storage.js'
 import { rules } from '../../core/values/rules.js'
 import { checkSource, checkStorageOptions, type OptionRules } from '../check-options.js'
-import { sqlRules } from '../sql/options.js'
+import { type SqlOptions, sqlRules } from '../sql/options.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
-import { openConnection, type OpenOptions, type SqliteOptions } from './connection.js'
+import { openConnection, type OpenOptions } from './connection.js'
 import type { SqliteDatabase } from './driver.js'
 
-export type { SqliteOptions } from './connection.js'
 export type { SqliteDatabase, SqliteStatement } from './driver.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate, SqlOptions } from '../sql/options.js'
+
+/** Options of an SQLite storage, besides the file or the open database. */
+export interface SqliteOptions extends SqlOptions {
+  /** Milliseconds to wait for another process that is writing. Default: 5000. */
+  readonly busyTimeout?: number
+  /** Heavy reads at once, in worker threads. In memory, or given `database`, they block the main thread. Default: 2. */
+  readonly maxHeavyReads?: number
+}
 
 /**
  * Keeps everything in an SQLite file, which several processes may share. A commit is on disk when its promise resolves.
@@ -30,13 +37,13 @@ export function sqliteStorage (
   options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
 ): Storage {
   checkSource(options, ['file', 'database'])
-  checkStorageOptions<OpenOptions>(options, optionRules)
+  checkStorageOptions<SqliteOptions & OpenOptions>(options, optionRules)
   const { file }: OpenOptions = options
   const location = file === undefined ? 'SQLite' : `SQLite, ${file}`
   return createSqlStorage(() => openConnection(options), options, location)
 }
 
-const optionRules: OptionRules<OpenOptions> = {
+const optionRules: OptionRules<SqliteOptions & OpenOptions> = {
   ...sqlRules,
   file: rules.text,
   database: Type.Object({ prepare: rules.callback, function: rules.callback }, { description: 'an open database' }),

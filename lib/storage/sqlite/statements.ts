@@ -1,12 +1,12 @@
 import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions, matcher } from '../../core/storage/conditions.js'
-import type { Condition, Id, Query, Stored } from '../../core/storage/storage.js'
+import type { Condition, Id, Query, Scalar, Stored } from '../../core/storage/storage.js'
 import { readDecimal } from '../../core/values/decimals.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
 import { quoteName } from '../sql/dialect.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
-import { makeOpenPath, type PageText } from './paths.js'
+import { isEquality, type PageText, type Path, type Section } from './paths.js'
 import { decimalFunction, sqliteDialect as dialect } from './tables.js'
 
 /** Separates items with nested values: it cannot occur in JSON. */
@@ -17,13 +17,14 @@ const flatMark = ',{"id":'
 
 /** Each statement sees one state of the table. */
 export class TableStatements {
-  readonly #kept = new BoundedCache<ReadStatement>(300)
+  readonly #kept: KeptStatements
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: ReadStatement
 
   /** `database` must have the functions of `addFunctions`. */
   constructor (readonly database: SqliteDatabase, readonly layout: Layout) {
     const { columns, table, id } = layout
+    this.#kept = new KeptStatements(database)
     this.#decode = makeRowDecoder(columns, dialect)
     this.#get = prepareRead(database, `SELECT ${listSelected(columns)} FROM ${table} WHERE ${id.equated} = ?`)
   }
@@ -33,59 +34,92 @@ export class TableStatements {
     return row === undefined ? undefined : this.#decode(row)
   }
 
-  read (query: Query, members: readonly Column[], path = makeOpenPath(query)): PageText {
+  /** Undefined if the path has fewer rows. */
+  readAt (path: Path, field: string, offset: number): Scalar | null | undefined {
+    const { selected, kind } = getColumn(this.layout, field)
+    const texts = makeStatementKey(dialect, [], path.bounds, path.order)
+    const statement = this.#kept.get(`at ${field} ${path.index} ${path.isByFirst} ${texts}`, () => {
+      const clauses = new ClauseBuilder(this.layout, dialect)
+      const order = clauses.orderBy(path.isByFirst ? path.order.slice(0, 1) : [])
+      return `SELECT ${selected} FROM ${this.#writeRows(path, clauses)}${order} LIMIT 1 OFFSET ?`
+    })
+    const value = statement.get([...this.#encode(path.bounds), offset])?.[0]
+    return value === null || value === undefined ? value : (dialect.decode[kind]?.(value) ?? value) as Scalar
+  }
+
+  /** The path must have the order of the page and meet all its conditions. */
+  readAlong (path: Path, { limit, offset }: Section, members: readonly Column[]): PageText {
+    const texts = makeStatementKey(dialect, members, path.bounds, path.order)
+    // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
+    const statement = this.#kept.get(`along ${path.index} ${limit} ${texts}`, () => {
+      const clauses = new ClauseBuilder(this.layout, dialect)
+      const rows = `${this.#writeRows(path, clauses)}${clauses.orderBy(path.order)} LIMIT ${limit} OFFSET ?`
+      return this.#writeText(members, item => `SELECT ${item} FROM ${rows}`)
+    })
+    return this.#toPage(members, statement.get([...this.#encode(path.bounds), offset]))
+  }
+
+  /** Reads only the first rows of a path. Unless they are in the order of the page, they must be all its rows. */
+  readFirst (path: Path, query: Query, members: readonly Column[]): PageText | undefined {
+    const { order, limit, offset, count } = query
+    const { isOrdered, maxRows, rest } = path
+    const texts = makeStatementKey(dialect, members, path.bounds, path.order, rest, order)
+    const statement = this.#kept.get(`first ${path.index} ${path.isByFirst} ${limit} ${count} ${texts}`, () => {
+      const clauses = new ClauseBuilder(this.layout, dialect)
+      const rows = this.#writeRows(path, clauses)
+      // Each column costs time for every row.
+      const used = [...listFieldConditions(rest), ...order].map(({ field }) => getColumn(this.layout, field))
+      const names = new Set([...members, ...used].flatMap(({ name }) => name === undefined ? [] : quoteName(name)))
+      const found = `(SELECT ${[...names].join(', ')} FROM ${rows}${isOrdered ? clauses.orderBy(path.order) : ''} ` +
+        `LIMIT ${maxRows})${clauses.where(rest)}`
+      const hasMore = `EXISTS (SELECT 1 FROM ${rows} LIMIT 1 OFFSET ${maxRows})`
+      // If rows are in order, those after a full page do not matter.
+      const isTruncated = isOrdered && !count ? `CASE WHEN count(*) < ${limit} THEN ${hasMore} END` : hasMore
+      const total = count ? `, (SELECT count(*) FROM ${found})` : ''
+      const end = `${isOrdered ? '' : clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
+      return this.#writeText(members, item => `SELECT ${item} FROM ${found}${end}`, `, ${isTruncated}${total}`)
+    })
+    const bounds = this.#encode(path.bounds)
+    const others = this.#encode(rest)
+    const row = statement.get([...bounds, ...count ? [...bounds, ...others] : [], ...bounds, ...others, offset])
+    return row?.[2] === 1 ? undefined : this.#toPage(members, row, count ? row?.[3] as number : undefined)
+  }
+
+  /** Visits as many rows as needed; SQLite plans it. */
+  readAll (query: Query, members: readonly Column[]): PageText {
     const { where, order, limit, offset, count } = query
-    const { index, bounds, rest, isOrdered, maxRows, watchEvery } = path
     const { table, id: { equated: id } } = this.layout
-    const search = where.every(isPlain) ? '' : prepareSearch(this.layout, where)
-    // Not called for every row: a call takes longer than a row. Not needed along an order, where a limit ends it.
-    const watch = isOrdered && !count ? '' : `(random() & ${watchEvery - 1} OR dealbook_watch())`
-    const source = index === undefined ? table : `${table} INDEXED BY ${quoteName(index)}`
-    const key = `${index} ${watch} ${search} ${makeStatementKey(dialect, members, bounds, rest, order)}`
-    const encodedBounds = this.#encode(bounds)
-    const parameters = [...encodedBounds, ...this.#encode(rest)]
-    const isOfFirst = isOrdered && rest.length > 0 && !count
+    // Reading along the order or the key beats an index that leaves many rows.
+    const isUsable = (condition: Condition): boolean =>
+      isEquality(condition) || (condition.field !== undefined && condition.field === order[0]?.field)
+    const plain = where.filter(isPlain)
+    const used = plain.filter(isUsable)
+    const others = plain.filter(condition => !isUsable(condition))
+    const search = where.length === plain.length ? '' : prepareSearch(this.layout, where)
+    const key = `${search} ${makeStatementKey(dialect, members, used, others, order)}`
+    const parameters = [...this.#encode(used), ...this.#encode(others)]
     const writeRows = (clauses: ClauseBuilder): string => {
-      const conditions = [clauses.where(bounds), clauses.where(rest, index === undefined)]
-      const terms = [watch, ...conditions.map(text => text.replace(' WHERE ', '')), search].filter(text => text !== '')
-      return terms.length === 0 ? source : `${source} WHERE ${terms.join(' AND ')}`
+      const conditions = [clauses.where(used), clauses.where(others, true)].map(text => text.replace(' WHERE ', ''))
+      return `${table} WHERE ${[watch, ...conditions, search].filter(text => text !== '').join(' AND ')}`
     }
     let row: unknown[] | undefined
     if (limit > 0) {
-      // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
-      const statement = this.#prepare(`${limit} ${key}`, () => {
+      const statement = this.#kept.get(`all ${limit} ${key}`, () => {
         const clauses = new ClauseBuilder(this.layout, dialect)
-        if (isOfFirst) {
-          // Only the first rows. Each column costs time for every row.
-          const used = [...listFieldConditions(rest), ...order].map(({ field }) => getColumn(this.layout, field))
-          const names = new Set([...members, ...used].flatMap(({ name }) => name === undefined ? [] : quoteName(name)))
-          const within = `${source}${clauses.where(bounds)}`
-          const first = `SELECT ${[...names].join(', ')} FROM ${within}${clauses.orderBy(order)} LIMIT ${maxRows}`
-          // Rows after a full page do not matter.
-          const hasMore = `EXISTS (SELECT 1 FROM ${within} LIMIT 1 OFFSET ${maxRows})`
-          const isCut = `CASE WHEN count(*) < ${limit} THEN ${hasMore} END`
-          return this.#writeText(members, item =>
-            `SELECT ${item} FROM (${first})${clauses.where(rest)} LIMIT ${limit} OFFSET ?`, `, ${isCut}`)
-        }
         const rows = `${writeRows(clauses)}${clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
         // In other orders, sort ids, often from an index alone, and then read only the rows of the page.
-        return this.#writeText(members, item => order[0]?.field === 'id' || isOrdered
+        return this.#writeText(members, item => order[0]?.field === 'id'
           ? `SELECT ${item} FROM ${rows}`
           : `SELECT ${item} FROM ${table} WHERE ${id} IN (SELECT ${id} FROM ${rows})${clauses.orderBy(order)}`)
       })
-      row = statement.get([...isOfFirst ? encodedBounds : [], ...parameters, offset])
+      row = statement.get([...parameters, offset])
     }
     if (!count) return this.#toPage(members, row)
-    const counting = this.#prepare(`count ${key}`, () => {
-      // SQLite counts all rows of a table without visiting them, if nothing watches it.
-      const isAll = where.length === 0 && maxRows === Infinity
-      return `SELECT count(*) FROM ${isAll ? table : writeRows(new ClauseBuilder(this.layout, dialect))}`
+    const counting = this.#kept.get(`count ${key}`, () => {
+      // SQLite counts all rows of a table without visiting them.
+      return `SELECT count(*) FROM ${where.length === 0 ? table : writeRows(new ClauseBuilder(this.layout, dialect))}`
     })
     return this.#toPage(members, row, counting.get(parameters)?.[0] as number)
-  }
-
-  #prepare (key: string, write: () => string): ReadStatement {
-    return this.#kept.get(key, () => prepareRead(this.database, write()))
   }
 
   #encode (conditions: readonly Condition[]): unknown[] {
@@ -102,20 +136,62 @@ export class TableStatements {
   }
 
   #toPage (members: readonly Column[], row: readonly unknown[] = [], total?: number): PageText {
-    const [text, length, isCut] = row as [string | null, number, number | null]
-    const mark = this.#isFlat(members) ? flatMark : itemSeparator
-    const page = { text: text ?? '', length: length ?? 0, isCut: isCut === 1, mark }
+    const [text, length] = row as [string | null, number]
+    const page = { text: text ?? '', length: length ?? 0, mark: this.#isFlat(members) ? flatMark : itemSeparator }
     return total === undefined ? page : { ...page, total }
   }
 
   #isFlat (members: readonly Column[]): boolean {
     return members[0] === this.layout.id && !members.some(({ kind }) => kind === 'json')
   }
+
+  #writeRows ({ index, bounds }: Path, clauses: ClauseBuilder): string {
+    const { table } = this.layout
+    return `${table}${index === undefined ? '' : ` INDEXED BY ${quoteName(index)}`}${clauses.where(bounds)}`
+  }
+}
+
+const maxKept = 300
+// When full, only one in so many new statements replaces an old one.
+const replacing = 16
+
+/**
+ * Keeps a statement once it is used again, and seldom drops it. The garbage collector frees old statements late, since
+ * it does not see the 10 KB and more that each holds outside of the heap.
+ */
+class KeptStatements {
+  readonly #kept = new Map<string, ReadStatement>()
+  readonly #seen = new BoundedCache<{ times: number }>(1000)
+  #refused = 0
+
+  constructor (readonly database: SqliteDatabase) {}
+
+  get (key: string, write: () => string): ReadStatement {
+    const kept = this.#kept.get(key)
+    if (kept !== undefined) {
+      // Keeps the order of use once something may be dropped.
+      if (this.#kept.size >= maxKept && this.#kept.delete(key)) this.#kept.set(key, kept)
+      return kept
+    }
+    const statement = prepareRead(this.database, write())
+    const comesAgain = this.#seen.get(key, () => ({ times: 0 })).times++ > 0
+    if (comesAgain && this.#makeRoom()) this.#kept.set(key, statement)
+    return statement
+  }
+
+  #makeRoom (): boolean {
+    if (this.#kept.size < maxKept) return true
+    if (++this.#refused % replacing !== 0) return false
+    return this.#kept.delete(this.#kept.keys().next().value as string)
+  }
 }
 
 // SQLite writes fractions with different digits than JavaScript does.
 const numberFunction = 'dealbook_number'
 const searchFunction = 'dealbook_search'
+
+// Ends a statement early. Not called for every row: a call takes longer than a row.
+const watch = '(random() & 4095 OR dealbook_watch())'
 
 /** State for the functions: a thread runs one statement at a time. */
 export const running = {

@@ -161,22 +161,16 @@ export function readForeignColumns (database: SqliteDatabase, tableName: string)
   }))
 }
 
-type IndexPart = readonly [index: string, column: string | null, isPlain: number, isUnique: number, origin: string]
-
-/** The columns of each index over all rows. An expression has no name. */
-function readIndexParts (database: SqliteDatabase, tableName: string): IndexPart[][] {
-  const parts = prepareRead(database, `SELECT l.name, i.name, i.coll = 'BINARY' AND i."desc" = 0, l."unique", l.origin
-    FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
-    WHERE l.partial = 0 AND i.key = 1 ORDER BY l.name, i.seqno`).all([tableName]) as unknown as IndexPart[]
-  return [...new Set(parts.map(([name]) => name))].map(name => parts.filter(([index]) => index === name))
-}
-
 /** Indexes over expressions, descending or with a collation are left to SQLite. */
 export function readIndexes (database: SqliteDatabase, { tableName, columns, mapped }: Layout): Index[] {
-  return readIndexParts(database, tableName).flatMap(parts => {
-    const [[name, , , , origin]] = parts as [IndexPart]
-    if (origin === 'pk' || parts.some(([, column, isPlain]) => column === null || isPlain !== 1)) return []
-    const fields = parts.map(([, name]) =>
+  const rows = prepareRead(database, `SELECT l.name, i.name, i.coll = 'BINARY' AND i."desc" = 0
+    FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
+    WHERE l.partial = 0 AND l.origin <> 'pk' AND i.key = 1 ORDER BY l.name, i.seqno`).all([tableName])
+  const parts = rows as [name: string, column: string | null, isPlain: number][]
+  return [...new Set(parts.map(([name]) => name))].flatMap(name => {
+    const own = parts.filter(part => part[0] === name)
+    if (own.some(([, column, isPlain]) => column === null || isPlain !== 1)) return []
+    const fields = own.map(([, name]) =>
       columns.find(column => column.name === name && isPlain(column))?.field.name ?? '')
     // Every index of our tables ends with the id, explicitly or not.
     const hasId = fields.length > 1 && fields.at(-1) === 'id'
@@ -185,8 +179,12 @@ export function readIndexes (database: SqliteDatabase, { tableName, columns, map
 }
 
 export function listUnique (database: SqliteDatabase, { tableName }: Layout): string[][] {
-  return readIndexParts(database, tableName).filter(([first]) => first?.[3] === 1)
-    .map(parts => parts.map(([, column]) => column ?? ''))
+  const rows = prepareRead(database, `SELECT l.name, i.name FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
+    WHERE l."unique" = 1 AND l.partial = 0 AND i.key = 1 ORDER BY l.name`).all([tableName]) as [string, string | null][]
+  const sets = new Map<string, string[]>()
+  // An expression has no name; '' equals no column.
+  for (const [index, column] of rows) sets.set(index, [...sets.get(index) ?? [], column ?? ''])
+  return [...sets.values()]
 }
 
 /** Whether the column is used without an expression, so that its index applies. */

@@ -1,4 +1,3 @@
-import { BoundedCache } from '../../core/cache.js'
 import { getValue } from '../../core/storage/shapes.js'
 import {
   type Change, ConflictError, ConstraintError, type ConstraintRule, DuplicateError, getId, type Id, type Stored
@@ -6,9 +5,7 @@ import {
 import { describeRule, listSetReferences, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
 import { quoteName } from '../sql/dialect.js'
 import { type Column, getColumn, getColumns, type Layout, listWritten } from '../sql/layout.js'
-import {
-  hasCode, prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement
-} from './driver.js'
+import { prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement } from './driver.js'
 import type { Anchors } from './paths.js'
 import { encode as encodeValue, isSpaced } from './tables.js'
 
@@ -26,21 +23,33 @@ export interface Write {
 }
 
 export function runWrites (database: SqliteDatabase, writes: readonly Write[], anchors: Anchors): void {
-  for (const write of writes) {
-    const { type, layout, id, statement, parameters } = write
-    let changed: number
-    try {
-      changed = statement(parameters)
-    } catch (error) {
-      throw explainRefusal(database, error, write)
+  let running: Write | undefined
+  try {
+    for (const write of writes) {
+      running = write
+      const { type, layout, id, statement, parameters } = write
+      if (statement(parameters) !== 1) {
+        throw type === 'insert' ? new DuplicateError(layout.family, id) : new ConflictError(layout.family, id)
+      }
+      if (type !== 'require') anchors.noteWrite(layout, type, id)
     }
-    if (changed !== 1) {
-      throw type === 'insert' ? new DuplicateError(layout.family, id) : new ConflictError(layout.family, id)
-    }
-    if (type !== 'require') anchors.noteWrite(layout, type, id)
+    for (const { checks } of writes) for (const check of checks) check()
+  } catch (error) {
+    const write = running as Write
+    const { layout: { references } } = write
+    // The item that it refers to may be inserted later in the same commit.
+    const isInserted = writes.slice(writes.indexOf(write) + 1).some(({ type, layout: { family } }) =>
+      type === 'insert' && Object.values(references).includes(family))
+    throw explainRefusal(database, error, isInserted ? { ...write, checks: none } : write)
   }
-  for (const { checks } of writes) for (const check of checks) check()
 }
+
+type Check = Write['checks'][number]
+
+const none: readonly Check[] = []
+
+// Bounds the cache: clients may change any combination of attributes.
+const maxUpdates = 50
 
 export class TableWriter {
   readonly #database: SqliteDatabase
@@ -49,9 +58,8 @@ export class TableWriter {
   readonly #insert: WriteStatement
   readonly #delete: WriteStatement
   readonly #require: WriteStatement
-  // Bounded: clients may change any combination of attributes.
-  readonly #updates = new BoundedCache<WriteStatement>(50)
-  readonly #checks = new BoundedCache<ReadStatement>(50)
+  readonly #updates = new Map<string, WriteStatement>()
+  readonly #checks = new Map<string, ReadStatement>()
 
   constructor (database: SqliteDatabase, readonly layout: Layout) {
     const { table, id } = layout
@@ -75,7 +83,7 @@ export class TableWriter {
     const { type } = change
     const { layout } = this
     const id = getId(change)
-    const checks = relations === undefined ? [] : this.#listChecks(change, relations)
+    const checks = relations === undefined ? none : this.#listChecks(change, relations)
     if (type === 'delete' || type === 'require') {
       const statement = type === 'delete' ? this.#delete : this.#require
       return { type, layout, id, checks, item: undefined, statement, parameters: [id, change.expected] }
@@ -86,17 +94,28 @@ export class TableWriter {
     }
     const { current, expected } = change
     // Writing a column writes its index too, even if the value stays the same.
-    const changed = current && this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
-    const columns = changed === undefined || changed.length === 0 ? this.#columns : changed
-    const statement = this.#updates.get(columns.map(({ name }) => name).join(), () => {
+    const changed = current === undefined
+      ? []
+      : this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
+    const columns = changed.length > 0 && this.#updates.size < maxUpdates ? changed : this.#columns
+    const parameters = encode(columns, item)
+    parameters.push(id, expected)
+    return { type, layout, id, checks, item, statement: this.#prepareUpdate(columns), parameters }
+  }
+
+  #prepareUpdate (columns: readonly Column[]): WriteStatement {
+    const key = columns.map(({ name }) => name).join()
+    let statement = this.#updates.get(key)
+    if (statement === undefined) {
       const assignments = columns.map(({ name }) => `${quoteName(name as string)} = ?`).join(', ')
-      return prepareWrite(this.#database, `UPDATE ${layout.table} SET ${assignments} ${this.#asExpected}`)
-    })
-    return { type, layout, id, checks, item, statement, parameters: [...encode(columns, item), id, expected] }
+      const sql = `UPDATE ${this.layout.table} SET ${assignments} ${this.#asExpected}`
+      this.#updates.set(key, statement = prepareWrite(this.#database, sql))
+    }
+    return statement
   }
 
   /** Commits run one after the other, so nothing can change between check and commit. */
-  #listChecks (change: Change, relations: Relations): Write['checks'] {
+  #listChecks (change: Change, relations: Relations): readonly Check[] {
     const id = getId(change)
     if (change.type === 'delete') {
       return relations.referrers.map(reference => () => {
@@ -111,8 +130,11 @@ export class TableWriter {
   }
 
   #hasRow (table: string, { equated, kind }: Column, id: Id): boolean {
-    const statement = this.#checks.get(`SELECT 1 FROM ${table} WHERE ${equated} = ? LIMIT 1`, sql =>
-      prepareRead(this.#database, sql))
+    const rows = `${table} WHERE ${equated} = ?`
+    let statement = this.#checks.get(rows)
+    if (statement === undefined) {
+      this.#checks.set(rows, statement = prepareRead(this.#database, `SELECT 1 FROM ${rows} LIMIT 1`))
+    }
     return statement.get([encodeValue(id, kind)]) !== undefined
   }
 }
@@ -131,9 +153,14 @@ const rules: Readonly<Record<string, ConstraintRule>> = {
   UNIQUE: 'unique', 'NOT NULL': 'required', CHECK: 'value', 'FOREIGN KEY': 'reference'
 }
 
+export function isConstraint (error: unknown): boolean {
+  const { errcode, code } = error as { errcode?: number, code?: string }
+  return typeof errcode === 'number' ? (errcode & 0xff) === 19 : code?.startsWith('SQLITE_CONSTRAINT') === true
+}
+
 /** Returns other errors unchanged. */
 export function explainRefusal (database: SqliteDatabase, error: unknown, write: Write): unknown {
-  if (!hasCode(error, 19, 'SQLITE_CONSTRAINT')) return error
+  if (!isConstraint(error)) return error
   const { layout, item, id, type } = write
   const [, name = '', named = '', stored] = failure.exec((error as Error).message) ?? []
   const isForeignKey = name === 'FOREIGN KEY'
@@ -170,15 +197,19 @@ function findTaken (database: SqliteDatabase, layout: Layout, item: Stored): rea
   })
 }
 
-/** SQLite does not name the column of a broken foreign key. Keys of several columns are left out. */
+/** SQLite does not name the columns of a broken foreign key. */
 function listDangling (database: SqliteDatabase, { tableName, columns }: Layout, item: Stored): string[] {
-  const keys = prepareRead(database, `SELECT "from", "table",
-    coalesce("to", (SELECT name FROM pragma_table_info("table") WHERE pk = 1))
-    FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) = 1`).all([tableName]) as [string, string, string][]
-  const isDangling = ({ name, field, kind }: Column): boolean => keys.some(([from, parent, to]) => {
-    const value = from === name ? encodeValue(getValue(item, field), kind) : null
-    const sql = `SELECT 1 FROM ${quoteName(parent)} WHERE ${quoteName(to)} = ?`
-    return value !== null && prepareRead(database, sql).get([value]) === undefined
+  const rows = prepareRead(database, `SELECT id, "table", "from",
+    coalesce("to", (SELECT name FROM pragma_table_info("table") WHERE pk = seq + 1))
+    FROM pragma_foreign_key_list(?) ORDER BY id, seq`).all([tableName]) as [number, string, string, string][]
+  return [...new Set(rows.map(([id]) => id))].flatMap(key => {
+    const parts = rows.filter(([id]) => id === key).map(([, parent, from, to]) =>
+      ({ parent, to, column: columns.find(({ name }) => name === from) }))
+    const values = parts.map(({ column }) => column && encodeValue(getValue(item, column.field), column.kind))
+    // A reference without a value, or of a column that is not a field, cannot be checked.
+    if (values.some(value => value === null || value === undefined)) return []
+    const where = parts.map(({ to }) => `${quoteName(to)} = ?`).join(' AND ')
+    const statement = prepareRead(database, `SELECT 1 FROM ${quoteName(parts[0]?.parent ?? '')} WHERE ${where}`)
+    return statement.get(values) === undefined ? parts.map(({ column }) => (column as Column).field.name) : []
   })
-  return columns.filter(isDangling).map(({ field }) => field.name)
 }
