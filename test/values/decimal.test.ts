@@ -330,9 +330,10 @@ t.test('a multiple of 0.01 is what people write', async t => {
     fields: Type.Object({
       id: Type.Integer(),
       price: Type.Optional(Type.Number({ multipleOf: 0.01 })),
-      pieces: Type.Optional(Type.Integer({ multipleOf: 5 }))
+      pieces: Type.Optional(Type.Integer({ multipleOf: 5 })),
+      thin: Type.Optional(Type.Number({ multipleOf: 0.0027 }))
     }),
-    create: ['price', 'pieces']
+    create: ['price', 'pieces', 'thin']
   })
   t.teardown(() => app.close())
   app.register(prices, { storage: memoryStorage() })
@@ -345,4 +346,6 @@ t.test('a multiple of 0.01 is what people write', async t => {
   }
   t.equal((await post({ pieces: 10 })).statusCode, 201)
   t.equal((await post({ pieces: 11 })).statusCode, 400)
+  t.equal((await post({ thin: 274185110472.9975 })).statusCode, 201)
+  t.equal((await post({ thin: 274185110473 })).statusCode, 400)
 })

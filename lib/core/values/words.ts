@@ -7,7 +7,7 @@ export function didYouMean (name: string, known: Iterable<string>): string {
   return suggestion === undefined ? '' : ` Did you mean "${suggestion}"?`
 }
 
-// More edits are not a typing error, and take longer to find.
+// More edits are not a typing error.
 const maxEdits = 4
 
 function nearest (name: string, known: Iterable<string>): string | undefined {
