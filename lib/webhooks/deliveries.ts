@@ -1,5 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { getFamily, getStoredShape } from '../core/family/family.js'
+import { commandsShape } from '../core/family/fields.js'
+import { makeStorageAccess } from '../core/service/storage-access.js'
 import type { Change, FamilyShape, Storage, Stored } from '../core/storage/storage.js'
 import { defineFamily } from '../http/plugin/define-family.js'
 import { keepRow } from '../tools/rows.js'
@@ -38,10 +40,12 @@ export type Delivery = Stored & Static<typeof DeliveryFields>
 const table = 'webhook-deliveries'
 export const deliveriesShape: FamilyShape = { ...getStoredShape(getFamily(deliveries)), name: table }
 
+const prepare = makeStorageAccess([commandsShape, deliveriesShape])
+
 /** For the family: the storage in which its items have their own table. */
 export function openDeliveries (storage: Storage): Storage {
   return {
-    prepare: async () => { await storage.prepare(deliveriesShape) },
+    prepare: async () => { await prepare(storage) },
     find: (_family, query, signal) => storage.find(table, query, signal),
     get: (_family, id, signal) => storage.get(table, id, signal),
     commit: changes => storage.commit(changes),

@@ -17,9 +17,9 @@ export function makeEvent (sources: Sources, stored: CommandRecord) {
   // The command may have been for an item of another family.
   const operations = sources.get(about?.family ?? family.name)?.family.operations
   const { createAction, deletion } = family.lifecycle ?? {}
-  const change = action === createAction || (about !== undefined && revision === 1)
+  const change = (about === undefined ? action === createAction : revision === 1)
     ? 'created'
-    : action === deletion?.operation.action
+    : about === undefined && action === deletion?.operation.action
       ? 'deleted'
       : operations?.get(action)?.operation.participle ?? 'changed'
   return {
