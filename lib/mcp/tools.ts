@@ -309,8 +309,9 @@ export async function listTools (tools: Iterable<Tool>, request: FastifyRequest)
   }))
   const granted = asked.flatMap(each => each.status === 'fulfilled' ? each.value : [])
   const problems = asked.flatMap(each => each.status === 'rejected' ? toProblem(each.reason) : [])
-  const reason = problems.find(problem => isChallenge(problem) || problem.statusCode >= 500)
-  if (granted.length === 0 && reason !== undefined) throw reason
+  const challenge = granted.length === 0 ? problems.find(isChallenge) : undefined
+  const reason = problems.find(({ statusCode }) => statusCode >= 500) ?? challenge
+  if (reason !== undefined) throw reason
   return granted
 }
 

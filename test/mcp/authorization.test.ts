@@ -147,6 +147,15 @@ t.test('where authorize itself fails, the list and the call fail, and say no mor
   t.notMatch(text, /a bug/)
 })
 
+t.test('where authorize fails for one tool, the list fails too', async t => {
+  const app = await crmApp({
+    authorize: (_request, { action }) => { if (action === 'HoldDeal') throw new TypeError('a bug') }
+  })
+  t.teardown(() => app.close())
+  t.match(await ask(app, 'tools/list'), { status: 500, body: { error: { code: -32603 } } })
+  t.notOk((await call(app, 'deals_find')).isError)
+})
+
 t.test('the ids of commands belong to their principal', async t => {
   const app = await crmApp({ authorize: ({ headers: { role } }) => ({ principal: String(role) }) })
   t.teardown(() => app.close())
