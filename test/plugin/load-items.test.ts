@@ -106,7 +106,7 @@ for (const { name, make } of storages) {
   t.test(`repeated, it goes on: ${name}`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)
-    const all = people(1200)
+    const all = people(2400)
     await loadItems(storage, customers, all.slice(300, 650))
     const before = await storage.get('customers', 301)
     // Two at once, with other batches, and some rows twice.
@@ -114,7 +114,8 @@ for (const { name, make } of storages) {
       loadItems(storage, customers, [...all, ...all.slice(0, 10)], { batchSize: 500 }),
       loadItems(storage, customers, all, { batchSize: 70 })
     ]
-    t.strictSame(await Promise.all(both), [1210, 1200])
+    t.strictSame(await Promise.all(both), [2410, 2400])
+    t.equal(await loadItems(storage, customers, all, { batchSize: 2400 }), 2400)
     t.strictSame(await idsIn(storage), all.map(({ id }) => id))
     t.strictSame(await storage.get('customers', 301), before, 'what is there stays as it is')
     const moment = { ...all[0], createdAt: '2020-01-01T00:00:00Z' }
