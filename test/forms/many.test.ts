@@ -451,6 +451,17 @@ for (const { name, make } of anyStorage) {
       t.equal((await app.inject('/rest/commands')).statusCode, 200)
     })
 
+    t.test('of several that are refused, the first is named', async t => {
+      const { post } = await manyApp(memoryStorage(), {
+        async authorize (_request, { action }) {
+          if (action === 'HoldDeal') await new Promise(resolve => setImmediate(resolve))
+          throw new Problem('forbidden', action)
+        }
+      })
+      const answer = await post([hold('a'), { deal: 'a', action: 'UnholdDeal' }], atomic)
+      t.match(answer.json(), { status: 403, errors: [{ pointer: '/commands/0' }] })
+    })
+
     t.test('what the grant hides is not there, and its log entry neither', async t => {
       const where = [{ field: 'price', op: 'lte', value: 10 }] as const
       const { app, post, send } = await manyApp(memoryStorage(), {

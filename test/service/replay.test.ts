@@ -31,6 +31,18 @@ testOverStorages(async (t, { book, storage, another }) => {
     }
   })
 
+  t.test('conditions of a grant that are none hide nothing', async t => {
+    const granted = await dealsApp(storage, { authorize: () => ({ where: [] }) })
+    t.teardown(() => granted.close())
+    const id = await dealAfter(book)
+    const url = `${home}/${id}/commands/${randomUUID()}`
+    const payload = { action: 'HoldDeal', params: { reason: 'a' } }
+    const run = async () => await granted.inject({ method: 'PUT', url, payload })
+    t.equal((await run()).statusCode, 201)
+    await book.remove(id)
+    t.match(await run(), { statusCode: 200, headers: { 'idempotent-replayed': 'true' } })
+  })
+
   t.test('a creation and a deletion are done once', async t => {
     const key = randomUUID()
     const first = await book.create({ name: 'Tea', price: 1 }, { key, principal })

@@ -115,6 +115,9 @@ t.test('a commit that outlasts its deadline counts by how it ended', async t => 
   await run('unhold')
   await settle(new Error('no disk'))
   t.strictSame(count(), [2, 1, 1], 'it was not made')
+  await run('unhold')
+  await settle(new ConflictError('deals', id))
+  t.strictSame(count(), [2, 1, 2], 'nor was this, and nobody is there to try again')
 })
 
 t.test('a storage that fails, or does not answer, is not healthy', async t => {

@@ -12,7 +12,7 @@ import { attempt, attemptUntilDone, execute, listKeys, type Outcome, toOwnOutcom
 import { type Execution, open } from './load.js'
 import { explainConstraint, refuseByConstraint } from './refusal.js'
 import { callBase, toBaseCommand, toOwnProblem } from './renamed.js'
-import { countFailure, type GuardedStorage, isConflict, makeCounters } from './storage-access.js'
+import { countFailure, type GuardedStorage, makeCounters } from './storage-access.js'
 
 interface Sent {
   readonly family: Family
@@ -69,14 +69,14 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
     const { family, command: { action } } = list[index] as Sent
     return explain(toOwnProblem(family, action, error), index)
   }
-  const executions = await Promise.all(list.map(async ({ family, caller, command }, index): Promise<Execution> => {
-    try {
-      const base = callBase({ family, caller })
-      return await open(base.family, base.caller, toBaseCommand(family, command))
-    } catch (error) {
-      throw explainOwn(error, index)
-    }
+  const opened = await Promise.allSettled(list.map(async ({ family, caller, command }) => {
+    const base = callBase({ family, caller })
+    return await open(base.family, base.caller, toBaseCommand(family, command))
   }))
+  const executions = opened.map((each, index): Execution => {
+    if (each.status === 'rejected') throw explainOwn(each.reason, index)
+    return each.value
+  })
   const [{ storage, caller, caller: { signal } }] = executions as [Execution]
   const foreign = executions.findIndex(each => each.storage !== storage)
   if (foreign > 0) {
@@ -84,6 +84,7 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
   }
   const families = [...new Set(executions.flatMap(({ family }) => listRelated(family)))]
   let isCommitting = false
+  let isAbandoned = false
   let isRepeated = false
   try {
     // Before it waits: a caller must not block writers of items that it may not see or change.
@@ -102,7 +103,8 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
       storage.writers.leave(keys)
     }
   } catch (error) {
-    if (!isCommitting) countFailure(storage.counters, error)
+    if (isCommitting) isAbandoned = true
+    else countFailure(storage.counters, error)
     throw error
   }
 
@@ -132,8 +134,11 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
 
   async function commit ({ changes, endings, outcomes }: Awaited<ReturnType<typeof decideAll>>): Promise<void> {
     const end = (error?: unknown): void => {
-      isCommitting = !isConflict(error)
-      if (error !== undefined) return countFailure(storage.counters, error)
+      isCommitting = false
+      if (error !== undefined) {
+        if (isAbandoned) countFailure(storage.counters, error)
+        return
+      }
       for (const ended of endings) ended()
       for (const { replayed, record: { outcome } } of outcomes) {
         if (replayed) storage.counters.replays_total++

@@ -86,7 +86,9 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
       writers.leave(keys)
     }
   } catch (error) {
-    if (!execution.isCommitting) countFailure(counters, error)
+    // If a commit outlasts its deadline, its outcome is counted when it ends.
+    if (execution.isCommitting) execution.isAbandoned = true
+    else countFailure(counters, error)
     throw error
   }
 }
@@ -181,8 +183,11 @@ export async function attempt (execution: Execution): Promise<Outcome> {
     return { record, id: undefined, item, replayed: false, problem }
   }
   const ended = (error?: unknown): void => {
-    execution.isCommitting = !isConflict(error)
-    if (error !== undefined) return countFailure(counters, error)
+    execution.isCommitting = false
+    if (error !== undefined) {
+      if (execution.isAbandoned) countFailure(counters, error)
+      return
+    }
     counters[`commands_${decision.outcome}_total`]++
     if (decision.outcome !== 'done') return
     notifyCommitted(family, caller, record, current, item)
@@ -292,7 +297,7 @@ async function canSeeReplay (
   { storage, family, caller: { signal }, grant }: Execution,
   record: CommandRecord
 ): Promise<boolean> {
-  if (grant.where === undefined) return true
+  if ((grant.where ?? []).length === 0) return true
   const item = await storage.get(family.name, readTarget(family, record), signal)
   return item === undefined ? record.principal !== undefined : canSee(grant, item)
 }

@@ -30,8 +30,9 @@ export interface Execution extends Called {
   /** The result of `prepare`, and the action that it was called for. */
   facts: unknown
   prepared: string | undefined
-  /** A commit may outlast its deadline, and is counted when it ends. */
   isCommitting: boolean
+  /** Whether a commit has outlasted its deadline. */
+  isAbandoned: boolean
 }
 
 /** Authorizes a command, before anything is read. */
@@ -56,7 +57,8 @@ export async function open (family: Family, caller: Caller, command: Command): P
     grants,
     facts: undefined,
     prepared: undefined,
-    isCommitting: false
+    isCommitting: false,
+    isAbandoned: false
   }
 }
 

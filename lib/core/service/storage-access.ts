@@ -232,5 +232,5 @@ export function makeCounters () {
 }
 
 export function countFailure (counters: Counters, error: unknown): void {
-  if (!isConflict(error) && !(error instanceof Problem && error.statusCode < 500)) counters.commands_failed_total++
+  if (!(error instanceof Problem) || error.statusCode >= 500) counters.commands_failed_total++
 }
