@@ -38,12 +38,16 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   readonly #where: readonly Condition[]
   #families: ReadonlyMap<string, F>
 
-  /** @param id the item whose entries are wanted; undefined for all */
+  /**
+   * @param id the item whose entries are wanted; undefined for all
+   * @param hide leaves out what the entries say of items that the caller may not see
+   */
   constructor (
     readonly storage: GuardedStorage,
     families: readonly F[],
     readonly signal: AbortSignal | undefined,
-    id?: Id
+    id?: Id,
+    readonly hide = async (entries: readonly FeedEntry[]): Promise<readonly FeedEntry[]> => entries
   ) {
     this.#families = new Map(families.map(each => [each.family.name, each]))
     this.#where = [
@@ -145,8 +149,8 @@ export class Feed<F extends FeedFamily = FeedFamily> {
         : (await reader.find(selectById([{ field: 'id', op: 'eq', values: ids }], ids.length))).items
       return [family.name, new Set(found.map(({ id }) => String(id)))] as const
     })))
-    return entries.filter(({ family, target }) =>
-      this.#families.has(family) && (visible.get(family)?.has(target) ?? true))
+    return await this.hide(entries.filter(({ family, target }) =>
+      this.#families.has(family) && (visible.get(family)?.has(target) ?? true)))
   }
 
   /**

@@ -9,7 +9,7 @@ import type { Command } from '../../core/service/decide.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { executeAll } from '../../core/service/execute-all.js'
 import { authorizeReader } from '../../core/service/reader.js'
-import { nameRecord, readTarget } from '../../core/service/record.js'
+import { type CommandRecord, nameRecord, readTarget } from '../../core/service/record.js'
 import { hashText } from '../../core/values/ids.js'
 import { isObject, type Members } from '../../core/values/json.js'
 import { getJsonBody } from '../body.js'
@@ -23,6 +23,7 @@ import {
   describeActions, describeCommand, describeId, describeLinkedItem, describeNew, describeParams, nameItem, nameSchema,
   ProblemSchema
 } from '../openapi/schemas.js'
+import { hideOthers } from '../pages/log-entries.js'
 import { linkCommand, sendEntry } from '../reads/log.js'
 import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js'
 import { logFailure, send, toProblem } from '../reply.js'
@@ -124,19 +125,20 @@ function commandRead (mount: Mount): Read<OneQuery> {
     parameter: 'command',
     intend: (_request, name) => intendToRead(family, undefined, { command: name }),
     parse: (search, representation) => parseOne(mount.logGrammar, search, representation),
-    async load ({ caller, reader, intent, name, query }) {
-      const record = await reader.getCommand(name)
-      if (record === undefined) return undefined
+    async load ({ request, caller, reader, intent, name, query }) {
+      const found = await reader.getCommand(name)
+      if (found === undefined) return undefined
       const { grant: { principal } } = reader
-      const id = readTarget(family, record)
+      const id = readTarget(family, found)
       try {
         const itemReader = await authorizeReader(family, caller, { ...intent, id })
         if (itemReader.isNarrowed && await itemReader.get(id) === undefined) return undefined
       } catch (error) {
         // A refusal would reveal that the command of another principal exists.
-        if (record.principal === principal || toProblem(error).statusCode >= 500) throw error
+        if (found.principal === principal || toProblem(error).statusCode >= 500) throw error
         return undefined
       }
+      const [record] = await hideOthers({ mount, request }, [found]) as [CommandRecord]
       return exchange => {
         retire(exchange.reply, mount.retirement)
         return sendEntry(exchange, query, { record, id: nameRecord(record, principal) })

@@ -21,7 +21,7 @@ import {
 } from '../openapi/routes.js'
 import { describeEntry, nameItem } from '../openapi/schemas.js'
 import { makeFeedAffordances, type Scope, showEntries, type Source } from '../pages/activity.js'
-import { nameParams } from '../pages/log-entries.js'
+import { hideOthers, nameParams } from '../pages/log-entries.js'
 import { toProblem, tryEach } from '../reply.js'
 import { readRequestedFormat } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -149,7 +149,7 @@ async function openFeed (scope: Scope, request: FastifyRequest): Promise<Feed<So
     const detail = `must name families of one storage, of ${sources.map(({ family }) => family.name).join(', ')}`
     throw invalidQuery([{ parameter: 'family', detail }])
   }
-  return new Feed(first.storage, sources, first.signal, id)
+  return new Feed(first.storage, sources, first.signal, id, entries => hideOthers({ mount, request }, entries))
 }
 
 /** Families that the caller may not read are left out; with none left, the refusal is thrown. */
@@ -176,7 +176,8 @@ export async function findRecent (mount: Mount, request: FastifyRequest): Promis
   const parsed = mount.feedGrammar.parse(`sort=-position&maxpagesize=${shownAtHome}`) as ParsedQuery
   const found = await Promise.all(storages.map(async storage => {
     const here = sources.filter(source => source.storage === storage)
-    const feed = new Feed(storage, here, here[0]?.signal)
+    const hide = (entries: readonly FeedEntry[]) => hideOthers({ mount, request }, entries)
+    const feed = new Feed(storage, here, here[0]?.signal, undefined, hide)
     const { items } = await feed.findPage(parsed)
     return await showEntries({ request }, feed, items as readonly FeedEntry[], sources.length > 1)
   }))

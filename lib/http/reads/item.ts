@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
-import type { Family } from '../../core/family/family.js'
 import { notFound } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { findEnd } from '../../core/service/feed.js'
@@ -72,7 +71,7 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
       }
       const expandOne = expand && await makeExpand(family, caller, expand, { one: item })
       const expanded = expandOne && (await expandOne([item]))[0]
-      const page = interactive === true ? { ...await loadItemPage(family, loading, item), position } : undefined
+      const page = interactive === true ? { ...await loadItemPage(mount, loading, item), position } : undefined
       const document = fields === undefined && interactive !== true
         ? showItem(mount, request, item, expanded)
         : makePicker(fields ?? family.members)(expanded ?? item)
@@ -84,7 +83,7 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
           name: family.singular,
           document: links === undefined || Object.keys(links).length === 0 ? document : { ...document, links },
           affordances: async () => question === undefined
-            ? await makeAffordances(exchange, item, reader, page ?? await loadItemPage(family, loading, item), refused)
+            ? await makeAffordances(exchange, item, reader, page ?? await loadItemPage(mount, loading, item), refused)
             : makeConfirmation(exchange, item, question)
         }
         if (question !== undefined || refused !== undefined) return send(exchange, view)
@@ -96,14 +95,15 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
 }
 
 async function loadItemPage (
-  family: Family,
+  mount: Mount,
   { reader, request, query: { refused, question } }: Loading<ItemQuery>,
   item: Stored
 ): Promise<ItemPage> {
+  const { family } = mount
   if (!family.writable) return { entries: [] }
   const command = refused === undefined && question === undefined ? readFeedback(request) : undefined
   const [entries, record] = await Promise.all([
-    findNewest(reader, item),
+    findNewest({ mount, request }, reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
   return { entries, feedback: record && makeFeedback(family, record) }

@@ -16,7 +16,7 @@ import {
 import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
 import { listLogFilters } from '../pages/form-fields.js'
 import { makeEntryAffordances } from '../pages/item-affordances.js'
-import { nameParams, showEntry } from '../pages/log-entries.js'
+import { hideOthers, nameParams, showEntry } from '../pages/log-entries.js'
 import { trailToItem } from '../pages/offers.js'
 import { makeRowAffordances } from '../pages/page-affordances.js'
 import { nameInLog } from '../pages/references.js'
@@ -88,7 +88,10 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
       const feed = new Feed(await caller.storage(), [{ family, reader }], caller.signal, id)
       // Read before the page, so that nothing is missed in between.
       const follow = isFollowed ? placeAfter(await feed.findStart(undefined)) : undefined
-      const find: Find = query => reader.findLog(id, query, operation)
+      const find: Find = async query => {
+        const found = await reader.findLog(id, query, operation)
+        return { ...found, items: await hideOthers({ mount, request }, found.items as readonly CommandRecord[]) }
+      }
       const members = parsed.fields ?? listMembers([mount])
       const pick = makePicker(members)
       const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.grant.principal)
@@ -133,13 +136,14 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<On
     parameter: 'command',
     intend: request => intendToRead(family, readItemId(family, request)),
     parse: (search, representation) => parseOne(mount.logGrammar, search, representation),
-    async load ({ reader, intent, name, query }) {
+    async load ({ request, reader, intent, name, query }) {
       const id = intent.id as Id
       const item = await reader.checkLog(id)
-      const record = await reader.getFromLog(id, name, operation)
-      if (record === undefined) return undefined
-      const found = { record, id: nameRecord(record, reader.grant.principal) }
-      return exchange => sendEntry(exchange, query, found, operation?.noun, item)
+      const found = await reader.getFromLog(id, name, operation)
+      if (found === undefined) return undefined
+      const [record] = await hideOthers({ mount, request }, [found]) as [CommandRecord]
+      const shown = { record, id: nameRecord(record, reader.grant.principal) }
+      return exchange => sendEntry(exchange, query, shown, operation?.noun, item)
     }
   }
 }
