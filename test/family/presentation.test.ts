@@ -108,6 +108,9 @@ t.test('a host adds states, search and labels', async t => {
     fr: {}
   })
   t.throws(() => deals.extend({ labels: { de: { fields: { region: 'Gebiet' } } } }), /fields has "region"/)
+  const none = { fields: undefined, operations: undefined, states: undefined } as {}
+  const { de } = getFamily(deals.extend({ labels: { de: { singular: 'Auftrag', ...none } } })).presentation.labels
+  t.match(de, { singular: 'Auftrag', fields: { price: 'Preis' }, states: { held: 'Angehalten' } }, 'undefined is none')
 })
 
 t.test('other names of fields are in states, search and labels too', async t => {
