@@ -42,8 +42,9 @@ export function html (options: HtmlOptions = {}): Representation {
   const frame: Frame = { title, logo, home, documentation, style: whole }
   const chooseWords = makeWordChooser(options)
 
+  // A promise of its own: what the host returns may only have a `then`.
   const findUser = async (request: FastifyRequest): Promise<PageUser | undefined> =>
-    await callHost(request, 'user', user) ?? undefined
+    await callHost(request, 'user', async () => await user?.(request)) ?? undefined
   const write = async (words: Words, request: FastifyRequest, parts: Omit<PageParts, 'user'>): Promise<string> =>
     renderPage(words, frame, { ...parts, user: await findUser(request) })
   return {

@@ -1,4 +1,4 @@
-import type { TObject, TSchema } from '@sinclair/typebox'
+import type { TObject, TSchema, TString } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
@@ -143,6 +143,25 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     'a pattern in a list',
     withOperation({ params: Type.Object({ to: Type.Array(Type.String({ pattern: '[' })) }) }),
     /params of the operation "lend" cannot be used: .*\[/
+  ],
+  ...[
+    Type.String({ maxLength: '3' as unknown as number }), Type.Number({ multipleOf: 0 }), Type.String({ enum: 'abc' }),
+    Type.Unsafe<string>({ type: 'string', enum: [] }), Type.String({ $ref: '#/nowhere' }), Type.Unsafe({ anyOf: [] }),
+    Type.Object({ a: undefined as unknown as TString }), Type.Object({}, { patternProperties: { '[': Type.String() } })
+  ].map(size => [
+    `a keyword that is none: ${JSON.stringify(size)}`,
+    { fields: Type.Object({ ...fields.properties, size }) as TObject },
+    /fields cannot be used: /
+  ] as const),
+  [
+    'a default that is not the only value',
+    { fields: Type.Object({ ...fields.properties, size: Type.Literal(true, { default: false }) }) as TObject },
+    /the default of the field "size" must be equal to constant/
+  ],
+  [
+    'a transform that is none',
+    { fields: Type.Object({ ...fields.properties, size: Type.String({ transform: '' as never }) }) as TObject },
+    /"size": the transform "" is unknown\. It must be a list of trim, /
   ],
   [
     'a default that does not fit',

@@ -66,6 +66,8 @@ t.test('the state of an item is the first whose conditions hold, unless state sa
   t.equal(stateOf(family, { id: 5, status: 'new' }), 'late')
   t.equal(stateOf(family, { id: 4, status: 'new' }), 'new')
   t.equal(stateOf(getFamily(defineFamily({ ...cars, states, state: () => 'mine' })), { id: 5 }), 'mine')
+  const repeated = getFamily(defineFamily({ ...cars, states: { late: { filter: 'id>=7&id>=5' } } }))
+  t.equal(stateOf(repeated, { id: 5 }), 'late', 'a repeated bound is no alternative')
 })
 
 t.test('search is in the title, unless the definition names fields', async t => {
@@ -106,6 +108,9 @@ t.test('a host adds states, search and labels', async t => {
     fr: {}
   })
   t.throws(() => deals.extend({ labels: { de: { fields: { region: 'Gebiet' } } } }), /fields has "region"/)
+  const none = { fields: undefined, operations: undefined, states: undefined } as {}
+  const { de } = getFamily(deals.extend({ labels: { de: { singular: 'Auftrag', ...none } } })).presentation.labels
+  t.match(de, { singular: 'Auftrag', fields: { price: 'Preis' }, states: { held: 'Angehalten' } }, 'undefined is none')
 })
 
 t.test('other names of fields are in states, search and labels too', async t => {

@@ -76,6 +76,9 @@ t.test('pages do not depend on what the functions of a host return', async t => 
     { user: nothing },
     { user: () => ({ name: nothing() as unknown as string }) },
     { user: fail },
+    { user: async () => fail() },
+    // As a query builder.
+    { user: () => ({ then: (_: unknown, reject: (error: Error) => void) => reject(new Error('odd')) }) as never },
     { texts, language: nothing },
     { texts, language: fail }
   ]

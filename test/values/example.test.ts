@@ -55,3 +55,11 @@ t.test('what is given is taken', async t => {
   t.equal(makeExample(Type.Integer({ examples: [3], default: 4 })), 3)
   t.strictSame(makeExample(Type.Object({ a: Type.Optional(Type.Integer({ examples: [3] })) })), { a: 3 })
 })
+
+t.test('an item of nested lists is made once', async t => {
+  let made = 0
+  let schema: TSchema = { ...Type.Integer(), get examples () { return [++made] } }
+  for (let depth = 0; depth < 5; depth++) schema = Type.Unsafe({ type: 'array', items: schema })
+  t.strictSame(makeExample(schema), [[[[[1]]]]])
+  t.equal(made, 1)
+})

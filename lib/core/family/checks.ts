@@ -65,8 +65,8 @@ function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFl
     yield (name === 'links' || name === 'action' || isServiceField(name)) &&
       `the field "${name}" belongs to the service`
     // Items from before the field get its default.
-    const { type, anyOf = [], default: value } = property
-    const isChosen = (type === 'boolean' && typeof value === 'boolean') ||
+    const { type, const: literal, anyOf = [], default: value } = property
+    const isChosen = (type === 'boolean' && typeof value === 'boolean' && literal === undefined) ||
       (anyOf as TSchema[]).some(each => each.const === value)
     const flaw = value === undefined || isChosen ? undefined : findJsonFlaw(value) ?? makeValidator(property)(value)[0]
     yield flaw && `the default of the field "${name}" ${flaw.detail}`

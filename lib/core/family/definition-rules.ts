@@ -31,7 +31,7 @@ export function findFlawInObject (what: string, schema: unknown): string | undef
   if (kind === 'Intersect') return `${what} is a Type.Intersect; Type.Composite makes one object of several`
   // Without this mark, its optional members cannot be recognized.
   if (kind !== 'Object') return `${what} ${isForeign(schema) ? foreign : `must be a Type.Object({ … }); ${origin}`}`
-  const parts: Members[] = []
+  const parts: Members[] = [schema]
   for (const [name, member] of Object.entries(schema['properties'] as object)) {
     if (!isObject(member)) return `${what}: "${name}" is not a schema, such as Type.String()`
     const own = listParts(member)
@@ -58,13 +58,21 @@ function listParts (schema: Members): Members[] {
   })]
 }
 
-const simpleKinds: readonly unknown[] = [
-  'Any', 'Array', 'Boolean', 'Integer', 'Literal', 'Null', 'Number', 'Object', 'String', 'Union', 'Unknown'
-]
+// Common keywords, by the types of their values.
+const simpleKeywords: Readonly<Record<string, readonly string[]>> = {
+  string: ['type', 'title', 'description', 'format', 'pattern'],
+  number: ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'scale'],
+  boolean: ['additionalProperties', 'writeOnly'],
+  object: ['anyOf', 'items', 'properties', 'required', 'examples', 'transform']
+}
 
 /** Whether it is usable for sure: Ajv takes milliseconds to check that. */
 function isSimple (schema: Members): boolean {
-  return simpleKinds.includes((schema as TSchema)[Kind]) && isRegex(String(schema['pattern'] ?? ''))
+  const { pattern = '', properties = {}, anyOf = [{}] } = schema as TSchema
+  const isKnown = ([keyword, value]: [string, unknown]): boolean =>
+    keyword === 'default' || keyword === 'const' || simpleKeywords[typeof value]?.includes(keyword) === true
+  return Object.entries(schema).every(isKnown) && isRegex(pattern) && anyOf.length > 0 &&
+    [...Object.values(properties), ...anyOf].every(isObject)
 }
 
 /** Of a part of a member; completes a sentence that begins with the name. */
@@ -86,8 +94,9 @@ function findFlawInPart (part: Members, member: Members): string | undefined {
   const isField = type === 'string' && withoutNull(member as TSchema).transform === transform
   if (!isField) return ' has transform, but is not a text field'
   const unknown = Array.isArray(transform) ? transform.find(word => !transformNames.includes(word)) : transform
-  return unknown &&
-    `: the transform ${JSON.stringify(unknown)} is unknown. It must be a list of ${transformNames.join(', ')}`
+  return unknown === undefined
+    ? undefined
+    : `: the transform ${JSON.stringify(unknown)} is unknown. It must be a list of ${transformNames.join(', ')}`
 }
 
 type RulesOf<T> = Record<keyof T, TSchema>

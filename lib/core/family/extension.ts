@@ -91,7 +91,7 @@ function chain (first: Initial, second: Initial): Initial {
 
 /** @param depth of the objects whose members are mixed; others are replaced */
 function mix (base: Members = {}, added: Members = {}, depth: number): Members {
-  const both = Object.entries(added).map(([name, value]) =>
+  const both = Object.entries(added).filter(([, value]) => value !== undefined).map(([name, value]) =>
     [name, depth > 1 && isObject(value) ? mix(base[name] as Members | undefined, value, depth - 1) : value])
   return { ...base, ...Object.fromEntries(both) }
 }

@@ -142,8 +142,8 @@ function toAlternatives ({ field, op }: Filter, operands: readonly Operand[]): F
     case 'ne': return listUnequal(field, operands)
     case 'regex': return [[{ field: name, op, patterns: operands as string[] }]]
     case 'has': return [[{ field: name, op, texts: operands as string[] }]]
-    case 'null': return (operands as boolean[]).map(is => [{ field: name, op, is }])
-    default: return operands.map(operand => [toBound(name, op, operand)])
+    case 'null': return [...new Set(operands as boolean[])].map(is => [{ field: name, op, is }])
+    default: return [[operands.map(operand => toBound(name, op, operand)).reduce(chooseWider)]]
   }
 }
 
@@ -186,6 +186,13 @@ function toBound (field: string, op: Bound['op'], operand: Operand): Bound {
   // After a day means from the next day; up to a day means before the next.
   if (op === 'gt') return { field, op: 'gte', value: before }
   return op === 'lte' ? { field, op: 'lt', value: before } : { field, op, value: from }
+}
+
+// Of alternatives, the least lower bound, or the greatest upper one, decides: one bound can use an index.
+function chooseWider (a: Bound, b: Bound): Bound {
+  const order = compareScalars(a.value, b.value)
+  if (order === 0) return a.op.endsWith('e') ? a : b
+  return (order < 0) === a.op.startsWith('g') ? a : b
 }
 
 // The host's own conditions are not bounded.

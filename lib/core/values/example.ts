@@ -20,7 +20,10 @@ const makers: Readonly<Record<string, (schema: Schema) => unknown>> = {
   integer: makeNumber,
   number: makeNumber,
   string: makeText,
-  array: ({ items = {} }) => makeExample(items) === undefined ? undefined : [makeExample(items)],
+  array ({ items = {} }) {
+    const item = makeExample(items)
+    return item === undefined ? undefined : [item]
+  },
   object: makeObject
 }
 

@@ -32,6 +32,7 @@ export function makeValidator (schema: TSchema): Validator {
 
 export function findFlawInSchema (schema: TSchema): string | undefined {
   try {
+    ajv.validateSchema(schema, true)
     ajv.compile({ ...schema })
     return undefined
   } catch (error) {
