@@ -56,6 +56,7 @@ t.test('a body of which all is wrong is refused in few words, wherever it is sen
     'one long name': `{"${'n'.repeat(1_000_000)}":1}`,
     'one long name, twice': `{"${'n'.repeat(400_000)}":1,"${'n'.repeat(400_000)}":1}`,
     'one long name in another': `{"${'n'.repeat(1000)}":{"${'/'.repeat(400_000)}":1e300}}`,
+    'many numbers under a long name': `{"${'~'.repeat(999)}":[${Array.from({ length: 900 }, () => '1e300').join()}]}`,
     'a long text in the place of a number': `{"name":"a","price":"${'9'.repeat(1_000_000)}"}`,
     'a long action': `{"deal":"${id}","action":"${'H'.repeat(900_000)}"}`,
     'a long parameter': `{"deal":"${id}","action":"HoldDeal","params":{"${'r'.repeat(900_000)}":1}}`,

@@ -42,6 +42,9 @@ t.test('a JSON text is judged before it is parsed', async t => {
     ['{"a":[{"b":1,"c":2,"b":3}]}', twice('/a/0/b')],
     ['{"a":"a","b":"a"}', undefined],
     ['["a","a"]', undefined],
+    // A long name, but not a long text.
+    [`{"${'n'.repeat(1000)}":"${'n'.repeat(2000)}"}`, undefined],
+    [`{"a":[{"${'n'.repeat(1001)}":1}]}`, { pointer: '', detail: 'must not have names of more than 1000 characters' }],
     // What is no JSON is for the parser to say.
     ['{"a', undefined],
     ['{"\\x":1}', undefined],

@@ -65,9 +65,20 @@ export function findJsonFlaws (value: unknown, enough = Infinity): MemberFlaw[] 
   }
 
   function add (detail: string | undefined): void {
-    if (detail === undefined) return
-    flaws.push({ pointer: path.map(name => `/${escapePointer(name)}`).join(''), detail })
+    if (detail !== undefined) flaws.push({ pointer: makePointer(path), detail })
   }
+}
+
+// Problems show less of a pointer.
+const longestPointer = 200
+
+function makePointer (path: readonly string[]): string {
+  let pointer = ''
+  for (const name of path) {
+    if (pointer.length > longestPointer) break
+    pointer += `/${escapePointer(name)}`
+  }
+  return pointer
 }
 
 const noJson = 'must be a JSON value'
@@ -96,9 +107,9 @@ export function replaceUnsupported (text: string): string {
   return text.replace(allUnsupported, '\ufffd').toWellFormed()
 }
 
+/** Only the start of a long name: a body may have a thousand flaws under it. */
 export function escapePointer (name: string): string {
-  // Few names have them, and a test is far cheaper than replacing.
-  return /[~/]/.test(name) ? name.replaceAll('~', '~0').replaceAll('/', '~1') : name
+  return name.slice(0, longestPointer).replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
 export function unescapePointer (part: string): string {
@@ -168,6 +179,7 @@ export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimi
       if (level.names !== undefined && character !== '"') return undefined
       if (++members > maxMembers) return explainMembers(maxMembers)
       level.at = level.names === undefined ? Number(level.at) + 1 : readName(text.slice(start, index + 1))
+      if (level.names !== undefined && String(level.at).length > longestName) return explainName(longestName)
       if (level.names?.has(String(level.at)) === true) return locate('is given twice')
       level.names?.add(String(level.at))
     }
@@ -178,8 +190,15 @@ export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimi
   return undefined
 
   function locate (detail: string): MemberFlaw {
-    return { pointer: levels.map(({ at }) => `/${escapePointer(String(at))}`).join(''), detail }
+    return { pointer: makePointer(levels.map(({ at }) => String(at))), detail }
   }
+}
+
+// Ajv repeats the names that lead to a flaw for each flaw.
+const longestName = 1000
+
+function explainName (longest: number): MemberFlaw {
+  return { pointer: '', detail: `must not have names of more than ${longest} characters` }
 }
 
 export function explainMembers (maxMembers: number): MemberFlaw {

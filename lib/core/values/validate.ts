@@ -61,13 +61,21 @@ const vague = ['type', 'const', 'enum', 'anyOf']
 
 // If a value may be null or one other thing, the flaw of the other thing is more useful than that of the union.
 function dropVague (errors: readonly ErrorObject[]): readonly ErrorObject[] {
-  const isVague = ({ instancePath, keyword }: ErrorObject, at: string) => instancePath === at && vague.includes(keyword)
   const isNullOrElse = (options: readonly TSchema[]) =>
     options.length === 2 && options.some(({ type }) => type === 'null')
-  const dropped = errors.filter(({ keyword, schema }) => keyword === 'anyOf' && isNullOrElse(schema as TSchema[]))
-    .map(({ instancePath }) => instancePath)
-    .filter(at => errors.some(error => `${error.instancePath}/`.startsWith(`${at}/`) && !isVague(error, at)))
-  return dropped.length === 0 ? errors : errors.filter(error => !dropped.some(at => isVague(error, at)))
+  const unions = new Set(errors.flatMap(({ keyword, schema, instancePath }) =>
+    keyword === 'anyOf' && isNullOrElse(schema as TSchema[]) ? instancePath : []))
+  if (unions.size === 0) return errors
+  const dropped = new Set<string>()
+  for (const { instancePath, keyword } of errors) {
+    let at = vague.includes(keyword) ? getParent(instancePath) : instancePath
+    for (; at !== undefined; at = getParent(at)) if (unions.has(at)) dropped.add(at)
+  }
+  return errors.filter(({ instancePath, keyword }) => !(dropped.has(instancePath) && vague.includes(keyword)))
+}
+
+function getParent (pointer: string): string | undefined {
+  return pointer === '' ? undefined : pointer.slice(0, pointer.lastIndexOf('/'))
 }
 
 function locate ({ instancePath, keyword, params }: ErrorObject): string {
