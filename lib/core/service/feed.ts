@@ -216,7 +216,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
 }
 
 // Entries without a number come first in the order; they have none yet because they were just committed.
-const numbered: readonly Condition[] & readonly [Condition] = [{ field: 'position', op: 'gte', value: 1 }]
+export const numbered: readonly Condition[] & readonly [Condition] = [{ field: 'position', op: 'gte', value: 1 }]
 
 export function placeAfter (position: number): Position {
   return { isAfter: true, item: { position } as never }
