@@ -143,8 +143,8 @@ export async function runConsumer (
   storage: Storage, families: readonly Family[], options: Consumption
 ): Promise<void> {
   const { signal = new AbortController().signal } = options
-  const access = makeStorageAccess([commandsShape, consumersShape, ...families.flatMap(listShapes)])
-  const guarded = await access(storage)
+  const shapes = new Set([commandsShape, consumersShape, ...families.flatMap(listShapes)])
+  const guarded = await makeStorageAccess([...shapes])(storage)
   while (!signal.aborted) {
     const place = await takeLease(guarded, options, signal)
     if (place !== undefined) await work(guarded, families, options, place, signal)
@@ -287,9 +287,9 @@ async function work (
  * for (const { name, lag, parked } of await listConsumers(storage)) console.log(name, lag, parked.length)
  */
 export async function listConsumers (storage: Storage): Promise<ConsumerState[]> {
-  const places = await findPlaces(storage)
-  const end = places.length === 0 ? 0 : await findEnd(storage)
-  return places.map(({ id, position, holder, parked, retried, updatedAt }) => ({
+  await prepare(storage)
+  const end = await findEnd(storage)
+  return (await findPlaces(storage)).map(({ id, position, holder, parked, retried, updatedAt }) => ({
     name: id,
     cursor: writePosition(position),
     lag: Math.max(0, end - position),
@@ -309,9 +309,13 @@ export async function listConsumers (storage: Storage): Promise<ConsumerState[]>
 export async function retryParked (storage: Storage, name: string): Promise<number> {
   await prepare(storage)
   const place = await getPlace(storage, name)
-  if (place.parked.length === 0) return 0
-  await update(storage, place, ({ parked, retried }) => ({ parked: [], retried: [...retried, ...parked] }))
-  return place.parked.length
+  let count = place.parked.length
+  if (count === 0) return 0
+  await update(storage, place, ({ parked, retried }) => {
+    count = parked.length
+    return { parked: [], retried: [...retried, ...parked] }
+  })
+  return count
 }
 
 /** Without a table, there are none. */

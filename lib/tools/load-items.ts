@@ -11,7 +11,7 @@ import {
   type Change, ConstraintError, DuplicateError, type Id, type Storage, type Stored
 } from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
-import { chosenIdPattern, uuidv7 } from '../core/values/ids.js'
+import { textIdPattern, uuidv7 } from '../core/values/ids.js'
 import { findJsonFlaw, isObject, type MemberFlaw, type Members } from '../core/values/json.js'
 import { membersOf } from '../core/values/rules.js'
 import { makeValidator } from '../core/values/validate.js'
@@ -154,7 +154,7 @@ function makeRowReader (family: Family, log: string | undefined): (item: unknown
   const { schema, ownFields, singular, idSchema } = family
   const own = Object.fromEntries(ownFields.map(({ name }) => [name, schema.properties[name] as TSchema]))
   const defaults = listDefaults(own)
-  const id = Type.String({ pattern: chosenIdPattern })
+  const id = Type.String({ pattern: textIdPattern })
   // As `service.log` returns it. Without an id it gets one; without an outcome it is `done`.
   const members = { ...CommandMembers.properties, id, chosenId: id, [singular]: idSchema }
   const entries = Type.Array(membersOf(members, ['action', 'revision', 'createdAt']))

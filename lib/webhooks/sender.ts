@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Family, listShapes } from '../core/family/family.js'
-import { type FeedEntry, findEnd, findEntries, findPosition, writePosition } from '../core/service/feed.js'
+import { type FeedEntry, findEnd, findEntries, findPosition, numbered, writePosition } from '../core/service/feed.js'
 import { selectLog } from '../core/service/record.js'
 import type { FollowedCommand, Service } from '../core/service/service.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
@@ -135,8 +135,7 @@ export class Sender {
   async #consume (webhook: Webhook, signal: AbortSignal): Promise<void> {
     const { storage, family, sources, settings: { retryDelay, maxRetryDelay } } = this.options
     // A new webhook gets what happened after it was created.
-    const where = [...selectLog(family, webhook.id), { field: 'position', op: 'gte', value: 1 } as const]
-    const [created] = await findEntries(storage, where, 1)
+    const [created] = await findEntries(storage, [...selectLog(family, webhook.id), ...numbered], 1)
     await runConsumer(storage, Array.from(sources.values(), ({ family }) => family), {
       name: nameConsumer(webhook.id),
       ...(created === undefined ? { from: 'now' } : { after: writePosition(created.position) }),

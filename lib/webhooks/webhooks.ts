@@ -17,9 +17,6 @@ import { findUrlFlaw } from './request.js'
 import { sendAgainAction, Sender, type WebhookSettings } from './sender.js'
 
 const hour = 3_600_000
-const defaults: Required<WebhookSettings> = {
-  allowPrivate: false, timeout: 10_000, retryDelay: 5000, maxRetryDelay: 6 * hour, giveUpAfter: 72 * hour
-}
 
 const { flag, time } = rules
 const settingsRule =
@@ -143,7 +140,9 @@ const define = ({ allowPrivate }: Required<WebhookSettings>) => defineFamily({
 export function makeWebhooks (settings: WebhookSettings = {}): ReturnType<typeof define> {
   const flaw = findFlaw(settingsRule, settings, 'option')
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION('webhooks', flaw)
-  const all = { ...defaults, ...settings }
+  const { allowPrivate = false, timeout = 10_000, retryDelay = 5000 } = settings
+  const { maxRetryDelay = 6 * hour, giveUpAfter = 72 * hour } = settings
+  const all = { allowPrivate, timeout, retryDelay, maxRetryDelay, giveUpAfter }
   return attach(define(all) as never, all) as never
 }
 

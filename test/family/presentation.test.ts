@@ -107,6 +107,8 @@ t.test('a host adds states, search and labels', async t => {
     },
     fr: {}
   })
+  const unset = getFamily(deals.extend({ labels: { de: { fields: undefined } } } as never)).presentation.labels
+  t.match(unset, { de: { fields: { price: 'Preis' } } }, 'a member that is undefined changes nothing')
   t.throws(() => deals.extend({ labels: { de: { fields: { region: 'Gebiet' } } } }), /fields has "region"/)
   const none = { fields: undefined, operations: undefined, states: undefined } as {}
   const { de } = getFamily(deals.extend({ labels: { de: { singular: 'Auftrag', ...none } } })).presentation.labels

@@ -308,3 +308,19 @@ t.test('a new consumer begins after a cursor', async t => {
   await t.rejects(consume(storage, { name: 'x', families: [deals], handler: () => {}, after: 'x' }),
     { code: 'FST_DEALBOOK_INVALID_CONSUMER' })
 })
+
+t.test('retryParked counts what it found where another process was faster', async t => {
+  const storage = memoryStorage()
+  for (const name of ['a', 'b']) await openBook(storage).create({ name, price: 1 })
+  const handler = (): never => { throw new Error('no') }
+  const { stop } = start(storage, { handler, maxAttempts: 1 })
+  await until(async () => (await listConsumers(storage))[0]?.parked.length === 2)
+  await stop()
+  const both = await Promise.all([retryParked(storage, 'mailer'), retryParked(storage, 'mailer')])
+  t.strictSame(both.sort(), [0, 2])
+})
+
+t.test('a storage that cannot be opened has no list of consumers', async t => {
+  const down = { ...bindAll(memoryStorage()), async prepare () { throw new Error('database "x" does not exist') } }
+  await t.rejects(listConsumers(down), { message: /does not exist/ })
+})

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { memoryStorage } from '../../lib/index.js'
+import { memoryStorage, type Storage } from '../../lib/index.js'
 import { openBook } from '../service/book.js'
 
 t.test('followers that are at the end share their reads', async t => {
@@ -28,4 +28,31 @@ t.test('followers that are at the end share their reads', async t => {
   t.ok(reads < 10, `${reads} reads for 20 followers`)
   stop.abort()
   await following
+})
+
+t.test('followers continue after an outage, with what they missed', async t => {
+  const { watch, ...memory } = memoryStorage()
+  for (const parts of [{ watch }, {}]) {
+    let failures = 0
+    const find: typeof memory.find = async (...asked) => {
+      if (failures-- > 0) throw new Error('down')
+      return await memory.find(...asked)
+    }
+    const book = openBook({ ...memory, ...parts, find } as Storage)
+    const narrowed = openBook({ ...memory, ...parts, find } as Storage, {
+      authorize: () => ({ where: [{ field: 'price', op: 'gte', value: 2 }] })
+    })
+    const stop = new AbortController()
+    const seen: unknown[] = []
+    const following = [book, narrowed].map(async book => {
+      for await (const { params } of book.follow({ from: 'now', signal: stop.signal })) seen.push(params?.['price'])
+    })
+    await delay(50)
+    failures = 3
+    for (const price of [1, 2]) await book.create({ name: 'x', price })
+    while (seen.length < 3) await delay(10)
+    t.strictSame(seen.sort(), [1, 2, 2])
+    stop.abort()
+    await Promise.all(following)
+  }
 })

@@ -506,6 +506,11 @@ t.test('references and unique values', async t => {
       references: { next: 'rooms' }
     })
     const book = rooms.service({ storage })
+    const list = ['p', 'q'].map(id => ({ operation: 'create' as const, params: { id } }))
+    const running = book.runAll(list)
+    list.splice(1)[0]!.params.id = 'changed'
+    t.match(await running, [{ value: { item: { id: 'p' } } }, { value: { item: { id: 'q' } } }], 'as it was given')
+    await book.runAll([{ operation: 'remove', id: 'p' }, { operation: 'remove', id: 'q' }])
     await book.runAll([
       { operation: 'create', params: { id: 'a', label: 'x', next: 'b' } },
       { operation: 'create', params: { id: 'b', next: 'a' } }

@@ -131,7 +131,7 @@ for (const { name, make } of storages) {
     const { item: { id } } = await source.create({ name: 'Tea', price: 1 }, { principal: 'ann', key: 'k' })
     await source.run('hold', id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1' })
     await t.rejects(source.run('complete', id, {}, { principal: 'bob', command: 'c-1' }), { code: 'wrong-state' })
-    await source.run('unhold', id)
+    await source.run('unhold', id, {}, { command: '..' })
     const item = await source.get(id)
     const { items: log } = await source.log(id)
     const { items: logOfAnn } = await source.log(id, { principal: 'ann' })

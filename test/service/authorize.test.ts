@@ -72,7 +72,10 @@ t.test('a principal that authorize gives back counts in place of the call\'s', a
 })
 
 t.test('a grant that cannot be is an error', async t => {
-  for (const grant of ['ann', { who: 'ann' }, { principal: 5 }, { where: {} }, { where: [{ field: 'nmae' }] }]) {
+  // A misspelt `where` whose rule was not found.
+  const misspelt = { were: undefined }
+  const wrong = { where: [{ field: 'nmae' }] }
+  for (const grant of ['ann', { who: 'ann' }, misspelt, { principal: 5 }, { where: {} }, wrong]) {
     const book = openBook(memoryStorage(), { authorize: () => grant as never })
     await t.rejects(book.find(), { code: 'FST_DEALBOOK_INVALID_GRANT' }, JSON.stringify(grant))
   }

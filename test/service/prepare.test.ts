@@ -228,3 +228,22 @@ t.test('a command that means another action since has the facts of that', async 
   const { statusCode, body } = await app.inject({ method: 'PUT', url: '/bills/1', payload: { paid: true } })
   t.match({ statusCode, ...JSON.parse(body) }, { statusCode: 200, paid: true, by: 'PayBill', revision: 3 })
 })
+
+t.test('where the storage of another family refuses, nothing is decided', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const storage = memoryStorage()
+  let isRefused = false
+  app.register(rates, {
+    storage () {
+      if (isRefused) throw Object.assign(new Error('Too many'), { statusCode: 429 })
+      return storage
+    }
+  })
+  app.register(loans, { storage })
+  await app.inject({ method: 'POST', url: '/rates', payload: { id: 'low', branch: 'north', percent: 3 } })
+  isRefused = true
+  const { statusCode } = await app.inject({ method: 'POST', url: '/loans', payload: { sum: 1, rate: 'low' } })
+  t.equal(statusCode, 429)
+  t.match(await loans.service({ storage }).find(), { items: [] })
+})

@@ -332,6 +332,7 @@ t.test('problems of a renamed family point to what was sent', async t => {
         ...words('move'),
         params: Type.Object({ machine: Type.Integer() }),
         with: { to: { family: machines, id: ({ machine }) => machine } },
+        allowed: visit => visit.notes !== 'full' || 'See GET /notes',
         apply (visit) {
           if (visit.machine === 1) return { ...visit, machine: 2 }
           const errors = [{ pointer: '/notes/a b.c', detail: 'is wrong' }, { pointer: '/machine', detail: 'is near' }]
@@ -352,6 +353,9 @@ t.test('problems of a renamed family point to what was sent', async t => {
   }
   const { items } = await book.log(1)
   t.match(items.at(-1)?.['problem'], { errors: [{ pointer: '/texts/a b.c' }, { pointer: '/machine' }] })
+  const { item: { id } } = await book.create({ device: 1, texts: 'full' })
+  await t.rejects(book.run('move', id, { machine: 2 }, { command: 'full' }), { message: 'See GET /notes' })
+  t.match((await book.log(id)).items.at(-1)?.['problem'], { detail: 'See GET /notes' }, 'a text is left as it is')
 })
 
 t.test('other items of a command have its names of this version', async t => {

@@ -147,6 +147,16 @@ t.test('closing does not wait for a receiver that hangs', async t => {
   await t.resolves(app.close())
 })
 
+t.test('a setting that is undefined has its default', async t => {
+  const app = await startApp(t, memoryStorage(), { ...quick, timeout: undefined } as never)
+  const { url } = await receive(t)
+  const { home } = await createWebhook(app, { url })
+  await createDeal(app)
+  const list = async () => (await app.inject(`${home}/deliveries`)).json().items as readonly object[]
+  await until(async () => (await list()).length > 0)
+  t.match(await list(), [{ status: 'delivered', attempts: 1 }])
+})
+
 t.test('settings are checked', async t => {
   t.throws(() => makeWebhooks({ timeout: 0 }), { code: 'FST_DEALBOOK_INVALID_OPTION' })
   t.throws(() => makeWebhooks({ retries: 3 } as never), { code: 'FST_DEALBOOK_INVALID_OPTION' })

@@ -113,7 +113,9 @@ function findFlawInGrant (family: Family, granted: {}): string | undefined {
     return 'must return nothing, or { principal, where, claims, offers }'
   }
   const { principal, where } = granted as Grant
-  const wrong = findFlaw(grantRule, granted)
+  const unknown = Object.keys(granted).filter(name => !Object.hasOwn(grantRule.properties, name))
+  // It may be a misspelt `where`, even if it is undefined.
+  const wrong = findFlaw(grantRule, granted) ?? unknown.map(name => `unknown member "${name}"`)[0]
   if (wrong !== undefined) return `returned an invalid grant: ${wrong}`
   const flawOfName = principal === undefined ? undefined : findTextFlaw(principal)
   if (flawOfName !== undefined) return `returned a principal that ${flawOfName}`

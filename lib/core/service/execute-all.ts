@@ -34,24 +34,22 @@ export async function executeAll<T> (
   isAtomic: boolean,
   explain: Explain
 ): Promise<PromiseSettledResult<Outcome>[]> {
+  // All before the first is run: the caller may change the list later.
+  const list = await Promise.allSettled(sent.map(async (each, index) => read(each, index)))
   if (isAtomic) {
-    const list = sent.map((each, index) => tryRead(each, index))
-    return (await executeTogether(list, explain)).map(value => ({ status: 'fulfilled', value }))
+    return (await executeTogether(list.map(take), explain)).map(value => ({ status: 'fulfilled', value }))
   }
   const settled: PromiseSettledResult<Outcome>[] = []
-  for (const [index, each] of sent.entries()) settled.push(...await Promise.allSettled([executeOne(each, index)]))
+  for (const [index, each] of list.entries()) settled.push(...await Promise.allSettled([executeOne(each, index)]))
   return settled
 
-  function tryRead (each: T, index: number): Sent {
-    try {
-      return read(each, index)
-    } catch (error) {
-      throw explain(error, index, true)
-    }
+  function take (each: PromiseSettledResult<Sent>, index: number): Sent {
+    if (each.status === 'rejected') throw explain(each.reason, index, true)
+    return each.value
   }
 
-  async function executeOne (each: T, index: number): Promise<Outcome> {
-    const { family, caller, command } = tryRead(each, index)
+  async function executeOne (each: PromiseSettledResult<Sent>, index: number): Promise<Outcome> {
+    const { family, caller, command } = take(each, index)
     try {
       const outcome = await execute(family, caller, command)
       const { problem } = outcome

@@ -154,8 +154,8 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   }
 
   /**
-   * Yields the entries after a position as they are committed, until the signal is aborted. After each batch, and at
-   * intervals, it yields what was passed, even if the caller sees none of it.
+   * Yields the entries after a position as they are committed, until the signal is aborted, also after an outage of the
+   * storage. After each batch, and at intervals, it yields what was passed, even if the caller sees none of it.
    */
   async * follow (
     start: number,
@@ -171,8 +171,13 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     const tail = getTail(this.storage)
     const holds = matcher([...this.#where, ...where])
     const isEnded = (): boolean => signal?.aborted === true
+    const read = async (after: number) => {
+      const read = await tail.readAfter(after)
+      return { entries: await this.filter(read.filter(holds)), position: read.at(-1)?.position ?? after }
+    }
     let position = start
     let isWoken = false
+    let retryAfter = longest
     let dueAt = performance.now() + interval
     let wake = (): void => {}
     const onWake = (): void => { isWoken = true; wake() }
@@ -183,11 +188,13 @@ export class Feed<F extends FeedFamily = FeedFamily> {
         isWoken = false
         for (;;) {
           this.renewTime()
-          const read = await raceSignal(this.signal, tail.readAfter(position))
-          if (read.length === 0) break
-          const entries = await this.filter(read.filter(holds))
-          position = (read.at(-1) as FeedEntry).position
-          yield { entries, position }
+          const found = await raceSignal(this.signal, read(position)).catch(error => {
+            if (!(error instanceof Problem && ['storage-unavailable', 'busy'].includes(error.code))) throw error
+          })
+          retryAfter = found === undefined ? pauseBetweenPolls : longest
+          if (found === undefined || found.position === position) break
+          position = found.position
+          yield found
           if (isEnded()) return
         }
         if (performance.now() >= dueAt) {
@@ -196,7 +203,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
           yield { entries: [], position }
         } else if (!isWoken) {
           // Keeps the process of a script alive, too.
-          const timer = setTimeout(() => { wake() }, dueAt - performance.now())
+          const timer = setTimeout(() => { wake() }, Math.min(dueAt - performance.now(), retryAfter))
           await new Promise<void>(resolve => { wake = resolve })
           clearTimeout(timer)
         }
@@ -209,7 +216,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
 }
 
 // Entries without a number come first in the order; they have none yet because they were just committed.
-const numbered: readonly Condition[] & readonly [Condition] = [{ field: 'position', op: 'gte', value: 1 }]
+export const numbered: readonly Condition[] & readonly [Condition] = [{ field: 'position', op: 'gte', value: 1 }]
 
 export function placeAfter (position: number): Position {
   return { isAfter: true, item: { position } as never }

@@ -137,12 +137,14 @@ export function authorizeReader (family: Family, caller: Caller, intent: Intent)
 
 /** Undefined if `authorize` refuses it. */
 export async function tryReader (family: Family, caller: Caller, intent: Intent): Promise<Reader | undefined> {
+  let grant: Grant
   try {
-    return await authorizeReader(family, caller, intent)
+    grant = await caller.authorize(intent)
   } catch (error) {
     if (Number((error as { statusCode?: number }).statusCode) < 500) return undefined
     throw error
   }
+  return await openReader(family, caller, grant)
 }
 
 export function openReader (family: Family, caller: Caller, grant: Grant): Reader | Promise<Reader> {

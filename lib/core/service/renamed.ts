@@ -111,8 +111,9 @@ export function toOwnProblem<T> (family: Family, action: string | undefined, err
 
 /** Texts may have the pointers too. */
 function renameFlaws (names: Names, detail: string, errors: readonly Flaw[] | undefined) {
-  const rename = (text: string): string =>
-    text.replace(/(?<![^\s,.;:])\/([^/\s,.;:]+)/g, (_, name: string) => `/${names.get(name) ?? name}`)
+  const pointed = errors?.map(flaw => 'pointer' in flaw ? flaw.pointer.split('/')[1] : '')
+  const rename = (text: string): string => text.replace(/(?<![^\s,.;:])\/([^/\s,.;:]+)/g, (part, name: string) =>
+    pointed?.includes(name) === true ? `/${names.get(name) ?? name}` : part)
   return {
     detail: rename(detail),
     ...(errors && {
