@@ -140,7 +140,9 @@ export async function tryReader (family: Family, caller: Caller, intent: Intent)
   try {
     return await authorizeReader(family, caller, intent)
   } catch (error) {
-    if (Number((error as { statusCode?: number }).statusCode) < 500) return undefined
+    // As errors of the host are answered.
+    const { status, statusCode = status } = (error ?? {}) as { status?: unknown, statusCode?: unknown }
+    if (Number.isInteger(statusCode) && Number(statusCode) >= 400 && Number(statusCode) < 500) return undefined
     throw error
   }
 }
