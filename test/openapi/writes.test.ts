@@ -166,6 +166,21 @@ t.test('the shared commands know every family', async t => {
   t.equal(bodies.filter(({ properties }) => properties?.['invoice'] !== undefined).length, 1)
 })
 
+const people = customers.extend({ create: ['age'] })
+
+t.test('the first version of a family has no operations', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'Deals', version: '1' } } })
+  app.register(people, { storage, version: 'v1' })
+  app.register(people.extend({ edit: ['age'] }), { storage, version: 'v2', unversioned: true })
+  app.register(deals, { storage, version: 'v1' })
+  await app.ready()
+  const { paths } = wholeDocument<{ paths: Paths }>(app)
+  const bodies = alternativesOf(bodyOf(paths['/rest/commands/{command}']?.['put'] as Described))
+  t.equal(bodies.length, operations.length + 1, 'the edit of the second is one of them')
+})
+
 t.test('operation ids are unique, and everything has words', async t => {
   const all = Object.values(paths).flatMap(path => Object.values(path))
   const ids = all.map(({ operationId }) => operationId)

@@ -25,14 +25,14 @@ interface Envelope {
   readonly [singular: string]: unknown
 }
 
-/** Reads `{ "action": "HoldDeal", "params": { … } }`, and these members beside them. */
+export const actionMembers = { action: Type.String(), params: Type.Object({}) }
+
+/** Reads `{ "action": "HoldDeal", "params": { … } }`, and other members. */
 export function compileEnvelope (
-  members: TProperties,
+  members: TProperties & typeof actionMembers,
   actions: ReadonlyMap<string, { readonly params: Params }>
 ): (sent: Members) => Envelope {
-  const envelope = compileParams(Type.Object({
-    ...members, action: Type.String(), params: Type.Object({})
-  }))
+  const envelope = compileParams(Type.Object(members))
   const known = [...actions.keys()]
   return sent => {
     const read = readParams(envelope, { params: {}, ...sent }) as Envelope
@@ -48,7 +48,7 @@ export const update: Form<'update'> = {
   name: 'update',
   endpoints (mount) {
     const { family } = mount
-    const readEnvelope = compileEnvelope({}, family.operations)
+    const readEnvelope = compileEnvelope(actionMembers, family.operations)
     return [makeItemEndpoint(mount, 'update', `update-${family.singular}`, {
       method: 'PUT',
       path: '/:id',
@@ -67,7 +67,7 @@ export const command: Form<'command'> = {
   name: 'command',
   endpoints (mount) {
     const { family } = mount
-    const readEnvelope = compileEnvelope({}, family.operations)
+    const readEnvelope = compileEnvelope(actionMembers, family.operations)
     return [makeWriteEndpoint(mount, {
       method: 'PUT',
       path: '/:id/commands/:command',
