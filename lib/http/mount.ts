@@ -81,8 +81,8 @@ export class Neighbours {
   readonly schemas: Readonly<Record<'bodies' | 'sent' | 'commands' | 'results' | 'entries', TSchema[]>> =
     { bodies: [], sent: [], commands: [], results: [], entries: [] }
 
-  /** The schemas of bodies under `/command`, by their actions. */
-  readonly actions = new Map<string, Owned<{ readonly body: TSchema }>>()
+  /** The actions under `/command`, the schemas of their bodies, and the mounts that answer. */
+  readonly actions = { names: [] as string[], bodies: [] as TSchema[], mounts: [] as Mount[] }
   readonly #unversioned = new Map<string, Owned<{ endpoint: Endpoint }>>()
 
   /** Prefers the mount of the same version. */
