@@ -94,10 +94,10 @@ export function isLater (moment: string, header: string | undefined): boolean | 
 }
 
 const forms = [
-  /^[A-Z][a-z]{2}, (?<day>\d\d) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) (?<time>[\d:]{8}) GMT$/,
-  /^[A-Z][a-z]{5,8}, (?<day>\d\d)-(?<month>[A-Z][a-z]{2})-(?<year>\d\d) (?<time>[\d:]{8}) GMT$/,
-  /^[A-Z][a-z]{2} (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) (?<time>[\d:]{8}) (?<year>\d{4})$/
-]
+  /^WEEKDAY, (?<day>\d\d) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) (?<time>[\d:]{8}) GMT$/,
+  /^WEEKDAY[a-z]*day, (?<day>\d\d)-(?<month>[A-Z][a-z]{2})-(?<year>\d\d) (?<time>[\d:]{8}) GMT$/,
+  /^WEEKDAY (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) (?<time>[\d:]{8}) (?<year>\d{4})$/
+].map(({ source }) => new RegExp(source.replace('WEEKDAY', '(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat)')))
 
 /** The three forms of RFC 9110, 5.6.7, as seconds since 1970; undefined if the date is invalid. */
 export function readHttpDate (text: string, now = Date.now()): number | undefined {

@@ -73,14 +73,16 @@ export class Neighbours {
   readonly endpoints: Owned<{ readonly endpoint: Endpoint }>[] = []
   /** Whether the prefix itself has a route. */
   hasHome = false
-  /** The families under `/rest/commands`, by their singulars: `put` runs one command, `read` is for many. */
-  readonly commands = new Map<string, Owned<{ put: Endpoint['handler'], read (sent: Members): Command }>>()
+  /** The families under `/rest/commands`, by their singulars: to read one of many commands, and to run one alone. */
+  readonly commands = new Map<string, Owned<{ read (sent: Members): Command }>>()
+  /** Only those with operations. */
+  readonly puts = new Map<string, Owned<{ readonly put: Endpoint['handler'] }>>()
   /** Of `/rest/commands`: bodies of one command and of many, commands, results, and entries of the feed. */
   readonly schemas: Readonly<Record<'bodies' | 'sent' | 'commands' | 'results' | 'entries', TSchema[]>> =
     { bodies: [], sent: [], commands: [], results: [], entries: [] }
 
-  /** The schemas of bodies under `/command`, by their actions. */
-  readonly actions = new Map<string, Owned<{ readonly body: TSchema }>>()
+  /** The actions under `/command`, the schemas of their bodies, and the mounts that answer. */
+  readonly actions = { names: [] as string[], bodies: [] as TSchema[], mounts: [] as Mount[] }
   readonly #unversioned = new Map<string, Owned<{ endpoint: Endpoint }>>()
 
   /** Prefers the mount of the same version. */
@@ -94,10 +96,10 @@ export class Neighbours {
   }
 
   /** Returns whether this is the first version of the family. */
-  addCommands (mount: Mount, put: Endpoint['handler'], read: (sent: Members) => Command): boolean {
+  addCommands<T> (mount: Mount, known: Map<string, Owned<T>>, value: T): boolean {
     const { singular } = mount.family
-    const before = this.commands.get(singular)?.mount
-    if (takesOver(mount, before, `/rest/commands with "${singular}"`)) this.commands.set(singular, { mount, put, read })
+    const before = known.get(singular)?.mount
+    if (takesOver(mount, before, `/rest/commands with "${singular}"`)) known.set(singular, { mount, ...value })
     return before === undefined
   }
 

@@ -578,6 +578,29 @@ t.test('a storage that fails', async t => {
   t.equal((await send(list(third, thirds)))[0]?.status, 201)
 })
 
+t.test('what a command alone must have, and in which order its flaws are listed', async t => {
+  const { app, send } = await manyApp(memoryStorage())
+  t.teardown(() => app.close())
+  const { id: deal } = await createDeal(app)
+  const refuse = async (payload: object, command = 'a') => {
+    const answer = await app.inject({ method: 'PUT', url: `/rest/commands/${command}`, payload })
+    t.equal(answer.statusCode, 400)
+    return answer.json<{ detail: string }>().detail
+  }
+  const [{ item } = {} as Result] = await send([{ action: 'CreateCustomer', params: {} }])
+  const none = 'The body must have one of these, with the id of the item: deal'
+  t.equal(await refuse({}), none, 'customers have no operations')
+  t.equal(await refuse({ customer: item?.id, action: 'DeleteCustomer' }), none)
+  t.equal(await refuse({ action: 'CreateDeal', params: { name: 'a', price: 1 } }), none)
+  t.match(await refuse({ deal, action: 'CreateCustomer' }), '/action must be one of HoldDeal')
+  t.match(await refuse({ deal, action: 'hold' }, 'a%20b'), 'A command id has')
+  const [flawed, unknown] = await send([{ revision: '1', deal: 1, params: 1, action: 1, id: 1 }, { deal, hold: 1 }])
+  const pointers = ['id', 'action', 'params', 'deal', 'revision'].map(name => ({ pointer: `/commands/0/${name}` }))
+  t.match(flawed?.problem, { errors: pointers })
+  t.match(unknown?.problem, { detail: '/commands/1/action is required', errors: { length: 2 } })
+  t.match(unknown?.problem, { errors: [{}, { detail: 'is unknown. Allowed are id, action, params, deal, revision' }] })
+})
+
 t.test('a mistake of a program is found before anything is done', async t => {
   const book = deals.service({ storage: memoryStorage() })
   const create = { operation: 'create', params: { name: 'a', price: 1 } } as const

@@ -166,6 +166,38 @@ t.test('the shared commands know every family', async t => {
   t.equal(bodies.filter(({ properties }) => properties?.['invoice'] !== undefined).length, 1)
 })
 
+const people = customers.extend({ create: ['age'] })
+
+t.test('the first version of a family has no operations', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'Deals', version: '1' } } })
+  app.register(people, { storage, version: 'v1' })
+  app.register(people.extend({ edit: ['age'] }), { storage, version: 'v2', unversioned: true })
+  app.register(deals, { storage, version: 'v1' })
+  await app.ready()
+  const { paths } = wholeDocument<{ paths: Paths }>(app)
+  const bodies = alternativesOf(bodyOf(paths['/rest/commands/{command}']?.['put'] as Described))
+  t.equal(bodies.length, operations.length + 1, 'the edit of the second is one of them')
+})
+
+t.test('a document that a hook of the host asks for has all actions', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'Deals', version: '1' } } })
+  let asked: Paths = {}
+  app.addHook('onReady', async () => { asked = app.swagger().paths as unknown as Paths })
+  app.register(people, { storage })
+  app.register(deals, { storage, version: 'v1' })
+  await app.ready()
+  const { parameters = [], ...described } = asked['/command/{word}']?.['post'] as Described
+  const words = parameters.find(({ name }) => name === 'word')?.schema.enum ?? []
+  const others = ['CreateCustomer', 'DeleteCustomer', 'CreateDeal', 'DeleteDeal']
+  const actions = [...others, ...operations.map(({ action }) => action)]
+  t.strictSame([...words].sort(), actions.sort())
+  t.equal(bodyOf(described).anyOf?.length, actions.length)
+})
+
 t.test('operation ids are unique, and everything has words', async t => {
   const all = Object.values(paths).flatMap(path => Object.values(path))
   const ids = all.map(({ operationId }) => operationId)

@@ -165,6 +165,9 @@ t.test('who may not see', async t => {
       if (who(request) === 'stranger') throw new Problem('forbidden', 'No')
       if (who(request) === 'reader' && action === 'list') throw new Problem('forbidden', 'No list')
       if (who(request) === 'broken') throw new Error('broken')
+      // As in errors of fetch and other libraries.
+      if (who(request) === 'guest') throw Object.assign(new Error('No'), { status: 403 })
+      if (who(request) === 'moved') throw Object.assign(new Error('moved'), { statusCode: 302 })
       return { where: [{ field: 'name', op: 'ne', values: ['Eve'] }] }
     }
   })
@@ -173,10 +176,12 @@ t.test('who may not see', async t => {
     (await read('/tickets?expand=owner', name)).json<Page>().items.map(({ owner }) => owner?.['name'] ?? owner)
   t.strictSame(await owners('ann'), ['Ann', 'Ann', 3], 'by the conditions of the grant')
   t.strictSame(await owners('stranger'), [1, 1, 3], 'or not at all')
+  t.strictSame(await owners('guest'), [1, 1, 3])
   t.strictSame(await owners('reader'), [1, 1, 3])
   t.match((await read('/tickets/1?expand=owner', 'reader')).json(), { owner: { name: 'Ann' } })
   t.match((await read('/tickets/3?expand=owner', 'reader')).json(), { owner: 3 })
   t.equal((await read('/tickets?expand=owner', 'broken')).statusCode, 500)
+  t.equal((await read('/tickets?expand=owner', 'moved')).statusCode, 500)
 })
 
 t.test('a host that protects only one of two families is warned', async t => {

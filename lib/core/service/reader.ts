@@ -141,7 +141,9 @@ export async function tryReader (family: Family, caller: Caller, intent: Intent)
   try {
     grant = await caller.authorize(intent)
   } catch (error) {
-    if (Number((error as { statusCode?: number }).statusCode) < 500) return undefined
+    // As errors of the host are answered.
+    const { status, statusCode = status } = (error ?? {}) as { status?: unknown, statusCode?: unknown }
+    if (Number.isInteger(statusCode) && Number(statusCode) >= 400 && Number(statusCode) < 500) return undefined
     throw error
   }
   return await openReader(family, caller, grant)

@@ -1,4 +1,4 @@
-import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { type TProperties, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import type { Deletion } from '../../core/family/family.js'
 import { compileParams, type Params, readParams } from '../../core/family/params.js'
@@ -25,14 +25,14 @@ interface Envelope {
   readonly [singular: string]: unknown
 }
 
-/** Reads `{ "action": "HoldDeal", "params": { … } }`, and these members beside them. */
+export const actionMembers = { action: Type.String(), params: Type.Object({}) }
+
+/** Reads `{ "action": "HoldDeal", "params": { … } }`, and other members. */
 export function compileEnvelope (
-  members: TProperties,
+  members: TProperties & typeof actionMembers,
   actions: ReadonlyMap<string, { readonly params: Params }>
 ): (sent: Members) => Envelope {
-  const envelope = compileParams(Type.Object({
-    ...members, action: Type.String(), params: Type.Object({})
-  }))
+  const envelope = compileParams(Type.Object(members))
   const known = [...actions.keys()]
   return sent => {
     const read = readParams(envelope, { params: {}, ...sent }) as Envelope
@@ -48,7 +48,7 @@ export const update: Form<'update'> = {
   name: 'update',
   endpoints (mount) {
     const { family } = mount
-    const readEnvelope = compileEnvelope({}, family.operations)
+    const readEnvelope = compileEnvelope(actionMembers, family.operations)
     return [makeItemEndpoint(mount, 'update', `update-${family.singular}`, {
       method: 'PUT',
       path: '/:id',
@@ -67,7 +67,7 @@ export const command: Form<'command'> = {
   name: 'command',
   endpoints (mount) {
     const { family } = mount
-    const readEnvelope = compileEnvelope({}, family.operations)
+    const readEnvelope = compileEnvelope(actionMembers, family.operations)
     return [makeWriteEndpoint(mount, {
       method: 'PUT',
       path: '/:id/commands/:command',
@@ -103,11 +103,13 @@ export function actionEndpoints (mount: Mount): Endpoint[] {
 }
 
 function makeEndpoint (mount: Mount, action: string, own: Params, isTargeted: boolean): Endpoint {
-  const { family, urls, neighbours: { actions }, unversioned } = mount
+  const { family, urls, neighbours: { actions: { names, bodies, mounts } }, unversioned } = mount
   const body = isTargeted ? compileParams(Type.Object({ id: family.idSchema, ...own.schema.properties })) : own
-  if (!actions.has(action) || unversioned === true) {
-    const described = isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body)
-    actions.set(action, { mount, body: described })
+  const index = names.includes(action) ? names.indexOf(action) : names.length
+  if (index === names.length || unversioned === true) {
+    names[index] = action
+    bodies[index] = isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body)
+    mounts[index] = mount
   }
   return {
     method: 'POST',
@@ -133,23 +135,18 @@ function makeEndpoint (mount: Mount, action: string, own: Params, isTargeted: bo
 
 /** One path for the actions of all families at a prefix; each has a route, which documents do not show. */
 export function documentActions (app: FastifyInstance, settings: RouteSettings, mount: Mount): void {
-  const { actions } = mount.neighbours
-  const names: string[] = []
-  const bodies: TSchema[] = []
+  const { names, bodies, mounts } = mount.neighbours.actions
   const schema = describeSharedRoute(mount, 'all commands', 'command', {
     summary: 'Change an item of any family by its action',
     description: 'The bodies are in the order of the words.',
+    // Later families add theirs.
     path: { word: Type.Unsafe<string>({ type: 'string', enum: names }) },
     headers: describeRequestHeaders('idempotency-key'),
     body: { anyOf: bodies },
     response: { 200: describeNothing('Done') }
   })
   documentRoute(app, settings, '/command/:word', schema)
-  // Only now are all families known.
   app.addHook('onReady', async () => {
-    names.push(...actions.keys())
-    bodies.push(...Array.from(actions.values(), ({ body }) => body))
-    const isEnding = [...actions.values()].every(({ mount }) => isRetired(mount.retirement))
-    if (isEnding) Object.assign(schema, { deprecated: true })
+    if (mounts.every(({ retirement }) => isRetired(retirement))) Object.assign(schema, { deprecated: true })
   })
 }

@@ -29,7 +29,7 @@ import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js
 import { logFailure, send, toProblem } from '../reply.js'
 import { readCommandId, readIdempotencyKey, readPreference, requireId } from '../request.js'
 import { explainEnd, hasEnded, retire, type RouteSchema } from '../routes.js'
-import { commandRule, compileEnvelope } from './commands.js'
+import { actionMembers, commandRule, compileEnvelope } from './commands.js'
 import {
   answerEntry, type Form, type FormEndpoint, logOutcome, mayRead, sendSeen, startWrite, writeHandler
 } from './write.js'
@@ -40,19 +40,22 @@ export const commands: Form<'commands'> = {
   endpoints (mount) {
     const { family, family: { singular }, neighbours, unversioned } = mount
     if (unversioned === false) return []
-    const { commands, schemas: { bodies, commands: entries, sent, results } } = neighbours
+    const { commands, puts, schemas: { bodies, commands: entries, sent, results } } = neighbours
     const isFirst = commands.size === 0
-    const isFirstToPut = bodies.length === 0 && family.operations.size > 0
-    const readEnvelope = compileEnvelope({ [singular]: family.idSchema }, family.operations)
+    const isFirstToPut = puts.size === 0 && family.operations.size > 0
+    const readEnvelope = compileEnvelope({ [singular]: family.idSchema, ...actionMembers }, family.operations)
     const put = writeHandler(mount, {
       read (request) {
+        const id = readCommandId(request)
         const { action, params, [singular]: target } = readEnvelope(getJsonBody(request))
-        return { action, params, id: readCommandId(request), target: requireId(family, String(target)) }
+        return { action, params, id, target: requireId(family, String(target)) }
       },
       answer: answerEntry
     })
-    if (neighbours.addCommands(mount, put, compileReader(mount))) {
+    if (family.operations.size > 0 && neighbours.addCommands(mount, puts, { put })) {
       bodies.push(...describeActions(mount, 'Command', { [singular]: describeId(mount) }))
+    }
+    if (neighbours.addCommands(mount, commands, { read: compileReader(mount) })) {
       entries.push(describeCommand(mount))
       sent.push(...describeSent(mount))
       results.push(describeResult(mount))
@@ -64,7 +67,7 @@ export const commands: Form<'commands'> = {
 
 /** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`, and GET. */
 function singleEndpoints (mount: Mount): FormEndpoint[] {
-  const { neighbours: { commands, schemas } } = mount
+  const { neighbours: { commands, puts, schemas } } = mount
   const path = '/rest/commands/:command'
   const parameters = { command: commandIdParameter }
   // Later families add theirs.
@@ -75,7 +78,8 @@ function singleEndpoints (mount: Mount): FormEndpoint[] {
       path,
       sharedBy: 'families',
       handler: async (request, reply) => {
-        const { mount: { retirement }, put } = findFamily(mount, getJsonBody(request))
+        const body = getJsonBody(request)
+        const { mount: { retirement }, put } = findFamily(puts, singular => Object.hasOwn(body, singular))
         retire(reply, retirement)
         return await put(request, reply)
       },
@@ -106,13 +110,13 @@ function singleEndpoints (mount: Mount): FormEndpoint[] {
   ]
 }
 
-/** The singular selects the family, or the action of a creation. */
-function findFamily ({ neighbours: { commands } }: Mount, sent: unknown) {
-  const { action, ...others } = isObject(sent) ? sent : {}
-  const [found, ...more] = [...commands.values()].filter(({ mount: { family: { singular, lifecycle } } }) =>
-    Object.hasOwn(others, singular) || (action !== undefined && action === lifecycle?.createAction))
-  if (found !== undefined && more.length === 0) return found
-  const detail = `must have one of these, with the id of the item: ${[...commands.keys()].join(', ')}`
+function findFamily<T extends { readonly mount: Mount }> (
+  known: ReadonlyMap<string, T>,
+  isMeant: (singular: string, family: T['mount']['family']) => boolean
+): T {
+  const [found, ...more] = [...known].filter(([singular, { mount: { family } }]) => isMeant(singular, family))
+  if (found !== undefined && more.length === 0) return found[1]
+  const detail = `must have one of these, with the id of the item: ${[...known.keys()].join(', ')}`
   throw invalidBody([{ pointer: '', detail }])
 }
 
@@ -169,8 +173,8 @@ function compileReader ({ family, preconditions }: Mount): (sent: Members) => Co
   const { singular, idSchema, lifecycle } = family
   const { createAction } = lifecycle ?? {}
   const revision = Type.Optional(Type.Integer())
-  const readTargeted = compileEnvelope({ id, [singular]: idSchema, revision }, listActions(family))
-  const readNew = compileEnvelope({ id }, new Map(lifecycle && [[lifecycle.createAction, lifecycle]]))
+  const readTargeted = compileEnvelope({ id, ...actionMembers, [singular]: idSchema, revision }, listActions(family))
+  const readNew = compileEnvelope({ id, ...actionMembers }, new Map(lifecycle && [[lifecycle.createAction, lifecycle]]))
   return sent => {
     if (createAction !== undefined && sent.action === createAction) return { ...readNew(sent), target: undefined }
     const { id, action, params, revision, [singular]: target } = readTargeted(sent)
@@ -210,7 +214,10 @@ async function answerMany (mount: Mount, request: FastifyRequest, reply: Fastify
   const callers = new Map<Mount, Caller>()
   const exchanges: Exchange[] = []
   const results = await executeAll(commands, (sent, index) => {
-    const { mount: its, read } = findFamily(mount, sent)
+    const { action, ...others } = isObject(sent) ? sent : {}
+    const { mount: its, read } = findFamily(mount.neighbours.commands, (singular, { lifecycle }) =>
+      // The action of a creation selects the family too.
+      Object.hasOwn(others, singular) || (action !== undefined && action === lifecycle?.createAction))
     const { family, retirement } = its
     if (hasEnded(retirement)) throw explainEnd(retirement)
     if (!callers.has(its)) retire(reply, retirement)

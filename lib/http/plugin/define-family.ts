@@ -203,7 +203,7 @@ async function mountFamily (
   isolateScope(app, { maxMembers, maxDepth: 20 })
   app.setErrorHandler((error, request, reply) =>
     sendProblem(mount, error, request, reply, problem => findProblemParts({ mount, request }, problem)))
-  const isFirst = neighbours.actions.size === 0
+  const isFirst = neighbours.actions.names.length === 0
   const all = [
     ...collectionEndpoints(mount),
     ...itemEndpoints(mount),
@@ -227,7 +227,7 @@ async function mountFamily (
   neighbours.endpoints.push(...endpoints.map(endpoint => ({ mount, endpoint })))
   const settings: RouteSettings = { bodyLimit, unknown: (request, reply) => answerUnknown(mount, request, reply) }
   mountEndpoints(app, endpoints, settings)
-  if (isFirst && neighbours.actions.size > 0) documentActions(app, settings, mount)
+  if (isFirst && neighbours.actions.names.length > 0) documentActions(app, settings, mount)
   mountHome(app, mount, settings, options.home)
   addSchemas(app, mount)
   mountUnknown(app, mount)
