@@ -6,7 +6,7 @@ import { canonicalizeItem, haveSameContent, readDecimals } from '../core/family/
 import { type ProblemCode, problemCodes } from '../core/problems.js'
 import { type CommandRecord, digestParams } from '../core/service/record.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
-import { selectById } from '../core/storage/pages.js'
+import { findByIds } from '../core/storage/pages.js'
 import {
   type Change, ConstraintError, DuplicateError, type Id, type Storage, type Stored
 } from '../core/storage/storage.js'
@@ -119,16 +119,8 @@ function explain (family: Family, row: Row, error: ConstraintError | DuplicateEr
   return refuseRow(family, row, { pointer: fields.map(field => `/${field}`).join(', '), detail })
 }
 
-// Storages read so many at once without a scan.
-const maxIds = 100
-
 async function dropPresent (storage: Storage, family: Family, rows: readonly Row[]): Promise<Row[]> {
-  const present = new Map<Id, Stored>()
-  for (let start = 0; start < rows.length; start += maxIds) {
-    const values = rows.slice(start, start + maxIds).map(({ item }) => item.id)
-    const { items } = await storage.find(family.name, selectById([{ field: 'id', op: 'eq', values }], maxIds))
-    for (const item of items) present.set(item.id, item)
-  }
+  const present = await findByIds(storage, family.name, rows.map(({ item }) => item.id))
   return rows.filter(row => {
     const other = present.get(row.item.id)
     present.set(row.item.id, row.item)

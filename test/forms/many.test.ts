@@ -601,6 +601,21 @@ t.test('what a command alone must have, and in which order its flaws are listed'
   t.match(unknown?.problem, { errors: [{}, { detail: 'is unknown. Allowed are id, action, params, deal, revision' }] })
 })
 
+t.test('the items of one commit are read together', async t => {
+  const inner = memoryStorage()
+  let reads = 0
+  const storage: Storage = {
+    ...inner,
+    get: (...args) => { reads++; return inner.get(...args) },
+    find: (...args) => { reads++; return inner.find(...args) }
+  }
+  const { app, send } = await manyApp(storage)
+  const made = await Promise.all(Array.from({ length: 100 }, () => createDeal(app)))
+  reads = 0
+  await send(made.map(({ id }) => hold(id, randomUUID())), { ...atomic }, { prefer: 'return=minimal' })
+  t.equal(reads, 2, 'the deals, and their commands')
+})
+
 t.test('a mistake of a program is found before anything is done', async t => {
   const book = deals.service({ storage: memoryStorage() })
   const create = { operation: 'create', params: { name: 'a', price: 1 } } as const
@@ -628,10 +643,10 @@ t.test('a refusal that comes of the same commands, run by another process meanwh
     storage: {
       ...inner,
       // What was read of the log is from before, what is read of the items from after it.
-      async get (family, id) {
-        if (family !== 'deals') return await inner.get(family, id)
+      async find (family, query) {
+        if (family !== 'deals') return await inner.find(family, query)
         await (other ??= first.runAll(commands, { atomic: true }))
-        return await inner.get(family, id)
+        return await inner.find(family, query)
       }
     }
   })

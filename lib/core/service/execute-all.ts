@@ -2,7 +2,7 @@ import { type Family, listRelated } from '../family/family.js'
 import { invalidBody, Problem } from '../problems.js'
 import { numberDecimals } from '../query/filters.js'
 import { isAbsent, matcher } from '../storage/conditions.js'
-import { pageOf, selectById } from '../storage/pages.js'
+import { findByIds, pageOf, selectById } from '../storage/pages.js'
 import {
   type Change, type Condition, ConflictError, ConstraintError, DuplicateError, getId, type Id, type Scalar, type Stored
 } from '../storage/storage.js'
@@ -108,11 +108,10 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
 
   async function decideAll () {
     const draft = makeDraft(storage, families)
-    // A database reads them together. An error is that of the command that needs the item.
-    await Promise.allSettled(executions.flatMap(({ family, command: { target }, identity }) => [
-      target === undefined ? undefined : draft.storage.get(family.name, target, signal),
-      identity === undefined ? undefined : draft.storage.get('commands', identity.row, signal)
-    ]))
+    await draft.preload(executions.flatMap(({ family: { name }, command: { target }, identity }) => [
+      ...target === undefined ? [] : [[name, target] as const],
+      ...identity === undefined ? [] : [['commands', identity.row] as const]
+    ]), signal)
     const outcomes: Outcome[] = []
     for (const [index, execution] of executions.entries()) {
       try {
@@ -224,7 +223,17 @@ function makeDraft (storage: GuardedStorage, families: readonly Family[]) {
       if (ended !== undefined) endings.push(ended)
     }
   }
-  return { storage: drafted, changes, endings }
+  return { storage: drafted, changes, endings, preload }
+
+  /** Reads them together. If that fails, each is read when a command needs it. */
+  async function preload (items: readonly (readonly [string, Id])[], signal: AbortSignal | undefined): Promise<void> {
+    const names = new Set(items.map(([family]) => family))
+    await Promise.allSettled(Array.from(names, async name => {
+      const ids = new Set(items.flatMap(([family, id]) => family === name ? id : []))
+      const found = await findByIds(storage, name, ids, signal)
+      for (const id of ids) reads.set(nameItem(name, id), Promise.resolve(found.get(id)))
+    }))
+  }
 
   /** Not every database can move a unique value from one item to another in one commit, so none does. */
   async function refuseTaken (change: Extract<Change, { item: Stored }>, signal: AbortSignal | undefined) {

@@ -1,5 +1,5 @@
 import { isPlain, makeComparator, matcher } from './conditions.js'
-import type { Condition, Found, FoundText, ItemKey, Order, Query, Stored } from './storage.js'
+import type { Condition, Found, FoundText, Id, ItemKey, Order, Query, Storage, Stored } from './storage.js'
 import type { Turn } from './turns.js'
 
 /**
@@ -29,6 +29,26 @@ export function pageOf (items: Iterable<Stored> | AsyncIterable<Stored>, query: 
 
 export function selectById (where: readonly Condition[], limit: number): Query {
   return { where, order: [{ field: 'id', descending: false }], offset: 0, limit, count: false }
+}
+
+// Storages read so many at once without a scan.
+const maxIds = 100
+
+/** The items with these ids, in few reads. */
+export async function findByIds (
+  storage: Pick<Storage, 'find'>,
+  family: string,
+  ids: Iterable<Id>,
+  signal?: AbortSignal
+): Promise<Map<Id, Stored>> {
+  const all = [...ids]
+  const found = new Map<Id, Stored>()
+  for (let start = 0; start < all.length; start += maxIds) {
+    const values = all.slice(start, start + maxIds)
+    const { items } = await storage.find(family, selectById([{ field: 'id', op: 'eq', values }], maxIds), signal)
+    for (const item of items) found.set(item.id, item)
+  }
+  return found
 }
 
 /** The additional item shows whether there are more. */
