@@ -11,6 +11,7 @@ import { authorizeReader } from '../../core/service/reader.js'
 import { nameRecord, showCommand } from '../../core/service/record.js'
 import { toOwnRecord } from '../../core/service/renamed.js'
 import type { Condition, Id } from '../../core/storage/storage.js'
+import { endLongTurn } from '../../core/storage/turns.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import type { Home } from '../../representations/affordances.js'
 import type { Representation } from '../../representations/representation.js'
@@ -275,6 +276,8 @@ function sendEvents (
     // Asks again what the client may see.
     const renew = async () => { feed.replace((await openFeed(scope, request)).families) }
     for await (const { entries, position } of feed.follow(start, { where, signal: ended.signal, interval, renew })) {
+      // Many streams may have the same entries to write.
+      await endLongTurn()
       const texts = entries.map(entry => `id: ${writePosition(entry.position)}\nevent: ${entry.action}\n` +
         `data: ${JSON.stringify(show(scope, feed, entry))}\n\n`)
       if (texts.length === 0) texts.push(': \n')
