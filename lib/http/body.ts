@@ -102,9 +102,10 @@ function splitForm (form: string, maxMembers: number): Map<string, string> {
   const entries = new Map<string, string>()
   for (const part of parts) {
     if (part === '') continue
-    const [rawName = '', ...rest] = part.split('=')
+    const equals = part.includes('=') ? part.indexOf('=') : part.length
+    const rawName = part.slice(0, equals)
     const name = decodeText(rawName)
-    const text = decodeText(rest.join('='))
+    const text = decodeText(part.slice(equals + 1))
     const flaw = name === undefined || text === undefined
       ? 'is not valid percent-encoding'
       : entries.has(name) ? 'is given twice' : undefined

@@ -33,7 +33,8 @@ export function countParameters (search: string): number {
 export function decodeText (text: string): string | undefined {
   if (!text.includes('%') && !text.includes('+')) return text
   try {
-    return decodeURIComponent(text.replaceAll('+', ' '))
+    // Of a long text, several times as fast as replaceAll.
+    return decodeURIComponent(text.split('+').join(' '))
   } catch {
     return undefined
   }
