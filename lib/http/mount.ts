@@ -85,10 +85,13 @@ export class Neighbours {
   readonly actions = { names: [] as string[], bodies: [] as TSchema[], mounts: [] as Mount[] }
   readonly #unversioned = new Map<string, Owned<{ endpoint: Endpoint }>>()
 
-  /** Prefers the mount of the same version. */
+  /** Prefers the same version, then the one of the paths without a version, and one that has not ended. */
   find (family: string, beside: Mount): Mount | undefined {
     const mounts = this.mounts.filter(mount => mount.family.name === family)
-    return mounts.find(({ version }) => version === beside.version) ?? mounts[0]
+    const same = mounts.find(({ version }) => version === beside.version)
+    if (same !== undefined || mounts.length <= 1) return same ?? mounts[0]
+    const current = mounts.filter(({ retirement }) => !hasEnded(retirement))
+    return current.find(({ unversioned }) => unversioned === true) ?? current[0] ?? mounts[0]
   }
 
   list (): Mount[] {

@@ -31,6 +31,26 @@ t.test('an item that a creation of its own family changes was not created', asyn
   t.strictSame(types.sort(), ['nodes/1/1 node.created', 'nodes/1/2 node.changed', 'nodes/2/1 node.created'])
 })
 
+t.test('events speak for the version of the paths without a version, and for none that has ended', async t => {
+  for (const [v1, v2] of [[{}, { unversioned: true }], [{ sunset: '2020-01-01' }, {}]] as const) {
+    const storage = memoryStorage()
+    const app = Fastify()
+    app.register(nodes, { storage, prefix: '/crm', version: 'v1', ...v1 })
+    app.register(nodes.rename({ parent: 'above' }), { storage, prefix: '/crm', version: 'v2', ...v2 })
+    app.register(makeWebhooks(quick), { storage, prefix: '/crm' })
+    t.teardown(() => app.close())
+    const { url, received } = await receive(t)
+    await createWebhook(app, { url })
+    t.equal((await app.inject({ method: 'POST', url: '/crm/rest/v2/nodes', payload: {} })).statusCode, 201)
+    await app.inject({ method: 'POST', url: '/crm/rest/v2/nodes', payload: { above: 1 } })
+    await until(() => received.length >= 3, () => received)
+    const { event } = received.find(({ event: { id } }) => id === 'nodes/2/1') ?? {}
+    t.match(event, {
+      source: '/crm/rest/v2/nodes', data: { params: { above: 1 }, links: { item: '/crm/rest/v2/nodes/2' } }
+    })
+  }
+})
+
 t.test('on mapped tables', async t => {
   const app = Fastify()
   app.register(webhooks, { storage: { ...memoryStorage(), mappedFamilies: ['webhooks', 'webhook-deliveries'] } })
