@@ -107,7 +107,7 @@ type Consumption = Omit<ConsumeOptions, 'families'>
 
 const optionRules = membersOf({
   name: rules.text,
-  families: Type.Array(rules.any, { minItems: 1, description: 'a list of families' }),
+  families: Type.Array(rules.any, { minItems: 1, description: 'a list of at least one family' }),
   handler: rules.callback,
   from: Type.Union([Type.Literal('beginning'), Type.Literal('now')]),
   after: Type.Unsafe({ holds: (text: unknown) => findPosition(String(text)) !== undefined, description: 'a cursor' }),

@@ -235,7 +235,7 @@ t.test('options are checked', async t => {
   const handler = (): void => {}
   const wrong: [object, string][] = [
     [{ families: [deals], handler }, '"name"'],
-    [{ name: 'a', families: [], handler }, '"families"'],
+    [{ name: 'a', families: [], handler }, '"families" must be a list of at least one family'],
     [{ name: 'a', families: [deals] }, '"handler"'],
     [{ name: 'a', families: [deals], handler, maxAttemps: 3 }, 'maxAttempts'],
     [{ name: 'a', families: [deals], handler, from: 'later' }, '"from"']
