@@ -160,7 +160,9 @@ function attach (family: FamilyPlugin, settings: Required<WebhookSettings>): Fam
       let sender: Sender | undefined
       app.addHook('onReady', async () => {
         const own = getFamily(family)
-        const sources = findSources(findNeighbours(scope, app.prefix.replace(/\/+$/, '')), own, storage)
+        const neighbours = findNeighbours(scope, app.prefix.replace(/\/+$/, ''))
+        const sources = findSources(neighbours, own, storage)
+        if (options.authorize === undefined) warnOfGuarded(neighbours.mounts.filter(({ family }) => sources.has(family.name)))
         const service = family.service({ storage, authorize: () => ({ claims: { sendsWebhooks: true } }) }) as Service
         sender = new Sender({ storage, family: own.renaming?.base ?? own, service, sources, settings, log: app.log })
       })
@@ -176,6 +178,14 @@ function attach (family: FamilyPlugin, settings: Required<WebhookSettings>): Fam
   }) as unknown as FamilyPlugin
   keepFamily(plugin, getFamily(family), [consumersShape, deliveriesShape])
   return plugin
+}
+
+function warnOfGuarded (mounts: readonly Mount[]): void {
+  const guarded = mounts.find(({ isGuarded }) => isGuarded)
+  if (guarded === undefined) return
+  const { name } = guarded.family
+  process.emitWarning(`fastify-dealbook: ${name} has authorize, but webhooks has none: all clients may create ` +
+    `webhooks, which get the events of all ${name}`, { code: 'DEALBOOK_UNGUARDED' })
 }
 
 /** The families beside the webhooks, preferably of the same version, whose items are in the same storage. */

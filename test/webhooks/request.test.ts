@@ -1,8 +1,9 @@
 import type { lookup } from 'node:dns'
 import { createServer } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
+import Fastify from 'fastify'
 import t from 'tap'
-import { makeWebhooks, memoryStorage, webhooks } from '../../lib/index.js'
+import { deals, makeWebhooks, memoryStorage, webhooks } from '../../lib/index.js'
 import { findUrlFlaw, isPrivate, makeLookup, post } from '../../lib/webhooks/request.js'
 import { createDeal, createWebhook, quick, receive, startApp, until } from './receiver.js'
 
@@ -44,6 +45,28 @@ t.test('URLs that are refused, at creation and when sent', async t => {
   t.equal(edit.statusCode, 400)
   t.equal(findUrlFlaw('http://127.0.0.1/', true), undefined)
   t.equal(findUrlFlaw('http://ann@127.0.0.1/', true), 'must not have a user name or a password')
+})
+
+t.test('a host that protects families, but not the webhooks, is warned', async t => {
+  const warnings: string[] = []
+  const note = (warning: Error & { code?: string }): void => {
+    if (warning.code === 'DEALBOOK_UNGUARDED') warnings.push(warning.message)
+  }
+  process.on('warning', note)
+  t.teardown(() => { process.off('warning', note) })
+  const authorize = () => ({})
+  const quiet = [[{}, {}], [{}, { authorize }], [{ authorize }, { authorize }]]
+  for (const [ofDeals, ofWebhooks] of [...quiet, [{ authorize }, {}]]) {
+    t.strictSame(warnings, [])
+    const app = Fastify()
+    const storage = memoryStorage()
+    app.register(deals, { storage, version: 'v1', ...ofDeals })
+    app.register(webhooks, { storage, ...ofWebhooks })
+    await app.ready()
+    await app.close()
+    await new Promise(resolve => { setImmediate(resolve) })
+  }
+  t.match(warnings, [/deals has authorize, but webhooks has none/])
 })
 
 t.test('names are looked up once, and only public addresses are connected to', async t => {
