@@ -120,7 +120,7 @@ t.test('a name that ends like a suffix is the name first, and authorize is asked
   const { app } = await makeApp(t, { authorize: (_request, { id }) => { asked.push(id) } })
   const miss = async (url: string, accept = '*/*') => (await app.inject({ url, headers: { accept } })).json()
 
-  t.match(await miss(`${home}/a.json`), { status: 404, detail: 'There is no deal "a.json"' })
+  t.match(await miss(`${home}/a.json`), { status: 404, detail: 'There is no deal "a"' })
   t.same(asked.splice(0), ['a.json', 'a'])
   t.match(await miss(`${home}/a.zzz`), {
     status: 404,
@@ -129,8 +129,11 @@ t.test('a name that ends like a suffix is the name first, and authorize is asked
   t.same(asked.splice(0), ['a.zzz'], 'what has no representation is not asked for')
   t.match(await miss('/customers/1.zzz'), { status: 404, detail: /no representation "\.zzz"/ })
   t.same(asked.splice(0), [], 'nothing can have this name')
-  t.match(await miss(`${home}/a.json`, 'image/png'), { status: 404, detail: 'There is no deal "a.json"' })
+  t.match(await miss(`${home}/a.json`, 'image/png'), { status: 404, detail: 'There is no deal "a"' })
   t.match(await miss('/customers/1.zzz', 'image/png'), { status: 404, detail: /no representation "\.zzz"/ })
+  t.match(await miss('/customers/9.json'), { status: 404, detail: 'There is no customer "9"' })
+  t.match(await miss(`${home}/1.5`), { status: 404, detail: /^There is no deal "1\.5"\. There is no representation/ })
+  t.match(await miss('/query/customers-by-age/99.json'), { status: 404, detail: /^There are no .* age is "99"$/ })
   t.match(await miss('/query/customers-by-age/30.zzz'), { status: 404, detail: /no representation "\.zzz"/ })
   t.match(await miss('/query/deals-by-name/a.b'), { status: 404, detail: 'There are no deals whose name is "a.b"' })
 })

@@ -215,12 +215,14 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
     // A value that does not fit the field is an invalid query; for any other value, the list does not exist.
     explainMissing (name, hint) {
       const read = readValue(field, name)
-      const isSuffixed = 'value' in readValue(field, name.replace(/\.(?!\d)[^.]*$/, ''))
+      const start = name.replace(/\.(?!\d)[^.]*$/, '')
+      const isSuffixed = 'value' in readValue(field, start)
       if (hint !== undefined && 'expected' in read && isSuffixed) return hint
       if (field.name !== 'id' && 'expected' in read && !isSuffixed) {
         return invalidQuery([{ parameter: field.name, detail: `${field.name} ${read.expected}` }])
       }
-      return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${shorten(name)}"`)
+      const value = shorten('expected' in read && isSuffixed ? start : name)
+      return new Problem('empty-list', `There are no ${family.name} whose ${field.name} is "${value}"`)
     }
   }
 }

@@ -125,7 +125,8 @@ export async function answerRead<Q> (
   }
   if (refusal !== undefined) throw refusal
   if (only.explainMissing !== undefined) throw only.explainMissing(given, hint)
-  const { code, message } = notFound(only.noun, given)
+  // Without a suffix that names a representation.
+  const { code, message } = notFound(only.noun, meanings.findLast(({ read }) => read === only)?.name ?? given)
   throw new Problem(code, hint === undefined ? message : `${message}. ${hint.message}`)
 }
 
