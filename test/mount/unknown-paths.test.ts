@@ -33,7 +33,14 @@ const unknown: Readonly<Record<string, readonly [request: InjectOptions, detail:
   'a version and a suffix': [{ url: '/crm/rest/v9/deals.json' }, /There is no "v9"/],
   'an item of it': [{ url: '/crm/rest/v9/deals/1/commands' }, /There is no "v9"/],
   'an operation of it': [{ method: 'PUT', url: '/crm/rest/v9/deals/1/hold', payload: { reason: 'a' } }, /"v9"/],
-  'a version of what has none': [{ url: '/crm/rest/v1/customers' }, /^There is no "customers" here\./],
+  'a version of what has none': [
+    { url: '/crm/rest/v1/customers' },
+    /^There is no "customers" here\. Did you mean \/crm\/customers\? There is deals$/
+  ],
+  'a family without its version': [
+    { url: '/crm/deals/1?page=2' },
+    /^There is no "deals" here\. Did you mean \/crm\/rest\/v1\/deals or \/crm\/rest\/v2\/deals\? There are customers/
+  ],
   'an operation': [
     { method: 'PUT', url: `${home}/1/hodl` },
     /^There is no "hodl" here\. Did you mean "hold"\? There are .*hold, .*commands, operations$/
@@ -152,6 +159,7 @@ t.test('nothing is revealed before authorize was asked, nor past a hook', async 
   t.equal(await details(`${home}/a%00b/fly`), 'Not list deals')
   t.equal(await details('/crm/rest/v9/deals'), 'Not list deals')
   t.equal(await details('/crm/query/nope/1'), 'There is no "nope" here. There is invoices')
+  t.equal(await details('/crm/deals'), 'There is no "deals" here. There are invoices, command, query')
   t.equal(await details('/crm/command/HoldDeal/1'), 'Not list deals')
   t.match(await details('/crm/command/Nope'), 'There are PayInvoice')
 

@@ -74,7 +74,9 @@ export async function answerUnknown (
   }
   const owner = mount.neighbours.mounts.find(each => isBelow(each, segments))
   if (owner !== undefined) retire(reply, owner.retirement)
-  const mounts = [...new Set(near.map(({ mount }) => mount))]
+  const word = segments[depth]
+  const named = mount.neighbours.list().filter(({ family }) => family.name === word)
+  const mounts = [...new Set([...near.map(({ mount }) => mount), ...named])]
   // Only mounts that the caller may know of.
   const open = await tryEach(mounts, async each => {
     const { family, home } = each
@@ -82,7 +84,8 @@ export async function answerUnknown (
     await each.caller(request).authorize(id === undefined ? intendToList(family) : intendToRead(family, id))
     return each
   })
-  throw explain(near.filter(({ mount }) => open.includes(mount)), segments[depth], depth)
+  const elsewhere = named.filter(mount => open.includes(mount)).map(({ urls }) => urls.collection(request))
+  throw explain(near.filter(({ mount }) => open.includes(mount)), word, depth, elsewhere)
 }
 
 function splitPath (path: string): string[] {
@@ -99,7 +102,10 @@ function isBelow ({ home }: Mount, segments: readonly string[]): boolean {
   return splitPath(home).every((part, index) => fits(part, segments[index]))
 }
 
-function explain (near: readonly Known[], word: string | undefined, depth: number): Problem {
+/** @param elsewhere the paths of families that have this name */
+function explain (
+  near: readonly Known[], word: string | undefined, depth: number, elsewhere: readonly string[]
+): Problem {
   if (word === undefined) {
     const paths = near.map(({ endpoint }) => endpoint.path.replace(/:(\w+)/g, '{$1}'))
     return new Problem('not-found', `There is nothing at this path; known paths: ${[...new Set(paths)].join(', ')}`)
@@ -107,5 +113,6 @@ function explain (near: readonly Known[], word: string | undefined, depth: numbe
   const own = near.filter(({ endpoint }) => endpoint.sharedBy !== 'families')
   const words = [...new Set(own.map(({ parts }) => parts[depth] ?? ':'))].filter(part => !part.includes(':'))
   const others = words.length === 0 ? '' : ` There ${words.length === 1 ? 'is' : 'are'} ${words.join(', ')}`
-  return new Problem('not-found', `There is no "${shorten(word)}" here.${didYouMean(word, words)}${others}`)
+  const hint = elsewhere.length === 0 ? didYouMean(word, words) : ` Did you mean ${elsewhere.join(' or ')}?`
+  return new Problem('not-found', `There is no "${shorten(word)}" here.${hint}${others}`)
 }
