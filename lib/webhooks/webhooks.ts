@@ -162,7 +162,8 @@ function attach (family: FamilyPlugin, settings: Required<WebhookSettings>): Fam
         const own = getFamily(family)
         const neighbours = findNeighbours(scope, app.prefix.replace(/\/+$/, ''))
         const sources = findSources(neighbours, own, storage)
-        if (options.authorize === undefined) warnOfGuarded(neighbours.mounts.filter(({ family }) => sources.has(family.name)))
+        const mounts = neighbours.mounts.filter(mount => sources.has(mount.family.name))
+        if (options.authorize === undefined) warnOfGuarded(mounts)
         const service = family.service({ storage, authorize: () => ({ claims: { sendsWebhooks: true } }) }) as Service
         sender = new Sender({ storage, family: own.renaming?.base ?? own, service, sources, settings, log: app.log })
       })
