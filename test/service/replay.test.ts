@@ -58,6 +58,17 @@ testOverStorages(async (t, { book, storage, another }) => {
     await t.rejects(book.remove(id), { code: 'not-found' })
   })
 
+  t.test('a creation that is repeated in a later version has its fields', async t => {
+    const fields = Type.Object({ id: Type.Integer(), fee: Type.Integer() })
+    const first = defineFamily({ name: 'plans', singular: 'plan', fields, create: ['fee'] })
+    const second = first.extend({ fields: Type.Object({ currency: Type.String({ default: 'EUR' }) }) })
+    const { item: { id } } = await first.service({ storage }).create({ fee: 1 }, { key: 'k-plan' })
+    const book = second.service({ storage })
+    const { item, replayed } = await book.create({ fee: 1 }, { key: 'k-plan' })
+    t.equal(replayed, true)
+    t.strictSame(item, await book.get(id))
+  })
+
   t.test('under an id a refusal is kept, and given again', async t => {
     for (const how of ['command', 'key'] as const) {
       const id = await dealAfter(book, 'hold')

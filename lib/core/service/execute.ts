@@ -3,6 +3,7 @@ import type { Family } from '../family/family.js'
 import { hideSecrets, listSecrets } from '../family/params.js'
 import { renameKnown, toOwnItem } from '../family/rename.js'
 import { idReused, notFound, Problem } from '../problems.js'
+import { completer } from '../storage/shapes.js'
 import { ConstraintError, type Id, type Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { type Caller, canSee, type Grant } from './caller.js'
@@ -259,7 +260,8 @@ function replay ({ family, caller, storage, grant }: Execution, record: CommandR
   return {
     record,
     id: nameRecord(record, grant.principal),
-    item: record.result,
+    // It may have been created before the family had all its fields.
+    item: record.result && completer(family.shape)(record.result),
     loadItem: () => new Reader(family, storage, grant, caller.signal).get(readTarget(family, record)),
     replayed: true,
     problem: restoreProblem(record)
