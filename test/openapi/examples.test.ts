@@ -189,26 +189,26 @@ t.test('the example of a status is what is answered with that status', async t =
 
 t.test('no answer shows the example of another status', async t => {
   let shown = 0
+  const wrong: string[] = []
   for (const [path, methods] of Object.entries(paths)) {
     for (const [method, { responses }] of Object.entries(methods)) {
       for (const [status, { content = {}, description }] of Object.entries(responses)) {
         const schema = content[problemType]?.schema
         if (schema === undefined) continue
         const { examples = [] } = schema
-        t.ok(examples.length > 0, `${method} ${path} ${status}`)
-        for (const example of examples) {
+        const isRight = examples.length > 0 && examples.every(example => {
           shown++
           const code = String(example['type']).replace('urn:dealbook:problem:', '') as Code
-          t.equal(problemCodes[code].status, example['status'])
-          t.equal(problemCodes[code].title, example['title'])
-          t.equal(findFlaws(schemas['dealbook.Problem'] as never, example), '')
-          if (status === 'default') t.notOk(responses[String(example['status'])], `${method} ${path} ${status}`)
-          else t.equal(String(example['status']), status, `${method} ${path} ${status}`)
-          if (status !== 'default') t.match(description, code)
-        }
+          return problemCodes[code].status === example['status'] && problemCodes[code].title === example['title'] &&
+            findFlaws(schemas['dealbook.Problem'] as never, example) === '' && (status === 'default'
+            ? responses[String(example['status'])] === undefined
+            : String(example['status']) === status && description.includes(code))
+        })
+        if (!isRight) wrong.push(`${method} ${path} ${status}`)
       }
     }
   }
+  t.strictSame(wrong, [])
   t.ok(shown > 300, `${shown} examples`)
 })
 

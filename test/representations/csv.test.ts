@@ -35,11 +35,10 @@ t.test('no text becomes a formula in a spreadsheet, whatever parts its cells', a
     const { body } = await app.inject(url)
     const [, ...rows] = parseCsv(body)
     t.equal(rows.length, texts.length)
-    for (const [index, row] of rows.entries()) {
-      const text = row[1] as string
-      t.notMatch(text, /^[\s\u00ad\u200b\u2060\u202e;]*[=+\-@＝＋－＠]/, escapeForName(texts[index] as string))
-      t.equal(text.replaceAll("'", ''), texts[index], 'nothing but apostrophes is added')
-    }
+    const written = rows.map(row => row[1] as string)
+    const isFormula = (text: string): boolean => /^[\s\u00ad\u200b\u2060\u202e;]*[=+\-@＝＋－＠]/.test(text)
+    t.strictSame(written.filter(isFormula).map(escapeForName), [])
+    t.strictSame(written.map(text => text.replaceAll("'", '')), texts, 'nothing but apostrophes is added')
     for (const separator of [';', '\t']) {
       const formulas = cellsOf(body, separator).filter(cell => /^[\s\u00ad\u200b\u2060\u202e]*[=+\-@＝＋－＠]/.test(cell))
       t.strictSame(formulas, [], `cells parted by ${JSON.stringify(separator)}`)

@@ -14,7 +14,7 @@ import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
 import { startServer } from '../postgres/server.js'
 import { postgresUrl } from '../postgres/url.js'
 import { assertFilled, defaulted } from './mapped-defaults.js'
-import { startProcesses } from './processes.js'
+import { starting, startProcesses } from './processes.js'
 
 const connectionString = await postgresUrl()
 
@@ -96,10 +96,10 @@ t.test('a table has a typed column per field, in snake case', async t => {
   )
 })
 
-t.test('ten processes that start at once', async t => {
+t.test('processes that start at once', async t => {
   const { schema } = fresh(t)
-  await startProcesses(10, connectionString, schema)
-  t.same(await sql(`SELECT count(*)::int AS n FROM "${schema}".things`), [{ n: 10 }])
+  await startProcesses(starting, connectionString, schema)
+  t.same(await sql(`SELECT count(*)::int AS n FROM "${schema}".things`), [{ n: starting }])
 })
 
 for (const isolation of ['repeatable read', 'serializable']) {

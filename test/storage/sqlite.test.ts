@@ -13,7 +13,7 @@ import { openDatabase } from '../../lib/storage/sqlite/driver.js'
 import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { assertFilled, defaulted } from './mapped-defaults.js'
-import { startProcesses } from './processes.js'
+import { starting, startProcesses } from './processes.js'
 import { makeSqlite } from './small-limits.js'
 
 const folder = await mkdtemp(join(tmpdir(), 'dealbook-sqlite-'))
@@ -96,10 +96,10 @@ t.test('a table has a typed column per field, in snake case', async t => {
   )
 })
 
-t.test('ten processes that start at once', async t => {
+t.test('processes that start at once', async t => {
   const file = newFile()
-  await startProcesses(10, file)
-  t.same((await rowsOf(file, 'SELECT id FROM things')).length, 10)
+  await startProcesses(starting, file)
+  t.same((await rowsOf(file, 'SELECT id FROM things')).length, starting)
 })
 
 t.test('a file that cannot be opened is named', async t => {
