@@ -67,8 +67,7 @@ function findUnknown ({ schema }: Params, { name, kind }: Field, entries: Readon
   const known = nested === undefined || nested.shape === 'lines' ? [] : nested.fields.map(field => field.name)
   const isKnown = (path: string) => known.includes(nested?.shape === 'rows' ? path.replace(/^\d{1,3}\./, '') : path)
   return [...entries.keys()].filter(key => key.startsWith(`${name}.`) && !isKnown(key.slice(name.length + 1)))
-    // Problems show only the start of a long pointer.
-    .map(key => ({ pointer: `/${key.slice(0, 200).replaceAll('.', '/')}`, detail: 'is unknown' }))
+    .map(key => ({ pointer: `/${escapePointer(key).replaceAll('.', '/')}`, detail: 'is unknown' }))
 }
 
 function readMember (

@@ -179,7 +179,7 @@ export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimi
       if (level.names !== undefined && character !== '"') return undefined
       if (++members > maxMembers) return explainMembers(maxMembers)
       level.at = level.names === undefined ? Number(level.at) + 1 : readName(text.slice(start, index + 1))
-      if (level.names !== undefined && String(level.at).length > longestName) return explainName(longestName)
+      if (String(level.at).length > longestName) return tooLong
       if (level.names?.has(String(level.at)) === true) return locate('is given twice')
       level.names?.add(String(level.at))
     }
@@ -196,10 +196,7 @@ export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimi
 
 // Ajv repeats the names that lead to a flaw for each flaw.
 const longestName = 1000
-
-function explainName (longest: number): MemberFlaw {
-  return { pointer: '', detail: `must not have names of more than ${longest} characters` }
-}
+const tooLong: MemberFlaw = { pointer: '', detail: `must not have names of more than ${longestName} characters` }
 
 export function explainMembers (maxMembers: number): MemberFlaw {
   return { pointer: '', detail: `must have at most ${maxMembers} members in all levels together` }
