@@ -12,15 +12,13 @@ export type {
   EditDefinition, EditOf, Facts, FamilyDefinition, FieldName, ItemAndOthers, Lookups, MadeItems, OpenOperation,
   Operation, OperationParams, Preparation, QueryDefinition, Renamed
 } from './core/family/definition.js'
-export { decimal } from './core/family/decimal.js'
-export type { DecimalOptions } from './core/family/decimal.js'
 export type {
   AnyFamily, ContextItems, FamilyTypes, FieldsOf, IdOf, ItemIn, ItemOf, ItemsAtCreation, OtherItem, ServiceMembers
 } from './core/family/types.js'
 export type { Labels, OperationLabel, StateDefinition, Tone } from './core/family/presentation.js'
 export type { FamilyExtension } from './core/family/extension.js'
-export { Type } from './core/family/type.js'
-export type { TypeBuilder } from './core/family/type.js'
+export { decimal, Type } from './core/family/type.js'
+export type { DecimalOptions, TypeBuilder } from './core/family/type.js'
 export type { FormName } from './http/forms/forms.js'
 export { copyStorage } from './tools/copy-storage.js'
 export type { CopyOptions, CopyProgress } from './tools/copy-storage.js'
@@ -55,8 +53,8 @@ export type {
   BookCommand, CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, LoggedCommand,
   RunAllOptions, RunOptions, Service, ServiceOptions
 } from './core/service/service.js'
-export { checkHealth, readMetrics } from './core/service/watch.js'
-export type { Health } from './core/service/watch.js'
+export { checkHealth, readMetrics } from './core/service/storage-access.js'
+export type { Health } from './core/service/storage-access.js'
 export {
   BusyError, checkChanges, ConflictError, ConstraintError, DuplicateError, ReadOnlyError
 } from './core/storage/storage.js'

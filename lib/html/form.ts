@@ -1,9 +1,13 @@
 import type { Members } from '../core/values/json.js'
-import type { FormAffordance, Refusal, SampleRequest, WrongState } from '../representations/affordances.js'
+import type {
+  FormAffordance, Many, ManyItem, PageAffordances, Refusal, SampleRequest, WrongState
+} from '../representations/affordances.js'
 import type { ProblemView } from '../representations/representation.js'
 import { formatError, renderInputs, toFieldId } from './fields.js'
 import { type Content, type Markup, markup, renderHidden, renderTerms } from './markup.js'
-import { nameField, nameOperation, nameSingular, nameState, type Words } from './words.js'
+import {
+  formatNumber, nameDone, nameField, nameOperation, nameSingular, nameState, type Words
+} from './words.js'
 
 /** A button that acts at once, or that opens the form if something has to be entered. */
 export function renderOperation (words: Words, form: FormAffordance): Markup {
@@ -160,4 +164,46 @@ function renderReason (words: Words, problem: Members, wrongState: WrongState | 
     ? words.translate(String(problem.title))
     : texts.refused(nameOperation(words, { ...wrongState, name: wrongState.operation }))
   return markup`<strong>${refused}.</strong> ${formatDetail(words, problem, wrongState)}`
+}
+
+/** The form of an operation for several items, or the outcome of each. */
+export function renderManyItems (words: Words, { form, items, isDone, list, refused }: Many): Markup {
+  const { texts } = words
+  const shown = markup`<ul class="many">
+${items.map(item => markup`<li${item.outcome !== undefined && markup` class="${item.outcome}"`}>
+<a href="${item.href}"><bdi>${item.title}</bdi></a>
+${isDone && markup`<span>${describeItem(words, form, item)}</span>`}</li>
+`)}</ul>`
+  if (isDone) return markup`${shown}<p><a href="${list}">${texts.back}</a></p>`
+  const hint = form.title === undefined ? undefined : words.translate(form.title)
+  // This page asks for confirmation, so that no other has to.
+  return markup`${renderRefusal(words, refused, [form])}
+<p>${texts.selectedItems(formatNumber(words, items.length))}</p>
+${shown}
+${form.final === true && markup`<p><strong>${texts.final}</strong></p>`}
+<form method="post" action="${form.action}" class="confirm">
+${hint !== undefined && markup`<p class="hint">${hint}</p>
+`}<input type="hidden" name="_operation" value="${form.name}"><input type="hidden" name="_ready" value="yes">
+${renderHidden(items.map(({ id, revision }) => [`_item.${id}`, revision]))}<div class="inputs">
+${renderInputs(words, { ...form, danger: false, final: false })}
+</div>
+<a class="button" href="${list}"${form.fields.length === 0 && markup` autofocus`}>${texts.leave}</a>
+<button type="submit"${form.danger === true && markup` class="danger"`}>${nameOperation(words, form)}</button>
+</form>`
+}
+
+function describeItem (words: Words, form: Many['form'], { outcome, reason, wrongState }: ManyItem): Content {
+  if (outcome === 'refused') return formatReason(words, reason ?? '', wrongState)
+  return outcome === 'unchanged' ? words.texts.unchanged : nameDone(words, form)
+}
+
+/** The checkboxes of the rows belong to this form. */
+export function renderMany (words: Words, { action, operations }: NonNullable<PageAffordances['many']>): Markup {
+  const { texts } = words
+  return markup`<form method="post" action="${action}" id="many" class="many">
+<label for="many-operation">${texts.withSelected}</label>
+<select id="many-operation" name="_operation"><option value="">${texts.choose}</option>${operations.map(operation =>
+  markup`<option value="${operation.name}">${nameOperation(words, operation)}</option>`)}</select>
+<button type="submit">${texts.go}</button>
+</form>`
 }

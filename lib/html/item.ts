@@ -1,10 +1,11 @@
 import type { Members } from '../core/values/json.js'
 import type { ChangedItem, Confirmation, ItemAffordances, RelatedList } from '../representations/affordances.js'
 import type { OneView } from '../representations/representation.js'
-import { renderLive } from './activity.js'
 import { formatReason, renderOperation, renderRefusal, renderRequests } from './form.js'
 import { type Content, type Markup, markup, renderHidden, renderLink, renderTerms } from './markup.js'
-import { omitRepeated, renderChanges, renderMessage, renderParams, renderTimeline } from './timeline.js'
+import {
+  omitRepeated, renderChanges, renderLive, renderMessage, renderParams, renderTimeline
+} from './timeline.js'
 import { fold, renderValue } from './values.js'
 import { formatCount, nameField, nameOperation, namePlural, nameSingular, withLabels, type Words } from './words.js'
 

@@ -5,12 +5,10 @@ import type {
   ActiveFilter, FormAffordance, FormField, Home, PageAffordances, ShownKind
 } from '../representations/affordances.js'
 import { type PageView, writeInTurns } from '../representations/representation.js'
-import { renderDays, renderLive, renderRecent as renderActivity } from './activity.js'
 import { filterForm, listChoices, renderField, renderInputs } from './fields.js'
-import { renderRefusal, renderRequests } from './form.js'
-import { renderMany } from './many.js'
+import { renderMany, renderRefusal, renderRequests } from './form.js'
 import { type Content, type Markup, markup, renderHidden, renderLink, shorten } from './markup.js'
-import { renderMessage, renderTimeline } from './timeline.js'
+import { renderDays, renderLive, renderMessage, renderRecent as renderActivity, renderTimeline } from './timeline.js'
 import { formatBoolean, renderBadge, renderShort } from './values.js'
 import {
   findDay, formatCount, formatDate, formatNumber, nameCreate, nameField, nameOperation, namePlural, nameState,

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { adjustColor, findInk, measureContrast, papers } from '../../lib/html/colors.js'
+import { adjustColor, findInk, measureContrast, papers } from '../../lib/html/style.js'
 import { makeTranslator } from '../../lib/html/words.js'
 import { customers, deals, english, html, json, memoryStorage, problemCodes } from '../../lib/index.js'
 import { de } from '../../lib/locales/de.js'

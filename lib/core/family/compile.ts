@@ -49,6 +49,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     fields,
     ownFields,
     hasDecimals: ownFields.some(({ kind }) => kind === 'decimal'),
+    hasSecrets: ownFields.some(({ writeOnly }) => writeOnly === true),
     members: fields.map(field => field.name),
     hasLongItems,
     // The command that created an item may hold all of it.
@@ -77,7 +78,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     idSchema: idKind === 'integer' ? Type.Integer() : Type.String(),
     makeId: definition.makeId,
     validate: makeValidator(Type.Object(properties, { additionalProperties: false })),
-    readId: text => readId(idKind, text),
+    readId: readId.bind(undefined, idKind),
     state: state as Family['state'] ?? (definition.states && makeState(presentation.states)),
     constraints: definition.constraints ?? {},
     renaming

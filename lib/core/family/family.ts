@@ -66,6 +66,8 @@ export interface Family {
   /** Without those that the service adds. */
   readonly ownFields: readonly Field[]
   readonly hasDecimals: boolean
+  /** Whether it has fields that clients never read. */
+  readonly hasSecrets: boolean
   readonly members: readonly string[]
   /** Whether an item, or a command in a log, can be so long that few fit on a page. */
   readonly hasLongItems: boolean

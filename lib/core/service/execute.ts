@@ -210,7 +210,9 @@ export async function attempt (execution: Execution): Promise<Outcome> {
     if (earlier === undefined) throw refusal
     return replay(execution, earlier)
   }
-  const secrets = item && decision.outcome === 'done' ? listSecrets(family.ownFields, current ?? {}, item) : undefined
+  const secrets = family.hasSecrets && item !== undefined && decision.outcome === 'done'
+    ? listSecrets(family.ownFields, current ?? {}, item)
+    : undefined
   return { record, id: context.command, item, secrets, replayed: false, problem }
 }
 

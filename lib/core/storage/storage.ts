@@ -307,3 +307,24 @@ export function checkChanges (changes: readonly Change[]): void {
     types.set(key, type)
   }
 }
+
+/** Functions to call after commits, for `watch`. */
+export class Watchers {
+  readonly #wakes = new Set<() => void>()
+
+  /** Returns a function that removes it. */
+  add (wake: () => void): () => void {
+    // Another function each time, so that adding one twice is not adding it once.
+    const own = (): void => { wake() }
+    this.#wakes.add(own)
+    return () => { this.#wakes.delete(own) }
+  }
+
+  get isEmpty (): boolean {
+    return this.#wakes.size === 0
+  }
+
+  notify (): void {
+    for (const wake of this.#wakes) wake()
+  }
+}

@@ -5,10 +5,9 @@ import { collectMatches, FirstMatches } from '../../core/storage/pages.js'
 import { completer, mergeShapes, refuseIncomplete } from '../../core/storage/shapes.js'
 import {
   checkChanges, type Condition, ConflictError, DuplicateError, type FamilyShape, type Found, getId,
-  type Id, type Query, type Storage, type Stored
+  type Id, type Query, type Storage, type Stored, Watchers
 } from '../../core/storage/storage.js'
 import { HeavyReadQueue, Turn } from '../../core/storage/turns.js'
-import { Watchers } from '../../core/storage/watchers.js'
 import { checkStorageOptions, queueRules } from '../check-options.js'
 import { type KeptItems, KeyRules, listKeys } from '../key-rules.js'
 import { countBelow, MemoryItems } from './memory-items.js'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Watchers } from '../../core/storage/watchers.js'
+import { Watchers } from '../../core/storage/storage.js'
 import type { Connections } from './connections.js'
 import { type ConnectionSource, ignore, type PostgresClient } from './driver.js'
 
@@ -42,7 +42,7 @@ export class Changes {
 
   /** After a commit. */
   notify (): void {
-    this.#watchers.notify()
+    if (this.#timer !== undefined) this.#watchers.notify()
     this.#notifying ??= setTimeout(() => {
       this.#notifying = undefined
       this.connections.run(`NOTIFY ${this.#channel}`).catch(ignore)

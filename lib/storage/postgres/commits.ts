@@ -133,7 +133,10 @@ export class CommitQueue {
   }
 
   async #run (group: CommitGroup, batch: readonly PendingCommit[]): Promise<void> {
-    if (group !== this.#alone) this.#counts.addBatch(batch.length)
+    if (group !== this.#alone) {
+      this.#counts.batches++
+      this.#counts.commits += batch.length
+    }
     try {
       const refusals = await this.#commit(batch)
       for (const [c, commit] of batch.entries()) this.#settle(commit, refusals.get(c))

@@ -1,7 +1,6 @@
 import { ConstraintError, type ConstraintRule } from '../../core/storage/storage.js'
-import { describeRule } from '../sql/definitions.js'
+import { describeRule, nameUnique } from '../sql/definitions.js'
 import { qualifyName } from '../sql/dialect.js'
-import { nameUnique } from '../sql/indexes.js'
 import { type Column, getColumn } from '../sql/layout.js'
 import type { Run } from './connections.js'
 import { getCode, ignore, isAboutData } from './driver.js'

@@ -3,9 +3,11 @@ import { isAbsent } from '../../core/storage/conditions.js'
 import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { ClauseBuilder } from '../sql/clauses.js'
-import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
+import {
+  describeFilling, listIndexes, nameUnique, refuseFound, writeAddColumn, writeClashes, writeCreate, writeFill,
+  writeUnique
+} from '../sql/definitions.js'
 import { qualifyName, quoteName } from '../sql/dialect.js'
-import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
 import type { Column, Layout } from '../sql/layout.js'
 import type { Connections, Run } from './connections.js'
 import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'

@@ -36,11 +36,6 @@ export class CommitCounts {
   commits = 0
   refused = 0
 
-  addBatch (commits: number): void {
-    this.batches++
-    this.commits += commits
-  }
-
   metrics (waiting: number): Readonly<Record<string, number>> {
     const { batches, commits, refused } = this
     return {

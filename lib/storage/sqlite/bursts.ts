@@ -1,9 +1,8 @@
 import { isAlone, runInPhase } from '../../core/phases.js'
-import { BusyError } from '../../core/storage/storage.js'
+import { BusyError, Watchers } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/options.js'
-import type { Changes } from './changes.js'
 import {
-  isBusy, prepareTransaction, prepareWrite, type SqliteDatabase, waitUntilFree, type WriteStatement
+  isBusy, prepareRead, prepareTransaction, prepareWrite, type SqliteDatabase, waitUntilFree, type WriteStatement
 } from './driver.js'
 import type { Anchors } from './paths.js'
 import { explainRefusal, isConstraint, runWrites, type Write } from './writer.js'
@@ -117,8 +116,7 @@ export class CommitQueue {
       nextTick(this.#continue)
       try {
         this.#transact(() => { this.#run(writes) })
-        this.#counts.addBatch(1)
-        this.settings.changes.notify()
+        this.#notify(1)
         return undefined
       } catch (error) {
         if (!isBusy(error)) throw explainRefusal(this.database, error, writes[0] as Write)
@@ -188,9 +186,8 @@ export class CommitQueue {
         for (const { writes } of group) this.#run(writes)
         isRefused = false
       })
-      this.#counts.addBatch(group.length)
       for (const { resolve } of group) resolve()
-      this.settings.changes.notify()
+      this.#notify(group.length)
     } catch (error) {
       if (!isRefused) throw error
       if (group.length === 1) group[0]?.reject(error)
@@ -214,12 +211,57 @@ export class CommitQueue {
         this.database.exec('RELEASE one')
       }
     })
-    this.#counts.addBatch(group.length - refusals.size)
     for (const commit of group) refusals.has(commit) ? commit.reject(refusals.get(commit)) : commit.resolve()
+    this.#notify(group.length - refusals.size)
+  }
+
+  #notify (commits: number): void {
+    this.#counts.batches++
+    this.#counts.commits += commits
     this.settings.changes.notify()
   }
 
   #run (writes: readonly Write[]): void {
     runWrites(this.database, writes, this.settings.anchors)
+  }
+}
+
+// Milliseconds between two looks at the counter, which costs a few microseconds.
+const pollEvery = 100
+
+/** Notices commits of this process at once, and of others by the change counter of the file. */
+export class Changes {
+  readonly #watchers = new Watchers()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor (readonly database: SqliteDatabase) {}
+
+  watch (wake: () => void): () => void {
+    const stop = this.#watchers.add(wake)
+    this.#timer ??= this.#start()
+    return () => {
+      stop()
+      if (this.#watchers.isEmpty) this.stop()
+    }
+  }
+
+  notify (): void {
+    this.#watchers.notify()
+  }
+
+  stop (): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #start (): NodeJS.Timeout {
+    const counter = prepareRead(this.database, 'PRAGMA data_version')
+    let last = counter.get([])?.[0]
+    return setInterval(() => {
+      const now = counter.get([])?.[0]
+      if (now === last) return
+      last = now
+      this.notify()
+    }, pollEvery).unref()
   }
 }

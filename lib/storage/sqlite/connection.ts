@@ -1,7 +1,6 @@
 import { HeavyReadQueue, type QueueLimits } from '../../core/storage/turns.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
-import { CommitQueue, ReadBurst } from './bursts.js'
-import { Changes } from './changes.js'
+import { Changes, CommitQueue, ReadBurst } from './bursts.js'
 import { findFile, openDatabase, type SqliteDatabase } from './driver.js'
 import { HeavyReads } from './heavy-reads.js'
 import { Anchors, pathLimits } from './paths.js'

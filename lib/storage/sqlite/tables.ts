@@ -3,9 +3,11 @@ import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import type { Kind } from '../../core/storage/storage.js'
 import { isBigInteger } from '../../core/values/decimals.js'
 import { isDate, readDateTime } from '../../core/values/formats.js'
-import { describeFilling, writeAddColumn, writeCreate, writeFill } from '../sql/definitions.js'
+import {
+  describeFilling, listIndexes, nameUnique, refuseFound, writeAddColumn, writeClashes, writeCreate, writeFill,
+  writeUnique
+} from '../sql/definitions.js'
 import { type Dialect, nameType, type PresentColumn, quoteName, quoteText } from '../sql/dialect.js'
-import { listIndexes, nameUnique, refuseFound, writeClashes, writeUnique } from '../sql/indexes.js'
 import { type Column, getColumn, type Layout } from '../sql/layout.js'
 import { prepareRead, prepareTransaction, type SqliteDatabase, waitUntilFree } from './driver.js'
 import type { Index } from './paths.js'
