@@ -6,6 +6,7 @@ import { findByIds, pageOf, selectById } from '../storage/pages.js'
 import {
   type Change, type Condition, ConflictError, ConstraintError, DuplicateError, getId, type Id, type Scalar, type Stored
 } from '../storage/storage.js'
+import { endLongTurn } from '../storage/turns.js'
 import type { Caller } from './caller.js'
 import type { Command } from './decide.js'
 import { attempt, attemptUntilDone, execute, listKeys, type Outcome, toOwnOutcome } from './execute.js'
@@ -40,7 +41,10 @@ export async function executeAll<T> (
     return (await executeTogether(list.map(take), explain)).map(value => ({ status: 'fulfilled', value }))
   }
   const settled: PromiseSettledResult<Outcome>[] = []
-  for (const [index, each] of list.entries()) settled.push(...await Promise.allSettled([executeOne(each, index)]))
+  for (const [index, each] of list.entries()) {
+    await endLongTurn()
+    settled.push(...await Promise.allSettled([executeOne(each, index)]))
+  }
   return settled
 
   function take (each: PromiseSettledResult<Sent>, index: number): Sent {
@@ -114,6 +118,7 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
     ]), signal)
     const outcomes: Outcome[] = []
     for (const [index, execution] of executions.entries()) {
+      await endLongTurn()
       try {
         const caller = useDraft(execution.caller, draft.storage)
         const outcome = await attempt({ ...execution, storage: draft.storage, caller })

@@ -18,9 +18,9 @@ function getEnd (): number {
 const waiting: (() => void)[] = []
 
 /** Pauses if this turn of the loop was long: for long work that may never wait for anything else. */
-export async function endLongTurn (): Promise<void> {
-  if (performance.now() <= getEnd()) return
-  await new Promise<void>(resolve => {
+export function endLongTurn (): Promise<void> | undefined {
+  if (performance.now() <= getEnd()) return undefined
+  return new Promise<void>(resolve => {
     waiting.push(resolve)
     if (waiting.length === 1) setImmediate(resumeOne)
   })

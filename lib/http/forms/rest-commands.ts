@@ -10,6 +10,7 @@ import type { Outcome } from '../../core/service/execute.js'
 import { executeAll } from '../../core/service/execute-all.js'
 import { authorizeReader } from '../../core/service/reader.js'
 import { type CommandRecord, nameRecord, readTarget } from '../../core/service/record.js'
+import { endLongTurn } from '../../core/storage/turns.js'
 import { hashText } from '../../core/values/ids.js'
 import { isObject, type Members } from '../../core/values/json.js'
 import { getJsonBody } from '../body.js'
@@ -211,6 +212,9 @@ async function answerMany (mount: Mount, request: FastifyRequest, reply: Fastify
     throw invalidBody([{ pointer: '/commands', detail: `must have 1 to ${max} commands` }])
   }
   const key = readIdempotencyKey(headers)
+  // Not if it is undefined: many lists that arrive at once would all be read in one turn.
+  const pause = endLongTurn()
+  if (pause !== undefined) await pause
   const callers = new Map<Mount, Caller>()
   const exchanges: Exchange[] = []
   const results = await executeAll(commands, (sent, index) => {
