@@ -262,8 +262,9 @@ async function beginAndLeave (host: Host, { path, readers }: Ask, { leave }: Dep
 
 for (const transport of transports) {
   // Over HTTP/1, the buffers of the system may have room for a whole page.
-  for (const ask of transport.isHttp2 ? asks : asks.slice(0, 1)) {
-    const { path, readers } = ask
+  for (const { path, most } of transport.isHttp2 ? asks : asks.slice(0, 1)) {
+    const readers = isLong ? 100 : 5
+    const ask = { path, readers, most }
     for (const departure of departures.filter(({ isPossible }) => isPossible(transport))) {
       t.test(`${transport.name}, ${path}: ${readers} who ${departure.name} leave nothing behind`, async t => {
         const host = await listen(t, transport)
