@@ -311,7 +311,7 @@ t.test('a storage that fails midway breaks the connection, so that no client tak
 })
 
 t.test('others go on meanwhile, though the storage has everything there and the clients take all at once', async t => {
-  const rows = isLong ? 30_000 : 10_000
+  const rows = isLong ? 30_000 : 20_000
   const { app } = await serve(t, await storageOf(people(rows)))
   for (const type of ['csv', 'ndjson']) {
     const turns = await countTurns(async () => {
