@@ -1,11 +1,15 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import './temporary.js'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { isAlive } from './is-alive.js'
+import { NoPostgresError } from './postgres/url.js'
 import { isFast } from './size.js'
 
 const root = import.meta.dirname
+
+// What tap adds to every process and thread of Node that a test starts: more than most of them do themselves.
+if (process.env['_TAPJS_PROCESSINFO_COVERAGE_'] === '0') process.env['NODE_OPTIONS'] = ''
 
 // Longest first, so that at the end no process works alone.
 const slow = [
@@ -45,6 +49,7 @@ function listFiles (): string[] {
  */
 export async function runPart (): Promise<void> {
   const begun = makeFolder()
+  if (isFast) skipWithoutPostgres(t)
   const state: { file?: string } = {}
   process.once('exit', () => { if (state.file !== undefined) fail(state.file) })
   for (const file of listFiles()) {
@@ -60,7 +65,10 @@ async function runFile (file: string): Promise<void> {
   const teardowns: (() => unknown)[] = []
   t.teardown = teardown => { teardowns.unshift(teardown) }
   const before = process.cpuUsage()
-  await import(join(root, file))
+  await import(join(root, file)).catch((error: unknown) => {
+    if (!isFast || !(error instanceof NoPostgresError)) throw error
+    t.comment(`${file} needs PostgreSQL`)
+  })
   let hasEnded = false
   // The tests of a file are queued by its import; this one comes after them.
   await t.test(`${file} has ended`, async t => {
@@ -70,6 +78,27 @@ async function runFile (file: string): Promise<void> {
     t.comment(`${((user + system) / 1e6).toFixed(1)} s of CPU`)
   })
   if (!hasEnded) fail(file)
+}
+
+type TestFunction = (t: Test) => unknown
+
+/** Skips a test, also one within another, from where it asks for the PostgreSQL that there is not. */
+function skipWithoutPostgres (t: Pick<Test, 'test'>): void {
+  const test = t.test as (...parameters: unknown[]) => unknown
+  const testOrSkip = (...parameters: unknown[]): unknown => {
+    const run = parameters.at(-1)
+    if (typeof run !== 'function') return test(...parameters)
+    return test(...parameters.slice(0, -1), async (t: Test) => {
+      skipWithoutPostgres(t)
+      try {
+        await (run as TestFunction)(t)
+      } catch (error) {
+        if (!(error instanceof NoPostgresError)) throw error
+        t.pass('needs PostgreSQL', { skip: true })
+      }
+    })
+  }
+  t.test = testOrSkip as Test['test']
 }
 
 function fail (file: string): void {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { memoryStorage, type Storage } from '../../lib/index.js'
@@ -14,6 +15,7 @@ t.test('followers that are at the end share their reads', async t => {
     }
   })
   const stop = new AbortController()
+  setMaxListeners(20, stop.signal)
   const seen = Array.from({ length: 20 }, () => 0)
   const following = Promise.all(seen.map(async (_, index) => {
     for await (const { action } of book.follow({ signal: stop.signal })) if (action === 'CreateDeal') seen[index]!++

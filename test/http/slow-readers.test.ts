@@ -151,8 +151,12 @@ async function until (isSo: () => boolean): Promise<void> {
   while (!isSo()) await pause(1)
 }
 
+// Of several batches.
+const otherExport = isLong ? '/notes.ndjson' : `/notes.ndjson?lt=${5 * batchRows}`
+const lists = ['/notes', '/notes?maxpagesize=3', '/notes?maxpagesize=1000', '/notes.xml', otherExport]
+
 async function checkLists (t: Test, { getStatus }: Host): Promise<void> {
-  for (const path of ['/notes', '/notes?maxpagesize=3', '/notes?maxpagesize=1000', '/notes.xml', '/notes.ndjson']) {
+  for (const path of lists) {
     t.equal(await getStatus(path), 200, path)
   }
 }
@@ -258,8 +262,9 @@ async function beginAndLeave (host: Host, { path, readers }: Ask, { leave }: Dep
 
 for (const transport of transports) {
   // Over HTTP/1, the buffers of the system may have room for a whole page.
-  for (const ask of transport.isHttp2 ? asks : asks.slice(0, 1)) {
-    const { path, readers } = ask
+  for (const { path, most } of transport.isHttp2 ? asks : asks.slice(0, 1)) {
+    const readers = isLong ? 100 : 5
+    const ask = { path, readers, most }
     for (const departure of departures.filter(({ isPossible }) => isPossible(transport))) {
       t.test(`${transport.name}, ${path}: ${readers} who ${departure.name} leave nothing behind`, async t => {
         const host = await listen(t, transport)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { postgresUrl } from './url.js'
+import { NoPostgresError, postgresUrl } from './url.js'
 
 /** A name that no other test has. */
 export function newSchema (): string {
@@ -8,7 +8,12 @@ export function newSchema (): string {
 }
 
 export async function dropSchema (schema: string): Promise<void> {
-  await withClient(client => client.query(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`))
+  try {
+    await withClient(client => client.query(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`))
+  } catch (error) {
+    // Then there is no such schema either.
+    if (!(error instanceof NoPostgresError)) throw error
+  }
 }
 
 /** The URL of an empty database of the server that all tests share. */

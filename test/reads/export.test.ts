@@ -12,6 +12,7 @@ import { parseCsv } from '../csv.js'
 import { people, storageOf } from '../customers-app.js'
 import { createDeal, dealsApp, home } from '../deals/app.js'
 import { countTurns } from '../loop-holds.js'
+import { isLong } from '../size.js'
 
 // Enough that the buffers of the sockets hold only a part of it.
 const manyRows = 6000
@@ -138,7 +139,8 @@ t.test('logs and results too', async t => {
   const app = await dealsApp(memoryStorage())
   t.teardown(() => app.close())
   const { id } = await createDeal(app, { name: '=1+1' })
-  for (let round = 0; round < 300; round++) {
+  const rounds = isLong ? 300 : 120
+  for (let round = 0; round < rounds; round++) {
     await app.inject({ method: 'POST', url: `${home}/${id}/holds`, payload: { reason: `-${round}` } })
     await app.inject({ method: 'POST', url: `${home}/${id}/unholds` })
   }
@@ -148,7 +150,7 @@ t.test('logs and results too', async t => {
     .map(line => JSON.parse(line) as { revision: number })
   t.strictSame(
     log.map(({ revision }) => revision),
-    Array.from({ length: 601 }, (_, index) => index + 1),
+    Array.from({ length: 2 * rounds + 1 }, (_, index) => index + 1),
     'the whole log in its order'
   )
   const [head, first] = parseCsv((await app.inject(`${home}/${id}/holds.csv`)).body) as [string[], string[]]
@@ -223,12 +225,13 @@ t.test('wide rows are read few at a time, so that a client that does not read ho
   const length = 100_000
   const text = 'y'.repeat(length)
   const narrow = 300
+  const wideRows = isLong ? 600 : 100
   await loadItems(wide, notes, Array.from({ length: narrow }, (_, index) => ({ id: index + 1, text: 'n' })))
-  await loadItems(wide, notes, Array.from({ length: 600 }, (_, index) => ({ id: narrow + index + 1, text })))
+  await loadItems(wide, notes, Array.from({ length: wideRows }, (_, index) => ({ id: narrow + index + 1, text })))
   const { storage, queries } = recordFinds(wide)
   const { app } = await serve(t, storage)
   const { body } = await app.inject('/notes.ndjson')
-  t.strictSame(idsOf(body), Array.from({ length: narrow + 600 }, (_, index) => index + 1))
+  t.strictSame(idsOf(body), Array.from({ length: narrow + wideRows }, (_, index) => index + 1))
   const limits = queries.map(({ limit }) => limit)
   t.equal(Math.max(...limits), 50, 'narrow rows more than wide ones, but not so many that they could not be wide')
   t.ok(limits.slice(12).every(limit => limit <= 2), 'wide rows, few')
@@ -308,11 +311,12 @@ t.test('a storage that fails midway breaks the connection, so that no client tak
 })
 
 t.test('others go on meanwhile, though the storage has everything there and the clients take all at once', async t => {
-  const { app } = await serve(t, await storageOf(people(30_000)))
+  const rows = isLong ? 30_000 : 20_000
+  const { app } = await serve(t, await storageOf(people(rows)))
   for (const type of ['csv', 'ndjson']) {
     const turns = await countTurns(async () => {
       const all = await Promise.all(Array.from({ length: 3 }, () => app.inject(`/customers.${type}`)))
-      for (const { statusCode, body } of all) t.ok(statusCode === 200 && body.split('\n').length > 30_000)
+      for (const { statusCode, body } of all) t.ok(statusCode === 200 && body.split('\n').length > rows)
     })
     t.ok(turns > 5, `${type}: ${turns} turns`)
   }

@@ -70,6 +70,21 @@ const versions = Object.entries(kinds).map(([kind, [schema, value, other]]) => (
 // Kinds that are kept alike.
 const alike = [['string', 'enumeration']]
 
+// Each of them is valid before, and not after.
+const stricter: Record<string, readonly [before: TSchema, after: TSchema, value?: unknown]> = {
+  'a shorter text': [Type.String(), Type.String({ maxLength: 3 }), 'four'],
+  'a greater minimum': [Type.Integer(), Type.Integer({ minimum: 10 }), 9],
+  'fewer values': [Type.Union([Type.Literal('a'), Type.Literal('b')]), Type.Union([Type.Literal('a')]), 'b'],
+  'a pattern': [Type.String(), Type.String({ pattern: '^x' }), 'y'],
+  'required members': [Type.Object({}), Type.Object({ a: Type.Integer() }), {}],
+  'required, which was optional': [Type.Optional(Type.String()), Type.String()]
+}
+const stricterVersions = Object.entries(stricter).map(([change, [before, after, value]]) =>
+  ({ change, value, earlier: parcels({ field: before }), later: parcels({ field: after }) }))
+const withInteger = parcels({ weight: Type.Integer({ default: 0 }) })
+const withNumber = parcels({ weight: Type.Number({ default: 0 }) })
+const withNote = parcels({ note: Type.String({ default: 'none' }) })
+
 for (const { name, make } of storages) {
   /** Parcel 1 as a version had it, and the storage as another process opens it. */
   const store = async (t: Test, family: Parcels, members: object = {}): Promise<Storage> => {
@@ -149,8 +164,8 @@ for (const { name, make } of storages) {
   }
 
   t.test(`${name}: an integer becomes a number`, async t => {
-    const storage = await store(t, parcels({ weight: Type.Integer({ default: 0 }) }), { weight: 3 })
-    const later = parcels({ weight: Type.Number({ default: 0 }) })
+    const storage = await store(t, withInteger, { weight: 3 })
+    const later = withNumber
     const service = later.service({ storage })
     for (const weight of [0.1, 3.5, 2]) await service.create({ weight } as never)
     t.match((await service.find('sort=-weight')).items, [3.5, 3, 2, 0.1].map(weight => ({ weight })))
@@ -161,20 +176,10 @@ for (const { name, make } of storages) {
     t.strictSame(await read(t, storage, later, 1), { id: 1, stamps: 1, weight: 3 })
   })
 
-  // Each of them is valid before, and not after.
-  const stricter: Record<string, readonly [before: TSchema, after: TSchema, value?: unknown]> = {
-    'a shorter text': [Type.String(), Type.String({ maxLength: 3 }), 'four'],
-    'a greater minimum': [Type.Integer(), Type.Integer({ minimum: 10 }), 9],
-    'fewer values': [Type.Union([Type.Literal('a'), Type.Literal('b')]), Type.Union([Type.Literal('a')]), 'b'],
-    'a pattern': [Type.String(), Type.String({ pattern: '^x' }), 'y'],
-    'required members': [Type.Object({}), Type.Object({ a: Type.Integer() }), {}],
-    'required, which was optional': [Type.Optional(Type.String()), Type.String()]
-  }
-  for (const [change, [before, after, value]] of Object.entries(stricter)) {
+  for (const { change, value, earlier, later } of stricterVersions) {
     t.test(`${name}: a field becomes stricter: ${change}`, async t => {
       const members = value === undefined ? {} : { field: value }
-      const storage = await store(t, parcels({ field: before }), members)
-      const later = parcels({ field: after })
+      const storage = await store(t, earlier, members)
       t.strictSame(await read(t, storage, later, 1), { id: 1, stamps: 0, ...members })
       const service = later.service({ storage })
       t.match((await service.run('stamp', 1)).item, { stamps: 1, ...members })
@@ -192,7 +197,7 @@ for (const { name, make } of storages) {
   }
 
   t.test(`${name}: a field is taken away, and comes back`, async t => {
-    const full = parcels({ note: Type.String({ default: 'none' }) })
+    const full = withNote
     const storage = await store(t, full, { note: 'fragile' })
     t.strictSame(await read(t, storage, plain, 1), { id: 1, stamps: 0 })
     await plainAgain.service({ storage }).run('stamp', 1)

@@ -11,6 +11,7 @@ import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
+import { isLong } from '../size.js'
 import { storages } from '../storages.js'
 
 const date = Type.String({ format: 'date' })
@@ -104,9 +105,11 @@ const forged: readonly unknown[] = [
 
 /** Made-up cursors are 400, or lead somewhere: they never reach a database that fails because of them. */
 async function checkForged (t: Test, app: FastifyInstance, families: readonly string[]): Promise<void> {
-  for (const name of families) {
-    for (const value of forged) {
-      for (const [order, sort] of [['value,id', 'value'], ['-value,id', '-value']] as const) {
+  const orders = [['value,id', 'value'], ['-value,id', '-value']] as const
+  for (const [family, name] of families.entries()) {
+    for (const [index, value] of forged.entries()) {
+      // Both for each value and for each family, but not for each value of each.
+      for (const [order, sort] of isLong ? orders : [orders[(family + index) % 2 as 0 | 1]]) {
         const content = Buffer.from(JSON.stringify([`${name} ${order}`, true, value, 1])).toString('base64url')
         const { statusCode, body } = await app.inject(`/${name}?sort=${sort}&after=${content}`)
         if (statusCode !== 200 && statusCode !== 400) t.fail(`${name} by ${sort}: ${JSON.stringify(value)}: ${body}`)
@@ -145,8 +148,10 @@ async function checkWalks (t: Test, cases: readonly Case[], storage: Storage): P
     let last = start
     for (let url: string | undefined = start; url !== undefined && ids.length < 100;) {
       const { statusCode, body }: LightMyRequestResponse = await app.inject(url)
-      t.equal(statusCode, 200, `${url}: ${body.slice(0, 300)}`)
-      if (statusCode !== 200) break
+      if (statusCode !== 200) {
+        t.fail(`${url}: ${statusCode}: ${body.slice(0, 300)}`)
+        break
+      }
       const { items, links } = JSON.parse(body) as Page
       const shown = items.map(({ id }) => id)
       ids.push(...link === 'next' ? shown : shown.toReversed())

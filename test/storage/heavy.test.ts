@@ -18,7 +18,11 @@ import { postgresUrl } from '../postgres/url.js'
 import { isLong } from '../size.js'
 
 // How long they hold the loop, bench/stalls.ts shows.
-const rows = isLong ? 1_000_000 : 60_000
+const rows = isLong ? 1_000_000 : 40_000
+// Pages that are as deep among fewer rows.
+const queries = isLong
+  ? heavyQueries
+  : heavyQueries.map(query => query.replace(/(?<=\bpage=)\d+00\b/, page => String(Number(page) * 3 / 5)))
 
 const folder = await mkdtemp(join(tmpdir(), 'dealbook-heavy-'))
 const schema = newSchema()
@@ -52,7 +56,7 @@ for (const [name, storage] of Object.entries(storages)) {
   t.test(`${name}: all answer alike`, async t => {
     await loadPeople(storage, rows)
     const app = await serve(t, storage)
-    for (const query of heavyQueries) {
+    for (const query of queries) {
       const result = await app.inject(`/customers?${query}`)
       t.equal(result.statusCode, 200, query)
       const { items, total } = result.json<Answer>()
