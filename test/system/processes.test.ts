@@ -81,8 +81,9 @@ async function checkCommands (t: Test, { send }: Pair): Promise<void> {
   t.strictSame(items.map(entry => entry['revision']), Array.from({ length: hundred + 2 }, (_, index) => index + 1),
     'each once in the log')
 
+  const condition = { 'if-match': `"${hundred + 2}"` }
   const conditional = await many(20, n =>
-    send(n, 'PUT', `${path}/change-price`, { newPrice: 200 + n, reason: 'one of them' }, { 'if-match': `"${hundred + 2}"` }))
+    send(n, 'PUT', `${path}/change-price`, { newPrice: 200 + n, reason: 'one of them' }, condition))
   t.strictSame(conditional.map(({ status }) => status).sort(), [200, ...Array.from({ length: 19 }, () => 412)],
     'with one condition, one succeeds')
   t.equal(await revision(), hundred + 3)
