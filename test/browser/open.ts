@@ -37,16 +37,19 @@ export async function openBrowser (t: { teardown (close: () => Promise<unknown>)
 }
 
 // To make a context takes longer than to open most pages.
-const contexts = new WeakMap<Browser, Promise<BrowserContext>>()
+const contexts = new WeakMap<Browser, Map<string, Promise<BrowserContext>>>()
 
-/** A tab of a person whose browser runs no scripts; all that ask for nothing else are tabs of one window. */
-export async function openTab (browser: Browser, options?: BrowserContextOptions): Promise<Page> {
-  const context = options === undefined ? contexts.get(browser) ?? makeContext(browser) : makeContext(browser, options)
-  if (options === undefined) contexts.set(browser, context)
+/** A tab of a person whose browser runs no scripts; all that ask for the same are tabs of one window. */
+export async function openTab (browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+  const opened = contexts.get(browser) ?? new Map<string, Promise<BrowserContext>>()
+  contexts.set(browser, opened)
+  const key = JSON.stringify(options)
+  const context = opened.get(key) ?? makeContext(browser, options)
+  opened.set(key, context)
   return await (await context).newPage()
 }
 
-async function makeContext (browser: Browser, options: BrowserContextOptions = {}): Promise<BrowserContext> {
+async function makeContext (browser: Browser, options: BrowserContextOptions): Promise<BrowserContext> {
   const context = await browser.newContext({ javaScriptEnabled: false, locale: 'en', ...options })
   context.setDefaultTimeout(timeout)
   return context

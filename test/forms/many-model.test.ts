@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import type { Storage } from '../../lib/index.js'
 import { defineFamily, memoryStorage, Problem, Type } from '../../lib/index.js'
-import { runs } from '../size.js'
+import { isLong } from '../size.js'
 import { storages } from '../storages.js'
 
 const named = {
@@ -146,7 +146,7 @@ function nameProblem (error: unknown): unknown {
 
 for (const { name, make } of storages) {
   t.test(`${name}: many are as one after the other`, async t => {
-    const numRuns = runs(name === 'memory' ? 1500 : 200)
+    const numRuns = isLong ? name === 'memory' ? 1500 : 200 : name === 'memory' ? 150 : 40
     let done = 0
     const lists = (isPlain: boolean) => fc.record({
       isPlain: fc.constant(isPlain),

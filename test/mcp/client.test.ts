@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { ProtocolError } from '@modelcontextprotocol/client'
 import t from 'tap'
-import { storages } from '../storages.js'
+import { anyStorage } from '../storages.js'
 import { connect, crmApp, toResult } from './app.js'
 
 const tools = [
@@ -29,7 +29,7 @@ for (const mode of ['legacy', 'auto', { pin: '2026-07-28' }] as const) {
   })
 }
 
-for (const { name, make } of storages) {
+for (const { name, make } of anyStorage) {
   t.test(`a whole deal by tools, on ${name}`, async t => {
     const { storage, dispose } = await make()
     const app = await crmApp({ storage })

@@ -1,8 +1,8 @@
-import axe from 'axe-core'
 import type { FastifyInstance } from 'fastify'
 import type { Browser, Page, Request } from 'playwright-core'
 import t from 'tap'
 import { memoryStorage } from '../../lib/index.js'
+import { findBarriers } from '../browser/barriers.js'
 import { follow, needsBrowser, openBrowser, openTab } from '../browser/open.js'
 import { createOrder, openShop } from '../pages/shop.js'
 
@@ -30,6 +30,7 @@ async function start (t: { teardown (close: () => Promise<unknown>): void }): Pr
     client,
     async open (path) {
       const tab = await openTab(shared as Browser, scripts)
+      t.teardown(() => tab.close())
       tab.on('pageerror', error => { t.teardown(() => Promise.reject(error)) })
       tab.on('console', message => {
         if (/Content Security Policy/.test(message.text())) t.teardown(() => Promise.reject(new Error(message.text())))
@@ -55,12 +56,6 @@ const price = async (app: FastifyInstance, id: number, total: string, person = '
   })
 }
 
-async function findFlaws (tab: Page): Promise<unknown[]> {
-  await tab.evaluate(axe.source)
-  const { violations } = await tab.evaluate('axe.run()') as axe.AxeResults
-  return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])
-}
-
 t.test('an open item says that someone else changed it', needsBrowser, async t => {
   const { app, id, open } = await start(t)
   const tab = await open(`/shop/orders/${id}`)
@@ -74,7 +69,7 @@ t.test('an open item says that someone else changed it', needsBrowser, async t =
   await notice.waitFor({ state: 'visible' })
   t.equal(await notice.innerText(), 'Ann changed this a moment ago. Show it')
   t.equal(await tab.locator('.live').getAttribute('aria-live'), 'polite')
-  t.strictSame(await findFlaws(tab), [])
+  t.strictSame(await findBarriers(tab), [])
   t.equal(await tab.locator('#edit-total').inputValue(), '0.00', 'the page stays as it is')
   t.equal(await tab.locator('input[name="_revision"]').first().inputValue(), '1', 'a form is still stale')
 
@@ -122,7 +117,7 @@ t.test('the activity counts what is new, and has the days of the reader', needsB
   const { app, id, client, open } = await start(t)
   const tab = await open('/shop/rest/commands?family=orders')
   const notice = tab.locator('.live p')
-  t.strictSame(await findFlaws(tab), [])
+  t.strictSame(await findBarriers(tab), [])
   t.match(await tab.locator('footer').innerText(), 'Times are in Pacific/Auckland.')
   t.strictSame(await tab.locator('.days h2').allInnerTexts(), ['Today'])
   await price(app, id, '200.00')

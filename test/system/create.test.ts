@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { unmeasured } from '../unmeasured.js'
-import { hasCurl, hasSqlite, linkPackage, packPackage, runIn, runLines, unpackPackage } from './packed.js'
+import { hasCurl, hasSqlite, linkPackage, packOurs, packPackage, runIn, runLines, unpackPackage } from './packed.js'
 
 interface Manifest {
   readonly name: string
@@ -85,7 +85,7 @@ t.test('what it makes compiles, passes its tests, and serves', async t => {
   const host = join(work, 'my-api')
   t.match(await readFile(join(host, '.gitignore'), 'utf8'), /^node_modules\n/)
   // As after npm install; links are enough here.
-  const ours = await packPackage(work)
+  const ours = await packOurs()
   await unpackPackage(host, ours.tarball)
   for (const name of ['fastify', 'typescript', '@types/node']) await linkPackage(host, name)
   if (!hasSqlite) await linkPackage(host, '@photostructure/sqlite')

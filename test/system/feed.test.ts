@@ -8,8 +8,9 @@ import { places } from '../storages.js'
 
 const server = { file: 'build/test/system/shared-server.js', said: /^at (http:\S+)/ }
 
-const entries = isLong ? 100_000 : 400
-const followers = isLong ? 20 : 4
+const entries = isLong ? 100_000 : 200
+const followers = isLong ? 20 : 3
+const kills = isLong ? 40 : 1
 const writers = 8
 
 interface Seen {
@@ -63,7 +64,7 @@ for (const [name, makePlace] of Object.entries(places)) {
     let isDone = false
     let total = Infinity
     const following = Array.from({ length: followers }, () => follow(servers, () => isDone, () => total))
-    const killing = killAtRandom(t, servers, start, () => done.size >= entries)
+    const killing = killAtRandom(t, servers, start, () => done.size)
     await Promise.all(ids.map(async (id, w) => {
       for (let n = 0; done.size < entries; n++) {
         const command = `${w}-${n}`
@@ -114,10 +115,11 @@ async function sendUntilDone (servers: readonly Running[], path: string, body: o
   }
 }
 
-function killAtRandom (t: Test, servers: Running[], start: () => Promise<Running>, isDone: () => boolean) {
-  const kills = (async () => {
-    for (let n = 0; !isDone() && n < (isLong ? 40 : 2); n++) {
-      await delay(300 + Math.random() * (isLong ? 3000 : 300))
+/** Kills while entries are written, at another moment each time. */
+function killAtRandom (t: Test, servers: Running[], start: () => Promise<Running>, countDone: () => number) {
+  const killing = (async () => {
+    for (let n = 0; n < kills; n++) {
+      while (countDone() < entries * (n + 1) / (kills + 1)) await delay(Math.random() * 20)
       const victim = n % 2
       servers[victim]?.stop('SIGKILL')
       await servers[victim]?.ended
@@ -126,7 +128,7 @@ function killAtRandom (t: Test, servers: Running[], start: () => Promise<Running
   })()
   return {
     async stop () {
-      await kills
+      await killing
       t.ok(servers.length === 2)
     }
   }

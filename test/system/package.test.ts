@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { application, commonjs } from './host-sources.js'
-import { flawsOf, hasSqlite, linkPackage, makeHost, packPackage, runIn } from './packed.js'
+import { flawsOf, hasSqlite, linkPackage, makeHost, packOurs, runIn } from './packed.js'
 
 const work = await mkdtemp(join(tmpdir(), 'dealbook-package-'))
 t.teardown(() => rm(work, { recursive: true, force: true }))
-const { tarball, paths } = await packPackage(work)
+const { tarball, paths } = await packOurs()
 const host = join(work, 'host')
 await makeHost(host, tarball, ['fastify', 'typebox', '@types/node'])
 

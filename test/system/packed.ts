@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { isAlive } from '../is-alive.js'
 import { unmeasured } from '../unmeasured.js'
 
 const run = promisify(execFile)
@@ -10,13 +12,49 @@ const [major, minor] = process.versions.node.split('.').map(Number) as [number, 
 export const hasSqlite = major > 22 || (major === 22 && minor >= 13)
 export const hasCurl = await run('curl', ['--version']).then(() => true, () => false)
 
+interface Packed { readonly tarball: string, readonly paths: string[] }
+
 /** Makes a package as it would be published; its tarball lies in the folder, and `paths` are the files in it. */
-export async function packPackage (folder: string, source = '.'): Promise<{ tarball: string, paths: string[] }> {
+export async function packPackage (folder: string, source = '.'): Promise<Packed> {
   const packed = await run(
     ...unmeasured('npm', ['pack', source, '--json', '--ignore-scripts', '--pack-destination', folder])
   )
   const [{ filename, files }] = JSON.parse(packed.stdout) as [{ filename: string, files: { path: string }[] }]
   return { tarball: join(folder, filename), paths: files.map(({ path }) => path) }
+}
+
+/**
+ * Our own package, which takes npm seconds to make: the first file of tests of a run that asks for it makes it, and
+ * those in other processes wait until it is there.
+ */
+export async function packOurs (): Promise<Packed> {
+  const folder = resolve('.tap', `packed-${await nameRun()}`)
+  await mkdir(folder, { recursive: true })
+  for (const name of (await readdir('.tap')).filter(name => name.startsWith('packed-'))) {
+    if (!isAlive(Number(name.split('-')[1]))) await rm(join('.tap', name), { recursive: true, force: true })
+  }
+  const [maker, result] = [join(folder, 'maker'), join(folder, 'packed.json')]
+  if (await writeFile(maker, '', { flag: 'wx' }).then(() => true, () => false)) {
+    try {
+      await writeFile(`${result}.new`, JSON.stringify(await packPackage(folder)))
+      await rename(`${result}.new`, result)
+    } catch (error) {
+      await rm(maker)
+      throw error
+    }
+  }
+  while (!await access(result).then(() => true, () => false)) {
+    await access(maker)
+    await delay(50)
+  }
+  return JSON.parse(await readFile(result, 'utf8')) as Packed
+}
+
+/** The process id of the run, and when it began where that is known: in a container, ids come again. */
+async function nameRun (): Promise<string> {
+  const runner = process.env['TAP'] === '1' ? process.ppid : process.pid
+  const status = await readFile(`/proc/${runner}/stat`, 'utf8').catch(() => '')
+  return `${runner}-${status.split(') ').at(-1)?.split(' ')[19] ?? ''}`
 }
 
 /** Runs lines as a shell does, and answers what they print. */

@@ -12,14 +12,14 @@ import { blocks, changeFile, toPattern, tutorial } from '../docs/pages.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
 import { unmeasured } from '../unmeasured.js'
-import { hasCurl, hasSqlite, linkPackage, packPackage, runLines, unpackPackage } from './packed.js'
+import { hasCurl, hasSqlite, linkPackage, packOurs, runLines, unpackPackage } from './packed.js'
 
 const shownAddress = 'http://localhost:3000'
 const shownDatabase = 'postgres://user:password@localhost/database'
 
 t.test('the tutorial works as it stands', { skip: !hasCurl && 'there is no curl' }, async t => {
   const work = await mkdtemp(join(tmpdir(), 'dealbook-tutorial-'))
-  const { tarball } = await packPackage(work)
+  const { tarball } = await packOurs()
   const schema = newSchema()
   const database = await postgresUrl()
   let folder = work
