@@ -1,7 +1,10 @@
-import { setMaxListeners } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import Fastify from 'fastify'
 import t from 'tap'
-import { memoryStorage, type Storage } from '../../lib/index.js'
+import { deals, memoryStorage, type Storage } from '../../lib/index.js'
 import { openBook } from '../service/book.js'
 
 t.test('followers that are at the end share their reads', async t => {
@@ -57,4 +60,23 @@ t.test('followers continue after an outage, with what they missed', async t => {
     stop.abort()
     await Promise.all(following)
   }
+})
+
+t.test('streams whose clients have left keep no timer', async t => {
+  const app = Fastify({ forceCloseConnections: true })
+  app.register(deals, { storage: memoryStorage(), version: 'v1' })
+  const url = `${await app.listen({ port: 0 })}/rest/v1/deals/commands`
+  const countTimers = (): number => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+  const before = countTimers()
+  await Promise.all(Array.from({ length: 20 }, async () => {
+    const request = get(url, { agent: false, headers: { accept: 'text/event-stream' } })
+    const [response] = await once(request, 'response') as [IncomingMessage]
+    await once(response, 'data')
+    request.destroy()
+  }))
+  // The server sees it later than the clients.
+  while (await promisify(app.server.getConnections.bind(app.server))() > 0) await delay(10)
+  await app.close()
+  for (let wait = 0; wait < 50 && countTimers() > before; wait++) await delay(20)
+  t.ok(countTimers() < before + 10, `${countTimers() - before} more than before`)
 })

@@ -254,8 +254,8 @@ async function * watch (reply: FastifyReply, ...[batches, timeout, first]: Watch
       yield batch.value
       clearTimeout(timer)
     }
-    // The client still has to receive the last batch.
-    start()
+    // The client still has to receive the last batch, unless it has disconnected.
+    if (!raw.closed) start()
   } catch (error) {
     // Fastify would end an HTTP/2 stream as if it were complete.
     if (reply.request.raw.httpVersionMajor === 2) raw.destroy(error as Error)
