@@ -1,7 +1,8 @@
-import { truncateSync } from 'node:fs'
+import { existsSync, truncateSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { getFamily } from '../../lib/core/family/family.js'
@@ -55,6 +56,19 @@ t.test('an error in an idle worker affects nothing else', async t => {
   await new Promise(resolve => worker.once('exit', resolve))
   t.strictSame(await book.find(heavy), before)
   t.equal(started.length, 2, 'there is another')
+})
+
+t.test('a worker does not load what the host loads before its own code', async t => {
+  const { file, storage } = await openFile(t, 3000)
+  const [tracer, loaded] = [`${file}.mjs`, `${file}.loaded`]
+  writeFileSync(tracer, `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(loaded)}, '')`)
+  const { NODE_OPTIONS = '' } = process.env
+  process.env['NODE_OPTIONS'] = `--import=${pathToFileURL(tracer).href}`
+  t.teardown(() => { process.env['NODE_OPTIONS'] = NODE_OPTIONS })
+  const started = watchWorkers(t)
+  await people.service({ storage }).find(heavy)
+  t.equal(started.length, 1)
+  t.notOk(existsSync(loaded))
 })
 
 t.test('where the log of the database is long, reads pause for a moment', async t => {

@@ -123,8 +123,9 @@ export class HeavyReads {
     const workerData: WorkerSettings = { file, isEnded }
     const script = this.script ?? new URL('./heavy-worker.js', import.meta.url)
     // Without the host's --import and --require: loading a tracer in each thread costs more than most reads.
-    const execArgv = process.execArgv.filter(option => option === '--experimental-sqlite')
-    const worker = new Worker(script, { workerData, execArgv })
+    const { execArgv, env: { NODE_OPTIONS = '', ...env } } = process
+    const kept = [...execArgv, ...NODE_OPTIONS.split(' ')].filter(option => option === '--experimental-sqlite')
+    const worker = new Worker(script, { workerData, execArgv: kept, env })
     const thread: Thread = { worker, isEnded, pending: undefined, resolve: () => {}, reject: () => {} }
     this.#threads.add(thread)
     worker.on('message', (answer: HeavyResult) => { thread.resolve(answer) })
