@@ -1,5 +1,6 @@
 import { once, setMaxListeners } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
+import { connect } from 'node:http2'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import Fastify from 'fastify'
@@ -62,21 +63,35 @@ t.test('followers continue after an outage, with what they missed', async t => {
   }
 })
 
-t.test('streams whose clients have left keep no timer', async t => {
-  const app = Fastify({ forceCloseConnections: true })
-  app.register(deals, { storage: memoryStorage(), version: 'v1' })
-  const url = `${await app.listen({ port: 0 })}/rest/v1/deals/commands`
-  const countTimers = (): number => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
-  const before = countTimers()
-  await Promise.all(Array.from({ length: 20 }, async () => {
-    const request = get(url, { agent: false, headers: { accept: 'text/event-stream' } })
+const headers = { accept: 'text/event-stream' }
+
+/** Each opens a stream, and leaves when it has begun. */
+const leavers: Record<string, (url: string, path: string) => Promise<unknown>> = {
+  async 'HTTP/1.1' (url, path) {
+    const request = get(url + path, { agent: false, headers })
     const [response] = await once(request, 'response') as [IncomingMessage]
     await once(response, 'data')
     request.destroy()
-  }))
-  // The server sees it later than the clients.
-  while (await promisify(app.server.getConnections.bind(app.server))() > 0) await delay(10)
-  await app.close()
-  for (let wait = 0; wait < 50 && countTimers() > before; wait++) await delay(20)
-  t.ok(countTimers() < before + 10, `${countTimers() - before} more than before`)
-})
+  },
+  async 'HTTP/2' (url, path) {
+    const session = connect(url)
+    await once(session.request({ ':path': path, ...headers }), 'data')
+    session.destroy()
+  }
+}
+
+for (const [name, openAndLeave] of Object.entries(leavers)) {
+  t.test(`streams whose clients have left keep no timer, over ${name}`, async t => {
+    const app = Fastify(name === 'HTTP/2' ? { http2: true } as never : { forceCloseConnections: true })
+    app.register(deals, { storage: memoryStorage(), version: 'v1' })
+    const url = await app.listen({ port: 0 })
+    const countTimers = (): number => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
+    const before = countTimers()
+    await Promise.all(Array.from({ length: 20 }, () => openAndLeave(url, '/rest/v1/deals/commands')))
+    // The server sees it later than the clients.
+    while (await promisify(app.server.getConnections.bind(app.server))() > 0) await delay(10)
+    await app.close()
+    for (let wait = 0; wait < 50 && countTimers() > before; wait++) await delay(20)
+    t.ok(countTimers() < before + 10, `${countTimers() - before} more than before`)
+  })
+}

@@ -56,7 +56,7 @@ const optionRule = membersOf({
  * calculate, take whole cents: `Math.round(Number(total) * 100)`.
  *
  * @example
- * fields: Type.Object({ id: TypeBox.Integer(), total: decimal({ scale: 2, minimum: 0 }) })
+ * fields: Type.Object({ id: Type.Integer(), total: decimal({ scale: 2, minimum: 0 }) })
  */
 export function decimal (
   options: DecimalOptions & { readonly default: string | number }

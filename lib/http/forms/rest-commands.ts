@@ -212,7 +212,7 @@ async function answerMany (mount: Mount, request: FastifyRequest, reply: Fastify
     throw invalidBody([{ pointer: '/commands', detail: `must have 1 to ${max} commands` }])
   }
   const key = readIdempotencyKey(headers)
-  // Not if it is undefined: many lists that arrive at once would all be read in one turn.
+  // Awaiting undefined would also pause, and all lists that arrive together would be read in one turn.
   const pause = endLongTurn()
   if (pause !== undefined) await pause
   const callers = new Map<Mount, Caller>()

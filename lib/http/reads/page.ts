@@ -246,16 +246,20 @@ type Watched = [batches: AsyncGenerator<string>, timeout: number, first?: Iterat
 async function * watch (reply: FastifyReply, ...[batches, timeout, first]: Watched): AsyncGenerator<string> {
   const { raw } = reply
   let timer: NodeJS.Timeout | undefined
-  const start = (): void => { timer = setTimeout(endStalled, timeout, reply) }
-  raw.once('close', () => { clearTimeout(timer) })
+  let isClosed = false
+  const start = (): void => { if (!isClosed) timer = setTimeout(endStalled, timeout, reply) }
+  raw.once('close', () => {
+    isClosed = true
+    clearTimeout(timer)
+  })
   try {
     for (let batch = first ?? await batches.next(); batch.done !== true; batch = await batches.next()) {
       start()
       yield batch.value
       clearTimeout(timer)
     }
-    // The client still has to receive the last batch, unless it has disconnected.
-    if (!raw.closed) start()
+    // The client still has to receive the last batch.
+    start()
   } catch (error) {
     // Fastify would end an HTTP/2 stream as if it were complete.
     if (reply.request.raw.httpVersionMajor === 2) raw.destroy(error as Error)

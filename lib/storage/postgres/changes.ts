@@ -42,6 +42,7 @@ export class Changes {
 
   /** After a commit. */
   notify (): void {
+    // Without a timer, nothing watches.
     if (this.#timer !== undefined) this.#watchers.notify()
     this.#notifying ??= setTimeout(() => {
       this.#notifying = undefined
