@@ -12,6 +12,9 @@ export function idOf (n, kind = 0) {
  */
 export async function makeLogs (app, storage, { entries, ids: [id, ...ids] }) {
   for (const each of [id, ...ids]) await makeLog(app, storage, { entries, id: each })
+  // PostgreSQL numbers the entries when they are first read by their position.
+  const order = [{ field: 'position', descending: true }]
+  await storage.find('commands', { where: [{ field: 'position', op: 'gt', value: 0 }], order, offset: 0, limit: 1 })
   const log = `/rest/v1/deals/${id}/commands`
   const [first, middle] = [`${log}?maxpagesize=5`, await findMiddle(app, log, entries)]
   for (const [path, revision] of [[first, 2], [middle, 2 + entries / 2]]) {

@@ -1,7 +1,8 @@
+import Fastify from 'fastify'
 import pg from 'pg'
 import t from 'tap'
 import { commandsShape } from '../../lib/core/family/fields.js'
-import type { Storage, Stored } from '../../lib/index.js'
+import { deals, type Storage, type Stored } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { dropSchema, newSchema } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
@@ -124,4 +125,28 @@ t.test('what was never read is numbered in parts, in the order of the times', as
   const revisions = (await readAfter(storage, 0)).map(({ revision }) => revision)
   t.equal(revisions.length, 12_000)
   t.ok(revisions.every((revision, index) => revision === index + 1))
+})
+
+t.test('a request waits a second at most for what another process takes long to number', async t => {
+  const { schema, url, make } = await open(t)
+  const storage = await make()
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(deals, { storage, version: 'v1' })
+  const created = await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'Ace', price: 1 } })
+  const { id } = created.json()
+  await readAfter(storage, 0)
+  await app.inject({ method: 'PUT', url: `/rest/v1/deals/${id}/hold`, payload: { reason: 'audit' } })
+  const busy = new pg.Client(url)
+  await busy.connect()
+  const table = `"${schema}"."commands"`
+  await busy.query('SELECT pg_advisory_lock(hashtext($1))', [`fastify-dealbook positions ${table}`])
+  const page = await app.inject({ url: `/rest/v1/deals/${id}`, headers: { accept: 'text/html' } })
+  t.match(page, { statusCode: 200, body: 'Ace' })
+  const log = await app.inject(`/rest/v1/deals/${id}/commands`)
+  t.match(log.json().items, [{ action: 'CreateDeal' }, { action: 'HoldDeal' }])
+  const { follow } = log.json().links
+  t.strictSame((await app.inject(follow)).json().items, [], 'it has no number yet')
+  await busy.end()
+  t.match((await app.inject(follow)).json().items, [{ action: 'HoldDeal' }])
 })

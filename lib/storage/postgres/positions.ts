@@ -5,6 +5,8 @@ import { getCode, lockTimedOut } from './driver.js'
 
 // Rows that are numbered at once.
 const batch = 5000
+// Milliseconds, in which some 10,000 rows are numbered.
+const maxWait = 1000
 
 /**
  * Numbers items in the order in which they became visible. A sequence would do so in the order in which transactions
@@ -44,6 +46,17 @@ export class Positions {
       done AS (UPDATE ${table} t SET ${position} = numbered.n + COALESCE((SELECT max(${position}) FROM ${table}), 0)
         FROM numbered WHERE t.${id} = numbered.${id} RETURNING 1)
       SELECT count(*) FROM done`
+  }
+
+  /** For a request, which reads what is numbered by then: a log that nobody has read may have millions of rows. */
+  async catchUpShortly (): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const wait = new Promise<void>(resolve => { timer = setTimeout(resolve, maxWait) })
+    try {
+      await Promise.race([this.catchUp(), wait])
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /** Numbers everything that was committed before the call. Calls during a run share the next one. */

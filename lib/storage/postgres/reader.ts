@@ -66,7 +66,8 @@ export class TableReader {
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
     if (this.positions !== undefined && query.where.some(({ field }) => field === this.layout.sequence?.field.name)) {
-      await raceSignal(signal, this.positions.catchUp())
+      const { positions } = this
+      await (signal === undefined ? positions.catchUp() : raceSignal(signal, positions.catchUpShortly()))
     }
     if (!query.where.every(isPlain)) return await this.#search(query, signal)
     const { text, total } = await this.#read(query, query.limit === 0 ? undefined : this.layout.columns, signal)
