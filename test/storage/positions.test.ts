@@ -141,6 +141,7 @@ t.test('a request waits a second at most for what another process takes long to 
   await busy.connect()
   const table = `"${schema}"."commands"`
   await busy.query('SELECT pg_advisory_lock(hashtext($1))', [`fastify-dealbook positions ${table}`])
+  const all = readAfter(storage, 0)
   const page = await app.inject({ url: `/rest/v1/deals/${id}`, headers: { accept: 'text/html' } })
   t.match(page, { statusCode: 200, body: 'Ace' })
   const log = await app.inject(`/rest/v1/deals/${id}/commands`)
@@ -149,4 +150,5 @@ t.test('a request waits a second at most for what another process takes long to 
   t.strictSame((await app.inject(follow)).json().items, [], 'it has no number yet')
   await busy.end()
   t.match((await app.inject(follow)).json().items, [{ action: 'HoldDeal' }])
+  t.match(await all, [{ action: 'CreateDeal' }, { action: 'HoldDeal' }], 'a program waits for all')
 })

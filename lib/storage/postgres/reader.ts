@@ -1,6 +1,6 @@
 import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions } from '../../core/storage/conditions.js'
-import { raceSignal } from '../../core/storage/deadline.js'
+import { raceSignal, RequestDeadline } from '../../core/storage/deadline.js'
 import { askOneMore, collectMatches, FirstMatches, toFoundText, writePage } from '../../core/storage/pages.js'
 import { mayBeLong } from '../../core/storage/shapes.js'
 import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../../core/storage/storage.js'
@@ -66,8 +66,8 @@ export class TableReader {
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
     if (this.positions !== undefined && query.where.some(({ field }) => field === this.layout.sequence?.field.name)) {
-      const { positions } = this
-      await (signal === undefined ? positions.catchUp() : raceSignal(signal, positions.catchUpShortly()))
+      const isRequest = signal instanceof RequestDeadline
+      await raceSignal(signal, isRequest ? this.positions.catchUpShortly() : this.positions.catchUp())
     }
     if (!query.where.every(isPlain)) return await this.#search(query, signal)
     const { text, total } = await this.#read(query, query.limit === 0 ? undefined : this.layout.columns, signal)
