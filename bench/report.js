@@ -23,8 +23,8 @@ export function makeSummary (rows, numbers) {
     return `| ${[scenarios[scenario].title, ...ratios].join(' | ')} |`
   })
   return [
-    'CPU time of the server per request, on SQLite with 100,000 customers, as a multiple of that of routes which were',
-    'written by hand for just these requests:',
+    'CPU time of the server per request, on SQLite with 100,000 customers, as a multiple of that of routes which ' +
+      'were written by hand for just these requests:',
     '',
     `| | ${shown.map(count).join(' | ')} |`,
     `|---|${shown.map(() => '--:|').join('')}`,
