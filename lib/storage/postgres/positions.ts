@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { quoteName, quoteText } from '../sql/dialect.js'
 import { type Column, getColumn, type Layout } from '../sql/layout.js'
 import type { Connections } from './connections.js'
@@ -5,7 +6,7 @@ import { getCode, lockTimedOut } from './driver.js'
 
 // Rows that are numbered at once.
 const batch = 5000
-// Milliseconds, in which some 10,000 rows are numbered.
+// Milliseconds: enough for about 10,000 rows.
 const maxWait = 1000
 
 /**
@@ -48,15 +49,9 @@ export class Positions {
       SELECT count(*) FROM done`
   }
 
-  /** For a request, which reads what is numbered by then: a log that nobody has read may have millions of rows. */
+  /** For requests: stops waiting after a second, while the numbering continues. A log may have millions of rows. */
   async catchUpShortly (): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const wait = new Promise<void>(resolve => { timer = setTimeout(resolve, maxWait) })
-    try {
-      await Promise.race([this.catchUp(), wait])
-    } finally {
-      clearTimeout(timer)
-    }
+    await Promise.race([this.catchUp(), delay(maxWait, undefined, { ref: false })])
   }
 
   /** Numbers everything that was committed before the call. Calls during a run share the next one. */
