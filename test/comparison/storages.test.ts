@@ -1,0 +1,44 @@
+import t from 'tap'
+import * as library from '../../lib/index.js'
+import { mcp } from '../../lib/mcp/mcp.js'
+import { runs } from '../size.js'
+import { storages } from '../storages.js'
+import { makeApp } from './app.js'
+import { compare, explain, readAnswer, type Side } from './compare.js'
+import type { Got, Sent } from './requests.js'
+
+const length = 150
+
+// Entries of one commit may have either order, so that feeds and pages with the newest entries differ in it.
+function isFeed ({ url }: Sent, one: Got, other: Got): string | undefined {
+  return one.status === other.status && /^\/\w+(\/|.*\/commands)($|\?)/.test(url) ? 'the order of a feed' : undefined
+}
+
+t.test('every storage gives the same answers to random requests', async t => {
+  for (let seed = 1; seed <= runs(10); seed++) {
+    const sides = await Promise.all(storages.map(async ({ name, make }): Promise<Side> => {
+      const { storage, dispose } = await make()
+      t.teardown(dispose)
+      const app = await makeApp({ ...library, mcp }, storage)
+      t.teardown(() => app.close())
+      return { name, send: async sent => readAnswer(await app.inject(sent)) }
+    }))
+    const { requests, difference } = await compare(seed, length, sides, isFeed)
+    t.equal(difference && explain(difference), undefined)
+    t.equal(requests, length)
+  }
+})
+
+t.test('a difference ends a comparison, unless it is meant', async t => {
+  let count = 0
+  const same: Side = { name: 'same', send: async () => ({ status: 200, headers: { a: 'b' }, body: 'x' }) }
+  const other: Side = {
+    name: 'other', send: async () => ({ status: 200, headers: { a: 'b' }, body: ++count % 3 === 0 ? 'y' : 'x' })
+  }
+  const { difference, requests } = await compare(1, 10, [same, other], () => undefined)
+  t.strictSame([requests, difference?.parts, difference?.index], [3, ['body'], 2])
+  t.match(explain(difference as never), /seed 1, request 2: .*\n {2}differs in body\n {2}same: 200 .*\n {2}other: 200 /)
+  count = 0
+  const all = await compare(1, 10, [same, other], () => 'on purpose')
+  t.strictSame([all.requests, all.difference, [...all.meant]], [10, undefined, [['on purpose', 3]]])
+})
