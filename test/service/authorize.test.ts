@@ -75,10 +75,13 @@ t.test('a grant that cannot be is an error', async t => {
   // A misspelt `where` whose rule was not found.
   const misspelt = { were: undefined }
   const wrong = { where: [{ field: 'nmae' }] }
-  for (const grant of ['ann', { who: 'ann' }, misspelt, { principal: 5 }, { where: {} }, wrong]) {
+  const named = [{ who: 'ann' }, { principal: 5 }, { principal: '' }]
+  for (const grant of [null, 'ann', ...named, misspelt, { where: {} }, wrong]) {
     const book = openBook(memoryStorage(), { authorize: () => grant as never })
     await t.rejects(book.find(), { code: 'FST_DEALBOOK_INVALID_GRANT' }, JSON.stringify(grant))
   }
+  const nobody = openBook(memoryStorage()).create({ name: 'Tea', price: 5 }, { principal: '' })
+  await t.rejects(nobody, { code: 'bad-request', message: 'principal must not be empty' })
 })
 
 testOverStorages(async (t, { storage }) => {

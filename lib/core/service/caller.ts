@@ -99,29 +99,35 @@ const grantRule = membersOf({
 
 /** A mistake in a grant could reveal too much, so it is an error. */
 export function checkGrant (family: Family, granted: unknown): Grant {
-  if (granted === undefined || granted === null) return {}
+  if (granted === undefined) return {}
   const flaw = findFlawInGrant(family, granted)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_GRANT(family.name, flaw)
   const { where } = granted as Grant
   if (!family.hasDecimals || where === undefined) return granted as Grant
-  return { ...granted, where: numberDecimals(family.shape.fields, where) }
+  return { ...granted as Grant, where: numberDecimals(family.shape.fields, where) }
 }
 
-function findFlawInGrant (family: Family, granted: {}): string | undefined {
+export function findFlawInPrincipal (name: string): string | undefined {
+  return name === '' ? 'must not be empty' : findTextFlaw(name)
+}
+
+function findFlawInGrant (family: Family, granted: unknown): string | undefined {
+  // Probably of a lookup that found nothing.
+  if (granted === null) return 'returned null; to allow everything, it must return nothing'
   // A list, a Map or an error has none of these members, and would be a grant without limits.
   if (![Object.prototype, null].includes(Object.getPrototypeOf(granted))) {
     return 'must return nothing, or { principal, where, claims, offers }'
   }
   const { principal, where } = granted as Grant
-  const unknown = Object.keys(granted).filter(name => !Object.hasOwn(grantRule.properties, name))
+  const unknown = Object.keys(granted as Grant).filter(name => !Object.hasOwn(grantRule.properties, name))
   // It may be a misspelt `where`, even if it is undefined.
   const wrong = findFlaw(grantRule, granted) ?? unknown.map(name => `unknown member "${name}"`)[0]
   if (wrong !== undefined) return `returned an invalid grant: ${wrong}`
-  const flawOfName = principal === undefined ? undefined : findTextFlaw(principal)
+  const flawOfName = principal === undefined ? undefined : findFlawInPrincipal(principal)
   if (flawOfName !== undefined) return `returned a principal that ${flawOfName}`
   if (where === undefined) {
     // It may be a rule that was not found; to show everything, omit it or return an empty list.
-    return Object.hasOwn(granted, 'where') ? 'returned no conditions: "where" must be a list of conditions' : undefined
+    return 'where' in (granted as Grant) ? 'returned no conditions: "where" must be a list of conditions' : undefined
   }
   const flaw = findFlawInConditions(family.shape.fields, where)
   return flaw === undefined ? undefined : `returned ${flaw}`
