@@ -63,13 +63,19 @@ export interface Committed<I = Stored> {
 export interface Caller {
   authorize (intent: Intent): Grant | Promise<Grant>
   /** The same caller for another family; undefined if that family is not mounted. */
-  other (family: Family): { readonly family: Family, readonly caller: Caller } | undefined
+  other (family: Family | string): { readonly family: Family, readonly caller: Caller } | undefined
   storage (): GuardedStorage | Promise<GuardedStorage>
   /** Of a request that only shows something: what the client has seen. Otherwise, and by default, undefined. */
   shows? (): { readonly seen: string | undefined } | undefined
   /** Aborts reads, and waiting to write: a deadline has passed, or the client has disconnected. */
   readonly signal?: AbortSignal | undefined
   readonly makers: Makers
+  /** Whether `authorize` decides what it may do. */
+  readonly isGuarded: boolean
+  /** Whether it is a program: if it is not guarded, it also sees commands of families that are not known here. */
+  readonly isProgram?: boolean
+  /** Logs an error that does not end the request. */
+  report? (error: unknown, message: string): void
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   readonly committed?: ((change: Committed) => void) | undefined
 }
@@ -193,7 +199,7 @@ export async function makeCallers<R extends HostRequest> (
   makers: Makers,
   timeout: number,
   { other, shows }: {
-    other (family: Family, request: R): ReturnType<Caller['other']>
+    other (family: Family | string, request: R): ReturnType<Caller['other']>
     shows (request: R): ReturnType<NonNullable<Caller['shows']>>
   }
 ): Promise<(request: R) => Caller> {
@@ -218,6 +224,10 @@ export async function makeCallers<R extends HostRequest> (
     shows: () => shows(request),
     signal: new RequestDeadline(deadlines, request.raw),
     makers,
+    isGuarded: authorize !== undefined,
+    report: (error, message) => {
+      request.log.error({ err: error instanceof Problem ? error.cause ?? error : error }, message)
+    },
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
     committed: onCommitted && (change => { notify(change, request) })
   })
