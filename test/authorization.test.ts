@@ -438,6 +438,9 @@ t.test('a grant that cannot be right is a fault of the host, and nothing is show
     [{ principal: 7 }, /"principal" must be a string/],
     [{ principle: 'ann' }, /"principle"/],
     [true, /must return/],
+    // A lookup that found nothing.
+    [null, /returned null; to allow everything, it must return nothing/],
+    [{ principal: '' }, /returned a principal that must not be empty/],
     // Alternatives are checked whole: what is wrong in one of them opens none.
     ...[
       {},

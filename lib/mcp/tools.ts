@@ -7,14 +7,14 @@ import { writeCursor, writeOrder } from '../core/query/cursor.js'
 import type { ParsedQuery } from '../core/query/grammar.js'
 import { type Grant, intendToList, intendToRead } from '../core/service/caller.js'
 import { execute } from '../core/service/execute.js'
-import { authorizeReader, findPage } from '../core/service/reader.js'
+import { authorizeReader, findPage, mayRead } from '../core/service/reader.js'
 import { showCommand } from '../core/service/record.js'
 import type { Id } from '../core/storage/storage.js'
 import { textIdPattern } from '../core/values/ids.js'
 import { escapePointer, makePicker, type MemberFlaw, type Members } from '../core/values/json.js'
 import { makeValidator } from '../core/values/validate.js'
 import { addArticle } from '../core/values/words.js'
-import { logOutcome, mayRead } from '../http/forms/write.js'
+import { logOutcome } from '../http/forms/write.js'
 import type { Mount } from '../http/mount.js'
 import { describeFilters } from '../http/openapi/routes.js'
 import { acceptNumbers } from '../http/openapi/schemas.js'
@@ -252,7 +252,8 @@ function makeWriteTool (
     const sentParams = Object.entries(sent).filter(([name]) => Object.hasOwn(properties, name))
     const read = params.read(Object.fromEntries(sentParams))
     check(sent, 'flaws' in read ? read.flaws : [])
-    const outcome = await execute(family, mount.caller(request), {
+    const caller = mount.caller(request)
+    const outcome = await execute(family, caller, {
       action,
       target: isNew ? undefined : requireId(mount, sent.id as Id),
       params: (read as { readonly params: Members }).params,
@@ -267,7 +268,7 @@ function makeWriteTool (
     if (problem !== undefined) throw replayed ? adviseNewId(problem) : problem
     const item = outcome.item ?? await outcome.loadItem?.()
     return {
-      ...item && await mayRead({ mount, request }, { ...outcome, item }) &&
+      ...item && await mayRead({ family, caller }, { ...outcome, item }) &&
         { item: { ...makePicker(family.members)(item), ...secrets } },
       command: showCommand(family, record, outcome.id),
       changed: record.outcome === 'done',

@@ -4,8 +4,10 @@ import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, type Family, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape, listFields, ServiceFields } from '../core/family/fields.js'
+import { type Caller, readMakers } from '../core/service/caller.js'
 import { Feed, type FeedEntry, findEnd, findPosition, showFollowed, writePosition } from '../core/service/feed.js'
 import { Reader } from '../core/service/reader.js'
+import type { Called } from '../core/service/renamed.js'
 import type { FollowedCommand } from '../core/service/service.js'
 import { type GuardedStorage, isStorage, makeStorageAccess } from '../core/service/storage-access.js'
 import { selectById } from '../core/storage/pages.js'
@@ -209,7 +211,8 @@ async function work (
   const renewEvery = Math.ceil(leaseTime / 10)
   const lost = new AbortController()
   const signal = AbortSignal.any([stopped, lost.signal])
-  const sources = families.map(family => ({ family, reader: new Reader(family, storage, {}) }))
+  const sources = families.map(family =>
+    ({ family, reader: new Reader(makeProgram(family, families, storage), storage, {}) }))
   const feed = new Feed(storage, sources, undefined)
   let place = lease
   let { position } = lease
@@ -224,7 +227,7 @@ async function work (
     for await (const { entries, position: passed } of feed.follow(position, { signal, interval: renewEvery })) {
       for (const { id } of place.retried) {
         const entry = await storage.get('commands', id) as FeedEntry | undefined
-        if (entry !== undefined) await handle(entry)
+        if (entry !== undefined) for (const shown of await feed.filter([entry])) await handle(shown)
         if (signal.aborted) return
         await keep(({ retried }) => ({ retried: retried.filter(each => each.id !== id) }))
       }
@@ -278,6 +281,22 @@ async function work (
     })
     await saving
   }
+}
+
+/** A program that sees everything of these families. */
+function makeProgram (family: Family, families: readonly Family[], storage: GuardedStorage): Called {
+  const caller: Caller = {
+    authorize: () => ({}),
+    other (other) {
+      const found = families.find(({ name }) => name === (typeof other === 'string' ? other : other.name))
+      return found && { family: found, caller }
+    },
+    storage: () => storage,
+    makers: readMakers(family, {}),
+    isGuarded: false,
+    isProgram: true
+  }
+  return { family, caller }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Family } from '../core/family/family.js'
 import { type CommandRecord, readTarget } from '../core/service/record.js'
-import { toOwnRecord } from '../core/service/renamed.js'
+import { toShown } from '../core/service/shown.js'
 
 /** The families that events are about, and the URLs of their collections, by their names. */
 export type Sources = ReadonlyMap<string, { readonly family: Family, readonly url: string }>
@@ -11,17 +11,17 @@ export function makeEvent (sources: Sources, stored: CommandRecord) {
   const source = sources.get(stored.family)
   if (source === undefined) return undefined
   const { family, url } = source
-  const record = toOwnRecord(family, stored)
+  // The command may have been for an item of another family.
+  const owner = sources.get(stored.about?.family ?? family.name)?.family
+  const record = toShown(family, stored, owner)
   const { action, about, revision, params = {}, changes = {}, principal } = record
   const item = encodeURIComponent(readTarget(family, record))
-  // The command may have been for an item of another family.
-  const operations = sources.get(about?.family ?? family.name)?.family.operations
   const { createAction, deletion } = family.lifecycle ?? {}
   const change = (about === undefined ? action === createAction : revision === 1)
     ? 'created'
     : about === undefined && action === deletion?.operation.action
       ? 'deleted'
-      : operations?.get(action)?.operation.participle ?? 'changed'
+      : owner?.operations.get(action)?.operation.participle ?? 'changed'
   return {
     specversion: '1.0',
     id: `${family.name}/${item}/${revision}`,

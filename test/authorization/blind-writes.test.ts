@@ -146,3 +146,35 @@ t.test('what breaks after a command was done does not undo the answer', async t 
   t.match(lines.map(line => JSON.parse(line)), [{ err: { message: 'the directory is down' } }])
   t.equal(lines.length, 1)
 })
+
+t.test('a service does not return what its caller may not read', async t => {
+  const storage = memoryStorage()
+  let judge: (intent: Intent) => Grant | undefined = refuseReading
+  const book = deals.service({ storage, authorize: (_call, intent) => judge(intent) })
+  const fields = { name: secret, price: 1 }
+  const create = async () => (await book.create(fields, { key: 'k' })) as { item?: { id: string }, changed: boolean }
+  const made = await create()
+  const { items: [item] } = await deals.service({ storage }).find()
+  const id = String(item?.id)
+  const hold = { operation: 'hold', id, params: { reason: 'a' } } as const
+  for (const [name, done] of Object.entries({
+    created: made,
+    'created again': await create(),
+    run: await book.run('hold', id, { reason: 'a' }, { command: 'c' }),
+    'run again': await book.run('hold', id, { reason: 'a' }, { command: 'c' }),
+    'one of many': (await book.runAll([hold], { atomic: true }))[0],
+    unchanged: await book.run('hold', id, { reason: 'a' })
+  })) t.strictSame([done?.item, done?.changed], [undefined, name !== 'unchanged' && name !== 'one of many'], name)
+  const [settled] = await book.runAll([hold])
+  t.match(settled, { status: 'fulfilled', value: { item: undefined, changed: false } })
+  // Conditions hide it too; a mistake in authorize only hides it, as the command is done.
+  for (const [where, isShown] of [['held', true], ['open', false], ['nonsense', false]] as const) {
+    judge = ({ action }) => action !== 'read'
+      ? undefined
+      : { where: [{ field: where === 'nonsense' ? where : 'held', op: 'eq', values: [where === 'held'] }] } as Grant
+    const { item } = await book.run('edit', id, { name: where })
+    t.equal(item?.name, isShown ? where : undefined, where)
+  }
+  judge = refuseReading
+  t.notOk('item' in await book.remove(id))
+})

@@ -92,3 +92,25 @@ t.test('those of an item that the caller sees are shown', async t => {
   const { items } = (await send('nora', 'GET', '/rest/v1/customers/1/commands')).json()
   t.match(items[1], { params: { points: 3, why: 'SECRETWHY' }, about: { family: 'contracts', id: contract } })
 })
+
+t.test('a service with authorize shows as much', async t => {
+  const storage = memoryStorage()
+  const [customerBook, contractBook] = [customers.service({ storage }), contracts.service({ storage })]
+  const { item: { id: customer } } = await customerBook.create({ region: 'north', points: 0 })
+  const { item: { id } } = await contractBook.create({ region: 'south', customer })
+  await contractBook.run('reward', id, { points: 3, why: 'SECRETWHY' })
+  const about = { about: { family: 'contracts', id }, params: { points: 3, why: 'SECRETWHY' } }
+  const pick = ({ about, params }: object & { about?: unknown, params?: unknown }) =>
+    JSON.parse(JSON.stringify({ about, params }))
+  const authorize = ({ principal = '' }, intent: Intent) => grants[principal]?.(intent)
+  const guarded = customers.service({ storage, authorize })
+  for (const [book, expected, principal] of [
+    [customerBook, about, 'anyone'], [guarded, {}, 'nora'], [guarded, {}, 'clerk']
+  ] as const) {
+    t.strictSame((await book.log(customer, { principal })).items.map(pick).at(-1), expected, principal)
+    const signal = AbortSignal.timeout(60_000)
+    const followed: unknown[] = []
+    for await (const entry of book.follow({ principal, signal })) if (followed.push(pick(entry)) === 2) break
+    t.strictSame(followed.at(-1), expected, principal)
+  }
+})

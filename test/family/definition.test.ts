@@ -299,9 +299,12 @@ const withField = (schema: unknown): Partial<FamilyDefinition> => ({
   fields: Type.Object({ ...fields.properties, due: schema as TSchema }) as TObject
 })
 const Foreign = typebox1.Type
+const secret = Type.String({ writeOnly: true })
+
+type SchemaRow = readonly [string, Partial<FamilyDefinition>, RegExp]
 
 /** What is no schema of ours, and what the error must say. */
-const schemas: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[] = [
+const schemas: readonly SchemaRow[] = [
   ['no fields', { fields: undefined as never }, /fields must be a Type\.Object\(\{ … \}\)/],
   ['fields by name only', { fields: { id: 'integer' } as never }, /fields must be a Type\.Object.*fastify-dealbook/],
   ['a JSON schema', { fields: JSON.parse(JSON.stringify(fields)) }, /fields must be a Type\.Object/],
@@ -351,10 +354,29 @@ const schemas: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
     'a transformed value',
     withField(Type.Transform(Type.String()).Decode(Number).Encode(String)),
     /"due" is a Type\.Transform, but values are stored unchanged/
+  ],
+  ...([
+    [Type.Object({ code: secret }), 'due.code'],
+    [Type.Optional(Type.Array(Type.Object({ keys: Type.Array(secret) }))), 'due.keys'],
+    [Type.Union([Type.Object({ code: secret }), Type.Null()]), 'due.code'],
+    [Type.Record(Type.String(), secret), 'due'],
+    [Type.Union([secret, Type.Integer()]), 'due']
+  ] as const).map(([schema, path]): SchemaRow => [
+    `a secret at ${path}`,
+    withField(schema),
+    new RegExp(`fields: "due" has writeOnly below it, at "${path}"; only a whole field can be writeOnly`)
+  ]),
+  [
+    'a secret in a parameter',
+    withOperation({ params: Type.Object({ to: Type.Object({ pin: secret }) }) }),
+    /params of the operation "lend": "to" has writeOnly below it, at "to\.pin"; only a whole field/
   ]
 ]
 
 t.test('what is no schema of ours is refused in our words', async t => {
+  for (const schema of [secret, Type.Object({ code: secret }, { writeOnly: true })]) {
+    t.ok(defineFamily({ ...base, ...withField(Type.Optional(schema)) } as never), 'a whole field can be writeOnly')
+  }
   for (const [name, change, message] of schemas) {
     t.throws(() => defineFamily({ ...base, ...change }), { code: 'FST_DEALBOOK_INVALID_DEFINITION', message }, name)
   }

@@ -40,7 +40,11 @@ t.test('authorize hears of every call before the storage does', async t => {
       const outcome = await call().then(() => 'done', (problem: Problem) => problem.code)
       t.match(outcome, isRefused ? 'forbidden' : /done|id-reused/, intent.action)
       const options = ['list', 'read'].includes(intent.action) ? reader : writer
-      t.strictSame(heard, [[options, { family: 'deals', ...intent }]])
+      // The item is only returned to those who may read it.
+      const read = outcome === 'done' && intent.action === 'CreateDeal'
+        ? [[options, { family: 'deals', action: 'read', id: String(heard[1]?.[1].id), params: {} }]]
+        : []
+      t.strictSame(heard, [[options, { family: 'deals', ...intent }], ...read])
       t.equal(events[0], 'authorize')
       t.equal(events.length === 1, isRefused, 'who is refused has asked nothing of the storage')
     }
@@ -75,10 +79,13 @@ t.test('a grant that cannot be is an error', async t => {
   // A misspelt `where` whose rule was not found.
   const misspelt = { were: undefined }
   const wrong = { where: [{ field: 'nmae' }] }
-  for (const grant of ['ann', { who: 'ann' }, misspelt, { principal: 5 }, { where: {} }, wrong]) {
+  const named = [{ who: 'ann' }, { principal: 5 }, { principal: '' }]
+  for (const grant of [null, 'ann', ...named, misspelt, { where: {} }, wrong]) {
     const book = openBook(memoryStorage(), { authorize: () => grant as never })
     await t.rejects(book.find(), { code: 'FST_DEALBOOK_INVALID_GRANT' }, JSON.stringify(grant))
   }
+  const nobody = openBook(memoryStorage()).create({ name: 'Tea', price: 5 }, { principal: '' })
+  await t.rejects(nobody, { code: 'bad-request', message: 'principal must not be empty' })
 })
 
 testOverStorages(async (t, { storage }) => {

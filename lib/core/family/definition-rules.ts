@@ -34,10 +34,10 @@ export function findFlawInObject (what: string, schema: unknown): string | undef
   const parts: Members[] = [schema]
   for (const [name, member] of Object.entries(schema['properties'] as object)) {
     if (!isObject(member)) return `${what}: "${name}" is not a schema, such as Type.String()`
-    const own = listParts(member)
+    const own = listParts(member, name)
     const flaw = own.map(part => findFlawInPart(part, member)).find(flaw => flaw !== undefined)
     if (flaw !== undefined) return `${what}: "${name}"${flaw}`
-    parts.push(...own)
+    parts.push(...own.map(({ schema }) => schema))
   }
   const unusable = parts.every(isSimple) ? undefined : findFlawInSchema(schema as TSchema)
   return unusable && `${what} cannot be used: ${unusable}`
@@ -49,12 +49,19 @@ const isForeign = (schema: Members): boolean => '~kind' in schema
 const data: readonly string[] = ['default', 'const', 'enum', 'examples']
 const named: readonly string[] = ['properties', 'patternProperties', '$defs']
 
+interface Part {
+  readonly schema: Members
+  /** Such as `lines.price`. */
+  readonly path: string
+}
+
 /** A schema and all in it. */
-function listParts (schema: Members): Members[] {
-  return [schema, ...Object.entries(schema).flatMap(([key, value]) => {
+function listParts (schema: Members, path: string): Part[] {
+  return [{ schema, path }, ...Object.entries(schema).flatMap(([key, value]) => {
     if (data.includes(key) || typeof value !== 'object' || value === null) return []
-    const parts = named.includes(key) || Array.isArray(value) ? Object.values(value) : [value]
-    return parts.filter(isObject).flatMap(listParts)
+    const parts = named.includes(key) || Array.isArray(value) ? Object.entries(value) : [['', value] as const]
+    return parts.flatMap(([name, part]) =>
+      isObject(part) ? listParts(part, key === 'properties' ? `${path}.${name}` : path) : [])
   })]
 }
 
@@ -76,8 +83,8 @@ function isSimple (schema: Members): boolean {
 }
 
 /** Of a part of a member; completes a sentence that begins with the name. */
-function findFlawInPart (part: Members, member: Members): string | undefined {
-  const { type, format, transform, scale } = part
+function findFlawInPart ({ schema: part, path }: Part, member: Members): string | undefined {
+  const { type, format, transform, scale, writeOnly } = part
   if (isForeign(part)) return ` ${foreign}`
   if (TransformKind in part) return ' is a Type.Transform, but values are stored unchanged'
   if (typeof type === 'string' && !jsonTypes.includes(type)) {
@@ -89,6 +96,9 @@ function findFlawInPart (part: Members, member: Members): string | undefined {
   } else if (typeof format === 'string' && getFormat(format) === undefined) {
     return `: the format "${format}" is unknown.${didYouMean(format, formatNames)} ` +
       `Known formats are ${formatNames.join(', ')}; for others, use pattern`
+  }
+  if (writeOnly === true && withoutNull(member as TSchema).writeOnly !== true) {
+    return ` has writeOnly below it, at "${path}"; only a whole field can be writeOnly`
   }
   if (transform === undefined) return undefined
   const isField = type === 'string' && withoutNull(member as TSchema).transform === transform

@@ -10,9 +10,9 @@ import { compileGrammar, type Grammar, type ItemPage, type PageOptions, type Par
 import { listFieldConditions } from '../storage/conditions.js'
 import type { Condition, Stored } from '../storage/storage.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
-import { findJsonFlaw, findTextFlaw, makePicker, type Members } from '../values/json.js'
+import { findJsonFlaw, makePicker, type Members } from '../values/json.js'
 import { findFlaw, membersOf, oneOf, rules } from '../values/rules.js'
-import { intendToList, intendToRead } from './caller.js'
+import { findFlawInPrincipal, intendToList, intendToRead } from './caller.js'
 import type { Command } from './decide.js'
 import { type Find, findPage, type Reader, tryReader } from './reader.js'
 import { type Called, findOther } from './renamed.js'
@@ -57,7 +57,7 @@ export function checkOptions ({ name }: Family, options: object, rule: TObject):
 
 export function checkPrincipal (principal: unknown): string | undefined {
   if (principal === undefined) return undefined
-  const flaw = typeof principal === 'string' ? findTextFlaw(principal) : 'must be a string'
+  const flaw = typeof principal === 'string' ? findFlawInPrincipal(principal) : 'must be a string'
   if (flaw !== undefined) throw new Problem('bad-request', `principal ${flaw}`)
   return principal as string
 }

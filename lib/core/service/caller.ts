@@ -63,13 +63,19 @@ export interface Committed<I = Stored> {
 export interface Caller {
   authorize (intent: Intent): Grant | Promise<Grant>
   /** The same caller for another family; undefined if that family is not mounted. */
-  other (family: Family): { readonly family: Family, readonly caller: Caller } | undefined
+  other (family: Family | string): { readonly family: Family, readonly caller: Caller } | undefined
   storage (): GuardedStorage | Promise<GuardedStorage>
   /** Of a request that only shows something: what the client has seen. Otherwise, and by default, undefined. */
   shows? (): { readonly seen: string | undefined } | undefined
   /** Aborts reads, and waiting to write: a deadline has passed, or the client has disconnected. */
   readonly signal?: AbortSignal | undefined
   readonly makers: Makers
+  /** Whether `authorize` decides what it may do. */
+  readonly isGuarded: boolean
+  /** Whether it is a program: if it is not guarded, it also sees commands of families that are not known here. */
+  readonly isProgram?: boolean
+  /** Logs an error that does not end the request. */
+  report? (error: unknown, message: string): void
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   readonly committed?: ((change: Committed) => void) | undefined
 }
@@ -99,29 +105,35 @@ const grantRule = membersOf({
 
 /** A mistake in a grant could reveal too much, so it is an error. */
 export function checkGrant (family: Family, granted: unknown): Grant {
-  if (granted === undefined || granted === null) return {}
+  if (granted === undefined) return {}
   const flaw = findFlawInGrant(family, granted)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_GRANT(family.name, flaw)
   const { where } = granted as Grant
   if (!family.hasDecimals || where === undefined) return granted as Grant
-  return { ...granted, where: numberDecimals(family.shape.fields, where) }
+  return { ...granted as Grant, where: numberDecimals(family.shape.fields, where) }
 }
 
-function findFlawInGrant (family: Family, granted: {}): string | undefined {
+export function findFlawInPrincipal (name: string): string | undefined {
+  return name === '' ? 'must not be empty' : findTextFlaw(name)
+}
+
+function findFlawInGrant (family: Family, granted: unknown): string | undefined {
+  // Probably of a lookup that found nothing.
+  if (granted === null) return 'returned null; to allow everything, it must return nothing'
   // A list, a Map or an error has none of these members, and would be a grant without limits.
   if (![Object.prototype, null].includes(Object.getPrototypeOf(granted))) {
     return 'must return nothing, or { principal, where, claims, offers }'
   }
   const { principal, where } = granted as Grant
-  const unknown = Object.keys(granted).filter(name => !Object.hasOwn(grantRule.properties, name))
+  const unknown = Object.keys(granted as Grant).filter(name => !Object.hasOwn(grantRule.properties, name))
   // It may be a misspelt `where`, even if it is undefined.
   const wrong = findFlaw(grantRule, granted) ?? unknown.map(name => `unknown member "${name}"`)[0]
   if (wrong !== undefined) return `returned an invalid grant: ${wrong}`
-  const flawOfName = principal === undefined ? undefined : findTextFlaw(principal)
+  const flawOfName = principal === undefined ? undefined : findFlawInPrincipal(principal)
   if (flawOfName !== undefined) return `returned a principal that ${flawOfName}`
   if (where === undefined) {
     // It may be a rule that was not found; to show everything, omit it or return an empty list.
-    return Object.hasOwn(granted, 'where') ? 'returned no conditions: "where" must be a list of conditions' : undefined
+    return 'where' in (granted as Grant) ? 'returned no conditions: "where" must be a list of conditions' : undefined
   }
   const flaw = findFlawInConditions(family.shape.fields, where)
   return flaw === undefined ? undefined : `returned ${flaw}`
@@ -187,7 +199,7 @@ export async function makeCallers<R extends HostRequest> (
   makers: Makers,
   timeout: number,
   { other, shows }: {
-    other (family: Family, request: R): ReturnType<Caller['other']>
+    other (family: Family | string, request: R): ReturnType<Caller['other']>
     shows (request: R): ReturnType<NonNullable<Caller['shows']>>
   }
 ): Promise<(request: R) => Caller> {
@@ -212,6 +224,10 @@ export async function makeCallers<R extends HostRequest> (
     shows: () => shows(request),
     signal: new RequestDeadline(deadlines, request.raw),
     makers,
+    isGuarded: authorize !== undefined,
+    report: (error, message) => {
+      request.log.error({ err: error instanceof Problem ? error.cause ?? error : error }, message)
+    },
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
     committed: onCommitted && (change => { notify(change, request) })
   })

@@ -19,6 +19,7 @@ import {
 } from './record.js'
 import { explainConstraint, type Reach, refuseByConstraint } from './refusal.js'
 import { callBase, toBaseCommand, toOwnProblem, toOwnRecord } from './renamed.js'
+import { toShown } from './shown.js'
 import { countFailure, type GuardedStorage, isConflict } from './storage-access.js'
 
 export interface Outcome {
@@ -61,7 +62,7 @@ export function toOwnOutcome (family: Family, outcome: Outcome): Outcome {
   const { record, item, secrets, loadItem, problem } = outcome
   return {
     ...outcome,
-    record: toOwnRecord(family, record),
+    record: toOwnRecord(family, record, family),
     item: toOwnItem(family, item),
     secrets: secrets && renameKnown(family.renaming.toOwn, secrets),
     ...(loadItem && { loadItem: async () => toOwnItem(family, await loadItem()) }),
@@ -257,14 +258,16 @@ function notifyCommitted (
   caller.committed({ family: family.name, action, id, command, params, principal, revision, at, ...items })
 }
 
-function replay ({ family, caller, storage, grant }: Execution, record: CommandRecord): Outcome {
+function replay ({ family, caller, storage, grant }: Execution, found: CommandRecord): Outcome {
   storage.counters.replays_total++
+  // A version with more fields may have run it.
+  const record = toShown(family, found, family)
   return {
     record,
     id: nameRecord(record, grant.principal),
     // It may have been created before the family had all its fields.
     item: record.result && completer(family.shape)(record.result),
-    loadItem: () => new Reader(family, storage, grant, caller.signal).get(readTarget(family, record)),
+    loadItem: () => new Reader({ family, caller }, storage, grant).get(readTarget(family, record)),
     replayed: true,
     problem: restoreProblem(record)
   }

@@ -8,7 +8,6 @@ import { selectById } from '../storage/pages.js'
 import { type Condition, type Found, type Id, type Query, type Storage, Watchers } from '../storage/storage.js'
 import type { FoundPage, Reader } from './reader.js'
 import { type CommandRecord, feedList, showCommand } from './record.js'
-import { toOwnRecord } from './renamed.js'
 import type { FollowedCommand, LoggedCommand } from './service.js'
 import type { GuardedStorage } from './storage-access.js'
 
@@ -37,16 +36,12 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   readonly #where: readonly Condition[]
   #families: ReadonlyMap<string, F>
 
-  /**
-   * @param id the item whose entries are wanted; undefined for all
-   * @param hide leaves out what the entries say of items that the caller may not see
-   */
+  /** @param id the item whose entries are wanted; undefined for all */
   constructor (
     readonly storage: GuardedStorage,
     families: readonly F[],
     readonly signal: AbortSignal | undefined,
-    id?: Id,
-    readonly hide = async (entries: readonly FeedEntry[]): Promise<readonly FeedEntry[]> => entries
+    id?: Id
   ) {
     this.#families = new Map(families.map(each => [each.family.name, each]))
     this.#where = [
@@ -148,8 +143,18 @@ export class Feed<F extends FeedFamily = FeedFamily> {
         : (await reader.find(selectById([{ field: 'id', op: 'eq', values: ids }], ids.length))).items
       return [family.name, new Set(found.map(({ id }) => String(id)))] as const
     })))
-    return await this.hide(entries.filter(({ family, target }) =>
+    return await this.#show(entries.filter(({ family, target }) =>
       this.#families.has(family) && (visible.get(family)?.has(target) ?? true)))
+  }
+
+  async #show (entries: readonly FeedEntry[]): Promise<readonly FeedEntry[]> {
+    const shown = new Map<string, FeedEntry>()
+    await Promise.all(Array.from(this.#families.values(), async ({ family: { name }, reader }) => {
+      for (const entry of await reader.show(entries.filter(({ family }) => family === name))) {
+        shown.set(entry.id, entry)
+      }
+    }))
+    return entries.map(({ id }) => shown.get(id) as FeedEntry)
   }
 
   /**
@@ -231,7 +236,7 @@ export function findPosition (cursor: string): number | undefined {
 }
 
 export function showFollowed (family: Family, entry: FeedEntry, id = entry.id): FollowedCommand {
-  const shown = showCommand(family, toOwnRecord(family, entry), id)
+  const shown = showCommand(family, entry, id)
   return { ...shown as LoggedCommand, family: family.name, cursor: writePosition(entry.position) }
 }
 

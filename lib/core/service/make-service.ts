@@ -13,7 +13,7 @@ import type { Command } from './decide.js'
 import { execute, type Outcome } from './execute.js'
 import { executeAll } from './execute-all.js'
 import { Feed, showFollowed } from './feed.js'
-import { authorizeReader } from './reader.js'
+import { authorizeReader, mayRead } from './reader.js'
 import { type CommandRecord, logList, nameRecord, showCommand } from './record.js'
 import type { CallOptions, Done, RunAllOptions, RunOptions, Service, ServiceOptions } from './service.js'
 import { guardOpening, makeStorageAccess, noteShapes, type StorageAccess } from './storage-access.js'
@@ -27,6 +27,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
   const accesses = new Map<Family, StorageAccess>()
   // The storage is prepared at the first call; an application may boot before that.
   for (const each of listRelated(family)) noteShapes(storage, listShapes(each))
+  const related = [...listRelated(family), ...family.references.values()]
   const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
 
   return {
@@ -58,7 +59,7 @@ export function makeService (family: Family, options: ServiceOptions): Service {
         error instanceof Problem && error.statusCode < 500 ? pointToCommand(index, error, '/params') : error)
       const shown = results.map(async result => {
         if (result.status === 'rejected') throw result.reason
-        return await show(result.value)
+        return await show(result.value, caller)
       })
       return await (atomic ? Promise.all(shown) : Promise.allSettled(shown)) as never
     },
@@ -107,7 +108,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     rule = optionRules.run
   ): Promise<Done<never>> {
     const command = readCommand(target, id, params, options)
-    return await show(await execute(family, makeCaller(options, rule), command))
+    const caller = makeCaller(options, rule)
+    return await show(await execute(family, caller, command), caller)
   }
 
   function readCommand (
@@ -126,12 +128,13 @@ export function makeService (family: Family, options: ServiceOptions): Service {
     return { action, target, params: checkParams(expected, params), ...readIds(options), precondition }
   }
 
-  async function show (outcome: Outcome): Promise<Done<never>> {
+  async function show (outcome: Outcome, caller: Caller): Promise<Done<never>> {
     const { record, replayed, problem } = outcome
     if (problem !== undefined) throw problem
     const item = outcome.item ?? await outcome.loadItem?.()
+    const isShown = item !== undefined && await mayRead({ family, caller }, { ...outcome, item })
     return {
-      item: (item && { ...showItem(family, item), ...outcome.secrets }) as never,
+      item: (isShown ? { ...showItem(family, item), ...outcome.secrets } : undefined) as never,
       command: showCommand(family, record, outcome.id) as Done<never>['command'],
       changed: record.outcome === 'done',
       replayed
@@ -160,10 +163,15 @@ export function makeService (family: Family, options: ServiceOptions): Service {
             const grant = checkGrant(family, await authorize(call, intent))
             return grant.principal === undefined ? { ...grant, ...own } : grant
           },
-        other: family => ({ family, caller: makeCallerOf(family) }),
+        other (other) {
+          const found = typeof other === 'string' ? related.find(({ name }) => name === other) : other
+          return found && { family: found, caller: makeCallerOf(found) }
+        },
         storage: () => guardOpening(access(storage)),
         signal: call.signal,
-        makers
+        makers,
+        isGuarded: authorize !== undefined,
+        isProgram: true
       }
     }
   }

@@ -4,26 +4,27 @@ import { toBaseQuery, toOwnItem } from '../family/rename.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
+import { matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
-import { askOneMore } from '../storage/pages.js'
+import { askOneMore, selectById } from '../storage/pages.js'
 import type {
   Condition, Found, FoundText, Id, Query, StorageReads, Stored
 } from '../storage/storage.js'
-import { type Caller, canSee, type Grant, type Intent } from './caller.js'
-import { type CommandRecord, hasLog, isInLog, nameOtherRow, nameRow, selectLog } from './record.js'
-import { toOwnRecord } from './renamed.js'
+import { type Caller, canSee, type Grant, intendToRead, type Intent } from './caller.js'
+import { type CommandRecord, hasLog, isInLog, nameOtherRow, nameRow, readTarget, selectLog } from './record.js'
+import type { Called } from './renamed.js'
+import { toShown } from './shown.js'
 import type { GuardedStorage } from './storage-access.js'
 
 /** The part of a family that a caller may see: items that meet the grant's conditions, and their logs. */
 export class Reader {
+  readonly family: Family
+  readonly signal: AbortSignal | undefined
   readonly #where: readonly Condition[]
 
-  constructor (
-    readonly family: Family,
-    readonly storage: StorageReads,
-    readonly grant: Grant,
-    readonly signal?: AbortSignal | undefined
-  ) {
+  constructor (readonly called: Called, readonly storage: StorageReads, readonly grant: Grant) {
+    this.family = called.family
+    this.signal = called.caller.signal
     this.#where = grant.where ?? []
   }
 
@@ -66,8 +67,42 @@ export class Reader {
     const asked = query.where.map(condition => this.#addRows(condition, id))
     const where = [...selectLog(this.family, id, operation), ...asked]
     const found = await this.storage.find('commands', { ...query, where }, this.signal)
-    if (this.family.renaming === undefined) return found
-    return { ...found, items: found.items.map(record => toOwnRecord(this.family, record as CommandRecord)) }
+    return { ...found, items: await this.show(found.items as readonly CommandRecord[]) }
+  }
+
+  /**
+   * Entries of the log as the caller sees them: with what the family has, and without what they say of other items that
+   * the caller may not see. Every entry that is shown passes here.
+   */
+  async show<R extends CommandRecord> (entries: readonly R[]): Promise<readonly R[]> {
+    const { family, caller } = this.called
+    const names = new Set(entries.flatMap(({ about }) => about?.family ?? []))
+    const owners = new Map(await Promise.all(Array.from(names, async name =>
+      [name, await this.#findOwner(name, entries)] as const)))
+    return entries.map(entry => {
+      const { about, params, ...rest } = entry
+      if (about === undefined) return toShown(family, entry, family)
+      const owner = owners.get(about.family)
+      if (owner?.visible.has(about.id) !== true) return toShown(family, rest as R, owner?.family)
+      const shown = toShown(family, entry, owner.family)
+      return params !== undefined && owner.family === undefined && caller.isProgram === true
+        ? { ...shown, params }
+        : shown
+    })
+  }
+
+  /** The family of commands that changed items of this one, and those of its items that the caller may see. */
+  async #findOwner (name: string, entries: readonly CommandRecord[]) {
+    const { family: own, caller } = this.called
+    const ids = new Set(entries.flatMap(({ about }) => about?.family === name ? about.id : []))
+    const there = name === own.name ? this.called : caller.other(name)
+    const owner = { family: there?.family, visible: ids }
+    if (!(there?.caller ?? caller).isGuarded) return owner
+    const reader = there && await tryReader(there.family, there.caller, intendToRead(there.family, undefined))
+    if (reader === undefined) return { ...owner, visible: new Set<Id>() }
+    if (!reader.isNarrowed) return owner
+    const { items } = await reader.find(selectById([{ field: 'id', op: 'eq', values: [...ids] }], ids.size))
+    return { ...owner, visible: new Set(items.map(({ id }) => id)) }
   }
 
   async getFromLog (id: Id, command: string, operation?: NounOperation): Promise<CommandRecord | undefined> {
@@ -98,7 +133,7 @@ export class Reader {
   ): Promise<CommandRecord | undefined> {
     for (const row of rows) {
       const record = await this.storage.get('commands', row, this.signal) as CommandRecord | undefined
-      if (record !== undefined && holds(record)) return toOwnRecord(this.family, record)
+      if (record !== undefined && holds(record)) return (await this.show([record]))[0]
     }
     return undefined
   }
@@ -141,18 +176,47 @@ export async function tryReader (family: Family, caller: Caller, intent: Intent)
   try {
     grant = await caller.authorize(intent)
   } catch (error) {
-    // As errors of the host are answered.
-    const { status, statusCode = status } = (error ?? {}) as { status?: unknown, statusCode?: unknown }
-    if (Number.isInteger(statusCode) && Number(statusCode) >= 400 && Number(statusCode) < 500) return undefined
+    if (isRefusal(error)) return undefined
     throw error
   }
   return await openReader(family, caller, grant)
 }
 
+// As errors of the host are answered.
+function isRefusal (error: unknown): boolean {
+  const { status, statusCode = status } = (error ?? {}) as { status?: unknown, statusCode?: unknown }
+  return Number.isInteger(statusCode) && Number(statusCode) >= 400 && Number(statusCode) < 500
+}
+
+interface Written {
+  readonly record: CommandRecord
+  readonly item: Stored | undefined
+  readonly replayed: boolean
+}
+
+/** Permission to write does not include reading. The command is done, so a failure only hides the item. */
+export async function mayRead ({ family, caller }: Called, { record, item, replayed }: Written): Promise<boolean> {
+  if (!caller.isGuarded) return true
+  const id = readTarget(family, record)
+  try {
+    const { where = [] } = await caller.authorize(intendToRead(family, id))
+    if (where.length === 0) return true
+    const isVisible = matcher(where)
+    if (item !== undefined && !isVisible(item)) return false
+    if (!replayed) return item !== undefined
+    // A replay shows an earlier item, but the current one decides who may see it.
+    const now = await (await openReader(family, caller, {})).get(id)
+    return now === undefined ? item !== undefined : isVisible(now)
+  } catch (error) {
+    if (!isRefusal(error)) caller.report?.(error, 'The result of a command cannot be shown')
+    return false
+  }
+}
+
 export function openReader (family: Family, caller: Caller, grant: Grant): Reader | Promise<Reader> {
   const storage = caller.storage()
   const open = (storage: GuardedStorage): Reader =>
-    new Reader(family, chooseSource(storage, caller), grant, caller.signal)
+    new Reader({ family, caller }, chooseSource(storage, caller), grant)
   return storage instanceof Promise ? storage.then(open) : open(storage)
 }
 

@@ -12,7 +12,7 @@ import { isObject, type Members } from '../values/json.js'
 import type { Makers } from './caller.js'
 import type { Command, Decision, NeededItem } from './decide.js'
 
-interface KeptProblem extends Pick<ProblemOptions, 'status' | 'errors' | 'headers'> {
+export interface KeptProblem extends Pick<ProblemOptions, 'status' | 'errors' | 'headers'> {
   readonly code: ProblemCode
   readonly detail: string
   readonly members: Members

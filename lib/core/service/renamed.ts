@@ -80,21 +80,19 @@ export function toBaseCommand (family: Family, command: Command): Command {
   }
 }
 
-export function toOwnRecord (family: Family, record: CommandRecord): CommandRecord {
+/** @param owner the family of the command, whose names its parameters have; undefined if it is not known here */
+export function toOwnRecord<R extends CommandRecord> (family: Family, record: R, owner: Family | undefined): R {
   const { renaming } = family
-  if (renaming === undefined) return record
-  const { params, changes, result, problem } = record
-  const names = renaming.toOwn
+  const named = owner?.renaming
+  if (renaming === undefined && named === undefined) return record
+  const { action, params, changes, result, problem } = record
   return {
     ...record,
-    ...(params && { params: renameParams(renaming.base, names, record.action, params) }),
-    ...(changes && { changes: renameKnown(names, changes) }),
+    ...(params && named && { params: renameParams(named.base, named.toOwn, action, params) }),
+    ...(changes && renaming && { changes: renameKnown(renaming.toOwn, changes) }),
     ...(result && { result: toOwnItem(family, result) }),
-    ...(problem && {
-      problem: {
-        ...problem,
-        ...renameFlaws(listPointed(family, renaming, record.action), problem.detail, problem.errors)
-      }
+    ...(problem && renaming && {
+      problem: { ...problem, ...renameFlaws(listPointed(family, renaming, action), problem.detail, problem.errors) }
     })
   }
 }

@@ -65,7 +65,10 @@ type CommandEntry = Static<typeof CommandMembers>
 
 /** The result of a command. */
 export interface Done<I> {
-  /** The item after it. Of a replay: the current one, undefined if deleted; of a creation, as it was created. */
+  /**
+   * The item after it. Of a replay: the current one, undefined if deleted; of a creation, as it was created. Undefined
+   * too, also of a creation, if `authorize` does not let the caller read it.
+   */
   readonly item: I
   /** Its entry. It has no id if it is not in the log: nothing was changed, and no id or key was given. */
   readonly command: Omit<CommandEntry, 'id'> & { readonly id?: string, readonly [member: string]: unknown }

@@ -8,8 +8,8 @@ import { type Caller, intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/decide.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { executeAll } from '../../core/service/execute-all.js'
-import { authorizeReader } from '../../core/service/reader.js'
-import { type CommandRecord, nameRecord, readTarget } from '../../core/service/record.js'
+import { authorizeReader, mayRead } from '../../core/service/reader.js'
+import { nameRecord, readTarget } from '../../core/service/record.js'
 import { endLongTurn } from '../../core/storage/turns.js'
 import { hashText } from '../../core/values/ids.js'
 import { isObject, type Members } from '../../core/values/json.js'
@@ -24,16 +24,13 @@ import {
   describeActions, describeCommand, describeId, describeLinkedItem, describeNew, describeParams, nameItem, nameSchema,
   ProblemSchema
 } from '../openapi/schemas.js'
-import { hideOthers } from '../pages/log-entries.js'
 import { linkCommand, sendEntry } from '../reads/log.js'
 import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js'
 import { logFailure, send, toProblem } from '../reply.js'
 import { readCommandId, readIdempotencyKey, readPreference, requireId } from '../request.js'
 import { explainEnd, hasEnded, retire, type RouteSchema } from '../routes.js'
 import { actionMembers, commandRule, compileEnvelope } from './commands.js'
-import {
-  answerEntry, type Form, type FormEndpoint, logOutcome, mayRead, sendSeen, startWrite, writeHandler
-} from './write.js'
+import { answerEntry, type Form, type FormEndpoint, logOutcome, sendSeen, startWrite, writeHandler } from './write.js'
 
 /** `/rest/commands`: PUT and GET of one command, POST of many; the singular of the item selects the family. */
 export const commands: Form<'commands'> = {
@@ -130,7 +127,7 @@ function commandRead (mount: Mount): Read<OneQuery> {
     parameter: 'command',
     intend: (_request, name) => intendToRead(family, undefined, { command: name }),
     parse: (search, representation) => parseOne(mount.logGrammar, search, representation),
-    async load ({ request, caller, reader, intent, name, query }) {
+    async load ({ caller, reader, intent, name, query }) {
       const found = await reader.getCommand(name)
       if (found === undefined) return undefined
       const { grant: { principal } } = reader
@@ -143,10 +140,9 @@ function commandRead (mount: Mount): Read<OneQuery> {
         if (found.principal === principal || toProblem(error).statusCode >= 500) throw error
         return undefined
       }
-      const [record] = await hideOthers({ mount, request }, [found]) as [CommandRecord]
       return exchange => {
         retire(exchange.reply, mount.retirement)
-        return sendEntry(exchange, query, { record, id: nameRecord(record, principal) })
+        return sendEntry(exchange, query, { record: found, id: nameRecord(found, principal) })
       }
     }
   }
@@ -259,11 +255,12 @@ async function showOutcome (exchange: Exchange, outcome: Outcome, isMinimal: boo
   const answer = { status: replayed || outcome.id === undefined ? 200 : 201, ...(replayed && { replayed }) }
   if (isMinimal) return answer
   const item = outcome.item ?? await loadItem?.().catch(() => undefined)
-  const isShown = item !== undefined && await mayRead(exchange, { ...outcome, item })
+  const { mount: { family, caller }, request } = exchange
+  const isShown = item !== undefined && await mayRead({ family, caller: caller(request) }, { ...outcome, item })
   return {
     ...answer,
     command: { ...linkCommand(exchange, outcome), ...secrets },
-    ...(isShown && { item: showItem(exchange.mount, exchange.request, item) })
+    ...(isShown && { item: showItem(exchange.mount, request, item) })
   }
 }
 

@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { invalidBody, notFound, preconditionFailed, preconditionRequired, Problem } from '../../core/problems.js'
-import { type Caller, intendToRead } from '../../core/service/caller.js'
+import type { Caller } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/decide.js'
 import { execute, type Outcome, preview } from '../../core/service/execute.js'
-import { openReader } from '../../core/service/reader.js'
+import { mayRead } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
-import { matcher } from '../../core/storage/conditions.js'
 import type { Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import { FormBody, takeShort } from '../body.js'
@@ -170,44 +169,20 @@ export function sendItem (
   outcome: Outcome,
   document: Members
 ): FastifyReply | Promise<FastifyReply> {
-  const { mount: { family: { singular }, isGuarded }, request } = exchange
+  const { mount: { family, family: { singular }, isGuarded, caller }, request } = exchange
   if (!isGuarded || readPreference(request.headers) === 'minimal') {
     return sendPreferred(exchange, status, singular, document)
   }
-  return mayRead(exchange, outcome)
+  return mayRead({ family, caller: caller(request) }, outcome)
     .then(isShown => sendPreferred(exchange, status, singular, isShown ? document : undefined))
-}
-
-// Permission to write does not include reading. The command is done, so a failure only hides the item.
-export async function mayRead (
-  { mount: { family, isGuarded, caller: makeCaller }, request }: Pick<Exchange, 'mount' | 'request'>,
-  { record, item, replayed }: Outcome
-): Promise<boolean> {
-  if (!isGuarded) return true
-  const caller = makeCaller(request)
-  const id = readTarget(family, record)
-  try {
-    const { where = [] } = await caller.authorize(intendToRead(family, id))
-    if (where.length === 0) return true
-    const isVisible = matcher(where)
-    if (item !== undefined && !isVisible(item)) return false
-    if (!replayed) return item !== undefined
-    // A replay shows an earlier item, but the current one decides who may see it.
-    const now = await (await openReader(family, caller, {})).get(id)
-    return now === undefined ? item !== undefined : isVisible(now)
-  } catch (error) {
-    const { statusCode, cause } = toProblem(error)
-    if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'The result of a command cannot be shown')
-    return false
-  }
 }
 
 /** To the item, or to the list if it was deleted or may not be read. */
 async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): Promise<FastifyReply> {
-  const { mount: { family, urls }, request, reply } = exchange
+  const { mount: { family, urls, caller }, request, reply } = exchange
   const { record } = outcome
   const isDeleted = record.action === family.lifecycle?.deletion?.operation.action
-  const location = isDeleted || !await mayRead(exchange, outcome)
+  const location = isDeleted || !await mayRead({ family, caller: caller(request) }, outcome)
     ? urls.collection(request)
     : urls.item(request, readTarget(family, record))
   // A form that is not ours gets no message.

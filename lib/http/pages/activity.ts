@@ -2,7 +2,6 @@ import type { Family } from '../../core/family/family.js'
 import { makePageUrl, type PageLinks, type ParsedQuery } from '../../core/query/grammar.js'
 import { type Feed, type FeedEntry, type FeedFamily, writePosition } from '../../core/service/feed.js'
 import { readTarget } from '../../core/service/record.js'
-import { toOwnRecord } from '../../core/service/renamed.js'
 import { selectById } from '../../core/storage/pages.js'
 import type { Id } from '../../core/storage/storage.js'
 import type { LogEntry, PageAffordances } from '../../representations/affordances.js'
@@ -41,7 +40,7 @@ export async function showEntries (
     const here = { request, mount }
     const [titles, named] = await Promise.all([
       findTitles(family, reader, own),
-      nameInLog(here, own.map(entry => showEntry(here, toOwnRecord(family, entry), reader.grant.principal)))
+      nameInLog(here, own.map(entry => showEntry(here, entry, reader.grant.principal)))
     ])
     for (const [index, entry] of own.entries()) {
       const title = titles.get(entry.target)

@@ -1,12 +1,9 @@
 import type { Family } from '../../core/family/family.js'
 import type { Changes } from '../../core/family/params.js'
-import { renameParams } from '../../core/family/rename.js'
-import { intendToRead } from '../../core/service/caller.js'
 import { writePosition } from '../../core/service/feed.js'
-import { type Reader, tryReader } from '../../core/service/reader.js'
+import type { Reader } from '../../core/service/reader.js'
 import { type CommandRecord, nameRecord, readTarget } from '../../core/service/record.js'
 import { explainInState, type InState } from '../../core/service/refusal.js'
-import { selectById } from '../../core/storage/pages.js'
 import type { Condition, Field, Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type {
@@ -21,11 +18,7 @@ const shownChanges = 10
 const shownRefusals = 5
 
 /** Changes and later refusals, newest first. Found by revision, so that the length of the log does not matter. */
-export async function findNewest (
-  here: Here,
-  reader: Reader,
-  { id, revision }: Stored
-): Promise<readonly CommandRecord[]> {
+export async function findNewest (reader: Reader, { id, revision }: Stored): Promise<readonly CommandRecord[]> {
   const order = ['revision', 'createdAt', 'id'].map(field => ({ field, descending: true }))
   const revisions = Array.from({ length: shownChanges }, (_, index) => revision - index)
   const find = async (outcome: string, limit: number): Promise<CommandRecord[]> => {
@@ -35,30 +28,7 @@ export async function findNewest (
   }
   const [changes, refusals] = await Promise.all([find('done', shownChanges), find('refused', shownRefusals)])
   // At one revision, refusals came after the change that made it.
-  return await hideOthers(here, [...refusals, ...changes].sort((a, b) => b.revision - a.revision))
-}
-
-/** Leaves out what entries say of other items that the caller may not see: their ids, and the parameters. */
-export async function hideOthers<R extends CommandRecord> (
-  { mount, request }: Here,
-  records: readonly R[]
-): Promise<readonly R[]> {
-  const names = new Set(records.flatMap(({ about }) => about?.family ?? []))
-  if (names.size === 0) return records
-  const shown = new Map(await Promise.all(Array.from(names, async name => {
-    const ids = new Set(records.flatMap(({ about }) => about?.family === name ? about.id : []))
-    const there = mount.neighbours.find(name, mount)
-    if (there === undefined) return [name, mount.isGuarded ? new Set<Id>() : ids] as const
-    const { family } = there
-    const reader = await tryReader(family, there.caller(request), intendToRead(family, undefined))
-    if (reader?.isNarrowed !== true) return [name, reader === undefined ? new Set<Id>() : ids] as const
-    const { items } = await reader.find(selectById([{ field: 'id', op: 'eq', values: [...ids] }], ids.size))
-    return [name, new Set(items.map(({ id }) => id))] as const
-  })))
-  return records.map(record => {
-    const { about, params, ...rest } = record
-    return about === undefined || shown.get(about.family)?.has(about.id) === true ? record : rest as R
-  })
+  return [...refusals, ...changes].sort((a, b) => b.revision - a.revision)
 }
 
 export function showEntry (
@@ -68,7 +38,7 @@ export function showEntry (
   noun?: string
 ): LogEntry {
   const { family, urls } = mount
-  const { action, params = {}, changes = {}, about, createdAt, problem } = nameParams(mount, record)
+  const { action, params = {}, changes = {}, about, createdAt, problem } = record
   const there = about && (about.family === family.name ? mount : mount.neighbours.find(about.family, mount))
   return {
     ...makeFeedback(family, record),
@@ -86,14 +56,6 @@ export function showEntry (
     reason: problem?.detail,
     wrongState: problem && readWrongState(family, problem.code, problem.detail, problem.members)
   }
-}
-
-/** A command of another family has its names in this version. */
-export function nameParams (mount: Mount, record: CommandRecord): CommandRecord {
-  const { about, action, params } = record
-  const renaming = about && mount.neighbours.find(about.family, mount)?.family.renaming
-  if (renaming === undefined || params === undefined || about?.family === mount.family.name) return record
-  return { ...record, params: renameParams(renaming.base, renaming.toOwn, action, params) }
 }
 
 export function makeFeedback (family: Family, { action, outcome, revision }: CommandRecord): Feedback {

@@ -252,7 +252,7 @@ async function makeMount (
   const makers = readMakers(family, options)
   const caller = await makeCallers(family, options, makers, timeout, {
     other (other, request: FastifyRequest) {
-      const found = neighbours.find(other.name, mount)
+      const found = neighbours.find(typeof other === 'string' ? other : other.name, mount)
       return found && { family: found.family, caller: found.caller(request) }
     },
     shows: readSeen

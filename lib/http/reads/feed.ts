@@ -9,7 +9,6 @@ import { intendToRead } from '../../core/service/caller.js'
 import { Feed, type FeedEntry, findPosition, writePosition } from '../../core/service/feed.js'
 import { authorizeReader } from '../../core/service/reader.js'
 import { nameRecord, showCommand } from '../../core/service/record.js'
-import { toOwnRecord } from '../../core/service/renamed.js'
 import type { Condition, Id } from '../../core/storage/storage.js'
 import { endLongTurn } from '../../core/storage/turns.js'
 import { makePicker, type Members } from '../../core/values/json.js'
@@ -22,7 +21,6 @@ import {
 } from '../openapi/routes.js'
 import { describeEntry, nameItem } from '../openapi/schemas.js'
 import { makeFeedAffordances, type Scope, showEntries, type Source } from '../pages/activity.js'
-import { hideOthers, nameParams } from '../pages/log-entries.js'
 import { toProblem, tryEach } from '../reply.js'
 import { readRequestedFormat } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -150,7 +148,7 @@ async function openFeed (scope: Scope, request: FastifyRequest): Promise<Feed<So
     const detail = `must name families of one storage, of ${sources.map(({ family }) => family.name).join(', ')}`
     throw invalidQuery([{ parameter: 'family', detail }])
   }
-  return new Feed(first.storage, sources, first.signal, id, entries => hideOthers({ mount, request }, entries))
+  return new Feed(first.storage, sources, first.signal, id)
 }
 
 /** Families that the caller may not read are left out; with none left, the refusal is thrown. */
@@ -177,8 +175,7 @@ export async function findRecent (mount: Mount, request: FastifyRequest): Promis
   const parsed = mount.feedGrammar.parse(`sort=-position&maxpagesize=${shownAtHome}`) as ParsedQuery
   const found = await Promise.all(storages.map(async storage => {
     const here = sources.filter(source => source.storage === storage)
-    const hide = (entries: readonly FeedEntry[]) => hideOthers({ mount, request }, entries)
-    const feed = new Feed(storage, here, here[0]?.signal, undefined, hide)
+    const feed = new Feed(storage, here, here[0]?.signal)
     const { items } = await feed.findPage(parsed)
     return await showEntries({ request }, feed, items as readonly FeedEntry[], sources.length > 1)
   }))
@@ -196,9 +193,8 @@ export function listMembers (mounts: readonly Mount[], isShared = false): string
 }
 
 function show (scope: Scope, feed: Feed<Source>, entry: FeedEntry): Members {
-  const { family, reader, mount } = feed.get(entry)
-  const record = nameParams(mount, toOwnRecord(family, entry))
-  const shown = showCommand(family, record, nameRecord(entry, reader.grant.principal))
+  const { family, reader } = feed.get(entry)
+  const shown = showCommand(family, entry, nameRecord(entry, reader.grant.principal))
   if (!scope.isShared) return shown
   const { id, ...rest } = shown
   return { id, family: family.name, ...rest }

@@ -103,7 +103,7 @@ async function loadItemPage (
   if (!family.writable) return { entries: [] }
   const command = refused === undefined && question === undefined ? readFeedback(request) : undefined
   const [entries, record] = await Promise.all([
-    findNewest({ mount, request }, reader, item),
+    findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
   return { entries, feedback: record && makeFeedback(family, record) }

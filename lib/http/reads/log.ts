@@ -16,7 +16,7 @@ import {
 import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
 import { listLogFilters } from '../pages/form-fields.js'
 import { makeEntryAffordances } from '../pages/item-affordances.js'
-import { hideOthers, nameParams, showEntry } from '../pages/log-entries.js'
+import { showEntry } from '../pages/log-entries.js'
 import { trailToItem } from '../pages/offers.js'
 import { makeRowAffordances } from '../pages/page-affordances.js'
 import { nameInLog } from '../pages/references.js'
@@ -88,10 +88,7 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
       const feed = new Feed(await caller.storage(), [{ family, reader }], caller.signal, id)
       // Read before the page, so that nothing is missed in between.
       const follow = isFollowed ? placeAfter(await feed.findStart(undefined)) : undefined
-      const find: Find = async query => {
-        const found = await reader.findLog(id, query, operation)
-        return { ...found, items: await hideOthers({ mount, request }, found.items as readonly CommandRecord[]) }
-      }
+      const find: Find = query => reader.findLog(id, query, operation)
       const members = parsed.fields ?? listMembers([mount])
       const pick = makePicker(members)
       const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.grant.principal)
@@ -107,7 +104,7 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
         find,
         findPage: async parsed => ({ ...await findPage(find, parsed), follow }),
         reader,
-        show: entry => pick(showCommand(family, nameParams(mount, entry as CommandRecord), nameOf(entry))),
+        show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
         afford: async (exchange, { items }, links) => await makeRowAffordances(exchange, parsed, {
           grammar,
           columns: members,
@@ -136,12 +133,11 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<On
     parameter: 'command',
     intend: request => intendToRead(family, readItemId(family, request)),
     parse: (search, representation) => parseOne(mount.logGrammar, search, representation),
-    async load ({ request, reader, intent, name, query }) {
+    async load ({ reader, intent, name, query }) {
       const id = intent.id as Id
       const item = await reader.checkLog(id)
-      const found = await reader.getFromLog(id, name, operation)
-      if (found === undefined) return undefined
-      const [record] = await hideOthers({ mount, request }, [found]) as [CommandRecord]
+      const record = await reader.getFromLog(id, name, operation)
+      if (record === undefined) return undefined
       const shown = { record, id: nameRecord(record, reader.grant.principal) }
       return exchange => sendEntry(exchange, query, shown, operation?.noun, item)
     }
@@ -173,6 +169,6 @@ export function linkCommand (
   const { family, urls } = mount
   const target = readTarget(family, record)
   const self = id === undefined ? {} : { self: urls.command(request, target, id, noun) }
-  const shown = showCommand(family, nameParams(mount, record), id)
+  const shown = showCommand(family, record, id)
   return { ...shown, links: { ...self, [family.singular]: urls.item(request, target) } }
 }

@@ -1,0 +1,143 @@
+import { type TSchema, Type } from '@sinclair/typebox'
+import type { Family } from '../family/family.js'
+import type { Changes } from '../family/params.js'
+import { type Flaw, problemCodes } from '../problems.js'
+import { isObject, type Members, unescapePointer } from '../values/json.js'
+import type { CommandRecord, KeptProblem } from './record.js'
+import { toOwnRecord } from './renamed.js'
+
+// Another version of a family may have more fields, operations and parameters. Its entries are in the same log.
+
+/**
+ * An entry in the names of the family, with what the family has.
+ *
+ * @param owner the family of the command; undefined if it is not known here, and only the action is shown
+ */
+export function toShown<R extends CommandRecord> (family: Family, record: R, owner: Family | undefined): R {
+  const own = toOwnRecord(family, record, owner)
+  const { action, params, changes, problem } = own
+  const expected = owner && getKnown(owner).params.get(action)
+  const keptParams = expected && params && keepKnown([expected], params)
+  const keptChanges = changes && keepChanges(getKnown(family), changes)
+  const keptProblem = problem && keepProblem(expected, problem)
+  if (keptParams === params && keptChanges === changes && keptProblem === problem) return own
+  const { params: _params, ...rest } = own
+  return {
+    ...rest,
+    ...(keptParams && { params: keptParams }),
+    ...(keptChanges && { changes: keptChanges }),
+    ...(keptProblem && { problem: keptProblem })
+  } as R
+}
+
+interface Known {
+  readonly fields: TSchema
+  /** Members of all fields, including those that clients never read. */
+  readonly names: ReadonlySet<string>
+  /** By action. */
+  readonly params: ReadonlyMap<string, TSchema>
+}
+
+const compiled = new WeakMap<Family, Known>()
+
+function getKnown (family: Family): Known {
+  let known = compiled.get(family)
+  if (known === undefined) compiled.set(family, known = compileKnown(family))
+  return known
+}
+
+function compileKnown ({ schema, members, ownFields, lifecycle, operations, edit }: Family): Known {
+  const readable = Object.fromEntries(members.map(name => [name, schema.properties[name] as TSchema]))
+  const params = new Map<string, TSchema>()
+  const add = (action: string, sent: Readonly<Record<string, TSchema>>, takesFields: boolean): void => {
+    const open = Object.entries(sent).filter(([, { writeOnly }]) => writeOnly !== true)
+    // A version may show a field that only another one lets clients send.
+    params.set(action, Type.Object({ ...takesFields && readable, ...Object.fromEntries(open) }))
+  }
+  for (const [action, compiled] of operations) add(action, compiled.params.schema.properties, compiled === edit)
+  if (lifecycle !== undefined) {
+    const { createAction, deletion } = lifecycle
+    add(createAction, lifecycle.params.schema.properties, true)
+    if (deletion !== undefined) add(deletion.operation.action, {}, false)
+  }
+  return { fields: Type.Object(readable), names: new Set(ownFields.map(({ name }) => name)), params }
+}
+
+function keepChanges ({ fields, names }: Known, changes: Changes): Changes {
+  const kept: Record<string, Changes[string]> = {}
+  let isWhole = true
+  for (const name of Object.keys(changes)) {
+    const change = changes[name] as Changes[string]
+    const schema = fields.properties[name] as TSchema | undefined
+    // Of a field that clients never read, the log shows that it was changed.
+    const its = schema === undefined ? names.has(name) ? {} : undefined : keepKnown([wrap(schema)], change)
+    if (its !== undefined) kept[name] = its
+    isWhole &&= its === change
+  }
+  return isWhole ? changes : kept
+}
+
+function wrap (schema: TSchema): TSchema {
+  return { type: 'object', properties: { from: schema, to: schema } } as unknown as TSchema
+}
+
+/** Why a command of another version was refused may be about what this one does not have. */
+function keepProblem (expected: TSchema | undefined, problem: KeptProblem): KeptProblem {
+  const { code, status, errors = [] } = problem
+  const isKnown = (flaw: Flaw): boolean => {
+    const [, name = ''] = 'pointer' in flaw ? flaw.pointer.split('/') : []
+    return name === '' || Object.hasOwn(expected?.properties ?? {}, unescapePointer(name))
+  }
+  if (expected !== undefined && errors.every(isKnown)) return problem
+  return { code, detail: problemCodes[code].title, members: {}, ...(status !== undefined && { status }) }
+}
+
+/** The same value if the schemas, of which it has one, have all its members. */
+function keepKnown<T> (schemas: readonly TSchema[], value: T, ids: ReadonlyMap<string, TSchema> = noIds): T {
+  if (typeof value !== 'object' || value === null) return value
+  const named = new Map(ids)
+  const options = schemas.flatMap(schema => listOptions(schema, named))
+  if (options.some(isOpen)) return value
+  if (Array.isArray(value)) {
+    const items = options.flatMap(({ items = [] }) => items as TSchema | TSchema[])
+    const kept = value.map((each: unknown) => keepKnown(items, each, named))
+    return kept.every((each, index) => each === value[index]) ? value : kept as T
+  }
+  const kept: Record<string, unknown> = {}
+  let isWhole = true
+  for (const [name, member] of Object.entries(value)) {
+    const known = options.flatMap(option => findMember(option, name))
+    if (known.length > 0) kept[name] = keepKnown(known, member, named)
+    isWhole &&= kept[name] === member
+  }
+  return isWhole ? value : kept as T
+}
+
+const noIds: ReadonlyMap<string, TSchema> = new Map()
+
+/** @param ids those of recursive schemas, by which they refer to themselves */
+function listOptions (schema: TSchema, ids: Map<string, TSchema>): TSchema[] {
+  const { $id, $ref, anyOf = [], allOf = [], oneOf = [] } = schema
+  if ($id !== undefined) ids.set($id, schema)
+  const referred = $ref === undefined ? undefined : ids.get($ref)
+  if (referred !== undefined) return listOptions(referred, ids)
+  return [schema, ...[...anyOf, ...allOf, ...oneOf].flatMap((each: TSchema) => listOptions(each, ids))]
+}
+
+const limiting = ['type', 'const', 'enum', 'anyOf', 'allOf', 'oneOf', 'properties', 'items', 'not', '$ref']
+
+/** Whether a value may have any members. */
+function isOpen (schema: TSchema): boolean {
+  const { type, properties, patternProperties, additionalProperties: others, items } = schema
+  if (limiting.every(word => schema[word] === undefined)) return true
+  return type === 'object'
+    ? others === true || [properties, patternProperties, others].every(each => each === undefined)
+    : type === 'array' && items === undefined
+}
+
+function findMember ({ properties = {}, patternProperties = {}, additionalProperties: others }: TSchema, name: string) {
+  if (Object.hasOwn(properties, name)) return [properties[name] as TSchema]
+  const patterns = Object.keys(patternProperties).filter(pattern => new RegExp(pattern, 'u').test(name))
+  if (patterns.length > 0) return patterns.map(pattern => patternProperties[pattern] as TSchema)
+  return isObject(others) ? [others as Members as TSchema] : []
+}

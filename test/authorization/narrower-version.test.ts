@@ -1,0 +1,246 @@
+// A version with fewer fields, operations and parameters over the same items, as for partners of a company.
+import type { TObject } from '@sinclair/typebox'
+import Fastify from 'fastify'
+import t from 'tap'
+import {
+  consume, defineFamily, type FollowedCommand, makeWebhooks, memoryStorage, Problem, Type
+} from '../../lib/index.js'
+import { mcp } from '../../lib/mcp/mcp.js'
+import { readEvents } from '../feed/events.js'
+import { quick, receive, until } from '../webhooks/receiver.js'
+
+const words = (verb: string, participle: string, noun: string, action: string) =>
+  ({ name: verb, verb, participle, noun, action })
+const Terms = Type.Object({ days: Type.Integer(), margin: Type.String() })
+const Step = Type.Union([Type.Object({ at: Type.Integer(), fee: Type.String() }), Type.Integer()])
+const own = Type.Object({
+  id: Type.Integer(),
+  name: Type.String(),
+  price: Type.Integer(),
+  cost: Type.Optional(Type.String()),
+  note: Type.Optional(Type.String()),
+  terms: Type.Optional(Terms)
+})
+
+const products = defineFamily({
+  name: 'products',
+  singular: 'product',
+  fields: own,
+  create: ['name', 'price', 'cost', 'note', 'terms'],
+  edit: ['price', 'cost', 'terms'],
+  operations: {
+    adjust: {
+      ...words('adjust', 'adjusted', 'adjustments', 'AdjustProduct'),
+      params: Type.Object({ by: Type.Integer(), why: Type.String(), steps: Type.Optional(Type.Array(Step)) }),
+      apply (product, { by, why }) {
+        if (by === 13) {
+          throw new Problem('wrong-state', 'SECRET text', { errors: [{ pointer: '/why', detail: 'SECRET flaw' }] })
+        }
+        return { ...product, price: product.price + by, note: why }
+      }
+    },
+    audit: {
+      ...words('audit', 'audited', 'audits', 'AuditProduct'),
+      params: Type.Object({ finding: Type.String() }),
+      allowed: (_product, params) => params?.finding !== 'SECRET no' || 'SECRET reason',
+      apply: (product, { finding }) => ({ ...product, note: finding })
+    }
+  }
+})
+
+const shown = defineFamily({
+  name: 'products',
+  singular: 'product',
+  fields: Type.Object({
+    id: Type.Integer(),
+    name: Type.String(),
+    price: Type.Integer(),
+    terms: Type.Optional(Type.Object({ days: Type.Integer() }))
+  }),
+  create: ['name'],
+  initial: product => ({ ...product, price: 0 }),
+  edit: ['name'],
+  operations: {
+    adjust: {
+      ...words('adjust', 'adjusted', 'adjustments', 'AdjustProduct'),
+      params: Type.Object({
+        by: Type.Integer(),
+        steps: Type.Optional(Type.Array(Type.Union([Type.Object({ at: Type.Integer() }), Type.Integer()])))
+      }),
+      apply: (product, { by }) => ({ ...product, price: product.price + by })
+    }
+  }
+})
+
+/** Its operation also changes a product. */
+const define = (params: TObject) => defineFamily({
+  name: 'orders',
+  singular: 'order',
+  fields: Type.Object({ id: Type.Integer() }),
+  create: [],
+  operations: {
+    ship: {
+      ...words('ship', 'shipped', 'shipments', 'ShipOrder'),
+      params,
+      with: { product: { family: products, id: ({ product }: { product?: number }) => product } },
+      apply: (order, _params, { items: { product } }) =>
+        ({ item: order, others: { product: { ...product, price: 9 } } }) as never
+    }
+  }
+})
+const orders = define(Type.Object({ product: Type.Integer(), carrier: Type.String() }))
+const shownOrders = define(Type.Object({ product: Type.Integer() }))
+
+async function start (t: { teardown (work: () => unknown): void }) {
+  const storage = memoryStorage()
+  const app = Fastify({ forceCloseConnections: true })
+  t.teardown(() => app.close())
+  app.register(products, { storage, prefix: '/in' })
+  app.register(orders, { storage, prefix: '/in' })
+  app.register(shown, { storage, prefix: '/out', version: 'v1' })
+  app.register(shownOrders, { storage, prefix: '/out', version: 'v1' })
+  app.register(makeWebhooks(quick), { storage, prefix: '/out' })
+  app.register(mcp, { prefix: '/out' })
+  const send = async (method: 'POST' | 'PUT' | 'PATCH', url: string, payload: object = {}, headers = {}) =>
+    await app.inject({ method, url, payload, headers })
+  const run = async (id: string, action: string, params: object, prefix = '/in', item: object = { product: 1 }) =>
+    await send('PUT', `${prefix}/rest/commands/${id}`, { ...item, action, params })
+  const base = await app.listen({ port: 0, host: '127.0.0.1' })
+  return { app, storage, base, send, run }
+}
+
+type Started = Awaited<ReturnType<typeof start>>
+
+/** @param its the parts of a field that the version has in part */
+async function runAll ({ send, run }: Started, its = (_days: number): object => ({})): Promise<void> {
+  const created = { name: 'Tea', price: 5, cost: 'SECRET cost', note: 'SECRET note', ...its(30) }
+  const answers = [
+    await send('POST', '/in/products', created, { 'idempotency-key': 'k1' }),
+    await send('PATCH', '/in/products/1', { price: 6, cost: 'SECRET dear', ...its(60) }),
+    await run('c3', 'AdjustProduct', { by: 1, why: 'SECRET why', steps: [{ at: 1, fee: 'SECRET fee' }, 2] }),
+    await run('c4', 'AuditProduct', { finding: 'SECRET finding' }),
+    await send('POST', '/in/orders'),
+    await run('c5', 'ShipOrder', { product: 1, carrier: 'SECRET carrier' }, '/in', { order: 1 })
+  ]
+  t.strictSame(answers.map(({ statusCode }) => statusCode), [201, 200, 201, 201, 201, 201])
+  t.equal((await run('r1', 'AuditProduct', { finding: 'SECRET no' })).statusCode, 409)
+  t.equal((await run('r2', 'AdjustProduct', { by: 13, why: 'SECRET' })).statusCode, 409)
+}
+
+const title = 'The operation is not allowed in this state'
+const refused = { type: 'urn:dealbook:problem:wrong-state', title, status: 409, detail: title }
+
+/** By action: what the version shows of the commands of the item. */
+const expected = [
+  ['CreateProduct', { params: { name: 'Tea', price: 5 } }],
+  ['EditProduct', { params: { price: 6 } }],
+  ['AdjustProduct', { params: { by: 1, steps: [{ at: 1 }, 2] } }],
+  ['AuditProduct', {}],
+  ['ShipOrder', { params: { product: 1 }, about: { family: 'orders', id: 1 } }],
+  ['AuditProduct', { problem: refused }],
+  ['AdjustProduct', { problem: refused }]
+] as const
+
+const pick = ({ action, params, about, problem }: Readonly<Record<string, unknown>>) =>
+  [action, JSON.parse(JSON.stringify({ params, about, problem }))]
+
+t.test('no form of its log shows more than it has', async t => {
+  const started = await start(t)
+  await runAll(started)
+  const { app, base } = started
+  const read = async (url: string, accept = '*/*', headers: object = {}) => {
+    const { statusCode, body } = await app.inject({ url: `/out${url}`, headers: { accept, ...headers } })
+    t.equal(statusCode, 200, `${url} as ${accept}`)
+    t.notMatch(body, /SECRET/, `${url} as ${accept}`)
+    return body
+  }
+  const log = JSON.parse(await read('/rest/v1/products/1/commands')).items
+  t.strictSame(log.map(pick), expected)
+  const { next } = JSON.parse(await read('/rest/commands?family=products&maxpagesize=1')).links
+  const after = /after=[^&]+/.exec(next)?.[0]
+  const rows = log.map(({ id }: { id: string }) => id)
+  const lists = ['*/*', 'text/html', 'text/csv', 'application/xml', 'application/x-ndjson']
+  for (const [url, formats] of [
+    ['/rest/v1/products/1/commands', lists],
+    ['/rest/v1/products/commands', lists],
+    ['/rest/commands', lists],
+    ['/rest/v1/products/1/adjustments', lists],
+    ['/rest/v1/products/1', ['text/html']],
+    ['/', ['text/html']],
+    ...rows.map((row: string) => [`/rest/v1/products/1/commands/${row}`, ['*/*', 'text/html', 'application/xml']]),
+    ...rows.map((row: string) => [`/rest/commands/${row}`, ['*/*']]),
+    ['/rest/v1/products/1/adjustments/c3', ['*/*']]
+  ] as const) for (const accept of formats) await read(url, accept)
+  const waited = JSON.parse(await read(`/rest/commands?${after}`, '*/*', { prefer: 'wait=5' })).items
+  t.strictSame(waited.filter((each: object) => 'product' in each).map(pick), expected.slice(1))
+
+  for (const url of ['/rest/commands', '/rest/v1/products/commands', '/rest/v1/products/1/commands']) {
+    const stream = await readEvents(`${base}/out${url}?${after}`)
+    const events = await stream.take(url === '/rest/commands' ? 8 : 6)
+    stream.close()
+    t.strictSame(events.filter(({ data }) => 'product' in data).map(({ data }) => pick(data)), expected.slice(1), url)
+  }
+})
+
+t.test('webhooks, programs and tools have the same', async t => {
+  const started = await start(t)
+  const { app, storage, send, run } = started
+  const { url, received } = await receive(t)
+  t.equal((await send('POST', '/out/webhooks', { url, families: ['products'] })).statusCode, 201)
+  await runAll(started, days => ({ terms: { days, margin: 'SECRET margin' } }))
+  await until(() => received.length >= 5, () => received)
+  const events = received.map(({ event }) => event.data).sort((a, b) => Number(a['revision']) - Number(b['revision']))
+  t.strictSame(events.map(({ params, changes }) => ({ params, changes })), [
+    { params: { name: 'Tea', price: 5, terms: { days: 30 } }, changes: {} },
+    {
+      params: { price: 6, terms: { days: 60 } },
+      changes: { price: { from: 5, to: 6 }, terms: { from: { days: 30 }, to: { days: 60 } } }
+    },
+    { params: { by: 1, steps: [{ at: 1 }, 2] }, changes: { price: { from: 6, to: 7 } } },
+    { params: {}, changes: {} },
+    { params: { product: 1 }, changes: { price: { from: 7, to: 9 } } }
+  ])
+
+  const book = shown.service({ storage })
+  const whole = expected.map(([action, its]) => action === 'ShipOrder'
+    // The service of one family does not know the others, and a program may see everything.
+    ? [action, { ...its, params: { product: 1, carrier: 'SECRET carrier' } }]
+    : [action, its])
+  const withTerms = whole.map(([action, its], index) => index > 1
+    ? [action, its]
+    : [action, { params: { ...(its as { params: object }).params, terms: { days: 30 * (index + 1) } } }])
+  t.strictSame((await book.log(1)).items.map(pick), withTerms)
+  const followed: FollowedCommand[] = []
+  for await (const entry of book.follow()) if (followed.push(entry) === expected.length) break
+  t.strictSame(followed.map(pick), withTerms)
+  const stop = new AbortController()
+  const handled: FollowedCommand[] = []
+  await consume(storage, {
+    name: 'a',
+    families: [shown, shownOrders],
+    signal: stop.signal,
+    handler (entry) { if (handled.push(entry) === expected.length + 2) stop.abort() }
+  })
+  t.strictSame(handled.filter(({ family }) => family === 'products').map(pick).slice(2), expected.slice(2))
+
+  // A command is replayed, and so is a refusal.
+  t.equal((await run('c6', 'AdjustProduct', { by: 2, why: 'SECRET' })).statusCode, 201)
+  t.equal((await run('c7', 'AdjustProduct', { by: 3 }, '/out')).statusCode, 201)
+  const again = await run('c7', 'AdjustProduct', { by: 3 }, '/out')
+  t.match(again, { statusCode: 200, headers: { 'idempotent-replayed': 'true' } })
+  t.strictSame(again.json().params, { by: 3 })
+  t.equal((await run('c6', 'AdjustProduct', { by: 2 }, '/out')).statusCode, 422, 'it had other parameters')
+  const call = async (name: string, args: object) => await app.inject({
+    method: 'POST',
+    url: '/out/mcp',
+    payload: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
+  })
+  for (const [name, args] of [
+    ['products_get', { id: 1 }], ['products_find', {}], ['products_operations', { id: 1 }],
+    ['products_adjust', { id: 1, by: 3, command: 'c7' }]
+  ] as const) {
+    const { statusCode, body } = await call(name, args)
+    t.equal(statusCode, 200, name)
+    t.notMatch(body, /SECRET (cost|note|dear|why|finding)/, name)
+  }
+})
