@@ -5,7 +5,10 @@ import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, type Family, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape, listFields, ServiceFields } from '../core/family/fields.js'
 import { type Caller, readMakers } from '../core/service/caller.js'
-import { Feed, type FeedEntry, findEnd, findPosition, showFollowed, writePosition } from '../core/service/feed.js'
+import {
+  Feed, type FeedEntry, findEnd, findPosition, findPruned, isPruned, prunedId, refusePruned, showFollowed, writePosition
+} from '../core/service/feed.js'
+import { follow } from '../core/service/follow.js'
 import { Reader } from '../core/service/reader.js'
 import type { Called } from '../core/service/renamed.js'
 import type { FollowedCommand } from '../core/service/service.js'
@@ -13,7 +16,7 @@ import { type GuardedStorage, isStorage, makeStorageAccess } from '../core/servi
 import { selectById } from '../core/storage/pages.js'
 import { ConflictError, type FamilyShape, type Storage, type Stored } from '../core/storage/storage.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
-import { keepRow } from './rows.js'
+import { keepMark, keepRow } from './rows.js'
 
 /** What a handler knows besides the entry. */
 export interface HandlerContext {
@@ -158,7 +161,7 @@ export async function runConsumer (
  * process that takes over, so that the clocks of processes need not agree.
  */
 async function takeLease (storage: Storage, options: Consumption, signal: AbortSignal): Promise<Place | undefined> {
-  const { name: id, from = 'beginning', after, leaseTime = 10_000 } = options
+  const { name: id, leaseTime = 10_000 } = options
   const holder = randomUUID()
   let seen: { readonly revision: number | undefined, readonly at: number } | undefined
   while (!signal.aborted) {
@@ -167,16 +170,34 @@ async function takeLease (storage: Storage, options: Consumption, signal: AbortS
       const at = performance.now()
       if (seen === undefined || found?.revision !== seen.revision) seen = { revision: found?.revision, at }
       if (found?.holder === undefined || at - seen.at > leaseTime) {
-        const given = after === undefined ? undefined : findPosition(after)
-        const position = found?.position ?? given ?? (from === 'now' ? await findEnd(storage) : 0)
-        return await save(storage, { id, position, parked: [], retried: [], ...found, holder }, found)
+        return found === undefined
+          ? await addPlace(storage, { id, position: await findFirst(storage, options), holder })
+          : await save(storage, { ...found, holder }, found)
       }
-    } catch {
-      // Another process took it, or the storage does not answer now.
+    } catch (error) {
+      // Otherwise another process took it, or the storage does not answer now.
+      if (isPruned(error)) throw error
     }
     await delay(leaseTime * (0.05 + Math.random() / 10), undefined, { signal }).catch(() => {})
   }
   return undefined
+}
+
+/** Where a new consumer begins. */
+async function findFirst (storage: Storage, { from = 'beginning', after }: Consumption): Promise<number> {
+  if (after === undefined && from === 'beginning') return 0
+  const end = await findEnd(storage)
+  const given = after === undefined ? undefined : findPosition(after)
+  if (given !== undefined) await refusePruned(storage, given, end)
+  return given ?? end
+}
+
+/** What a new consumer has not handled is kept by `prune`, also by one that runs now. */
+async function addPlace (storage: Storage, place: Pick<Position, 'id' | 'position' | 'holder'>): Promise<Place> {
+  const mark = await storage.get('commands', prunedId)
+  const change = keepRow(consumers, { parked: [], retried: [], ...place }, undefined)
+  await storage.commit([change, keepMark(mark, 0)])
+  return change.item
 }
 
 async function save (storage: Storage, place: Position, current: Place | undefined): Promise<Place> {
@@ -224,7 +245,9 @@ async function work (
     else keep().catch(() => {})
   }, renewEvery)
   try {
-    for await (const { entries, position: passed } of feed.follow(position, { signal, interval: renewEvery })) {
+    // At 0, it begins with the first entry that there is.
+    const start = position === 0 ? undefined : position
+    for await (const { entries, position: passed } of follow(feed, start, { signal, interval: renewEvery })) {
       for (const { id } of place.retried) {
         const entry = await storage.get('commands', id) as FeedEntry | undefined
         if (entry !== undefined) for (const shown of await feed.filter([entry])) await handle(shown)
@@ -239,7 +262,8 @@ async function work (
       position = passed
       if (position !== place.position) await keep()
     }
-  } catch {
+  } catch (error) {
+    if (isPruned(error)) throw error
     // The storage does not answer, or the lease is lost: the caller begins again.
     await delay(renewEvery, undefined, { signal }).catch(() => {})
   } finally {
@@ -358,6 +382,14 @@ export async function copyPlaces (from: Storage, to: Storage): Promise<void> {
     if (await to.get(consumers, place.id) !== undefined) continue
     await to.commit([{ type: 'insert', family: consumers, item: place }])
   }
+}
+
+/** Moves a consumer past what it has missed, so that it continues with what there is. */
+export async function skipPruned (storage: Storage, name: string): Promise<void> {
+  const position = await findPruned(storage)
+  const place = await storage.get(consumers, name) as Place | undefined
+  if (place === undefined) await addPlace(storage, { id: name, position })
+  else await update(storage, place, place => ({ position: Math.max(place.position, position) }))
 }
 
 /** The position up to which all consumers have handled everything. */

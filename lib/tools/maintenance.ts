@@ -2,12 +2,11 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, listStored } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
-import { type FeedEntry, prunedId } from '../core/service/feed.js'
-import { selectById } from '../core/storage/pages.js'
-import { type Change, type Condition, ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
+import { findEntries, prunedId } from '../core/service/feed.js'
+import { type Change, ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/formats.js'
 import { findHandled } from './consumers.js'
-import { keepRow } from './rows.js'
+import { keepMark } from './rows.js'
 
 /** Options of `prune`. */
 export interface PruneOptions {
@@ -35,41 +34,33 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
   const moment = readMoment(options.before)
   if (!Number.isSafeInteger(batch) || batch < 1) throw refuse('"batch" must be an integer from 1')
   await storage.prepare(commandsShape)
-  const handled = ignoreConsumers ? Number.MAX_SAFE_INTEGER : await findHandled(storage)
-  const where: readonly Condition[] = [
-    { field: 'createdAt', op: 'lt', value: moment }, { field: 'position', op: 'lte', value: handled },
-    { field: 'id', op: 'ne', values: [prunedId] }
-  ]
   let dropped = 0
-  // One pass along the key.
-  let passed: readonly Condition[] = []
+  // One pass along the positions, so that followers that are further are not concerned.
+  let passed = 0
   for (;;) {
     signal?.throwIfAborted()
-    const { items } = await storage.find('commands', selectById([...where, ...passed], batch))
-    const last = items.at(-1)
+    // First: a consumer that is added meanwhile changes it, and nothing is deleted. Others only move forward.
+    const mark = await storage.get('commands', prunedId)
+    const handled = ignoreConsumers ? Number.MAX_SAFE_INTEGER : await findHandled(storage)
+    const entries = await findEntries(storage, [
+      { field: 'createdAt', op: 'lt', value: moment }, { field: 'position', op: 'gt', value: passed },
+      { field: 'position', op: 'lte', value: handled }, { field: 'id', op: 'ne', values: [prunedId] }
+    ], batch)
+    const last = entries.at(-1)
     if (last === undefined) return dropped
     try {
       await storage.commit([
-        ...items.map(({ id, revision: expected }): Change => ({ type: 'delete', family: 'commands', id, expected })),
-        ...await markPruned(storage, items as readonly FeedEntry[])
+        ...entries.map(({ id, revision: expected }): Change => ({ type: 'delete', family: 'commands', id, expected })),
+        keepMark(mark, last.position)
       ])
-      dropped += items.length
-      passed = [{ field: 'id', op: 'gt', value: last.id }]
+      dropped += entries.length
+      passed = last.position
     } catch (error) {
-      // Another process prunes too; the next find returns the rest.
+      // Another process prunes too, or has added a consumer; the next find returns the rest.
       if (!(error instanceof ConflictError || error instanceof DuplicateError)) throw error
     }
     await yieldToEventLoop()
   }
-}
-
-/** Keeps the highest position: no later entry may have one that a follower has passed. */
-async function markPruned (storage: Storage, entries: readonly FeedEntry[]): Promise<Change[]> {
-  const position = Math.max(...entries.map(({ position }) => position))
-  const before = await storage.get('commands', prunedId) as FeedEntry | undefined
-  if (before !== undefined && before.position >= position) return []
-  const mark = { id: prunedId, position, family: '', target: '', action: 'Prune', outcome: 'done' }
-  return [keepRow('commands', mark, before)]
 }
 
 function readMoment (before: unknown): string {

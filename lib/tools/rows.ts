@@ -1,3 +1,4 @@
+import { prunedId } from '../core/service/feed.js'
 import { selectById } from '../core/storage/pages.js'
 import type { Change, Id, Query, Storage, Stored } from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
@@ -11,6 +12,16 @@ export function keepRow<T extends { readonly id: Id }> (
   const item = { ...row, revision: expected + 1, createdAt, updatedAt: now }
   if (current === undefined) return { type: 'insert', family, item }
   return { type: 'replace', family, item, expected, current }
+}
+
+/**
+ * The position of the last entry that was pruned. The row gets a new revision even if it stays as it is: of two commits
+ * that have it, such as one that prunes and one that adds a consumer, the second is refused.
+ */
+export function keepMark (mark: Stored | undefined, position: number): Change {
+  const last = Math.max(position, mark?.position as number | undefined ?? 0)
+  const row = { id: prunedId, position: last, family: '', target: '', action: 'Prune', outcome: 'done' }
+  return keepRow('commands', row, mark)
 }
 
 // In characters of JSON, so that wide rows do not fill the memory.

@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Family, listShapes } from '../core/family/family.js'
-import { type FeedEntry, findEnd, findEntries, findPosition, numbered, writePosition } from '../core/service/feed.js'
+import {
+  type FeedEntry, findEnd, findEntries, findPosition, isPruned, numbered, writePosition
+} from '../core/service/feed.js'
 import { selectLog } from '../core/service/record.js'
 import type { FollowedCommand, Service } from '../core/service/service.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
 import { ConflictError, type Storage, type Stored } from '../core/storage/storage.js'
-import { consumersShape, runConsumer } from '../tools/consumers.js'
+import { consumersShape, runConsumer, skipPruned } from '../tools/consumers.js'
 import { walk } from '../tools/rows.js'
 import {
   deleteDeliveries, deliveriesShape, type Delivery, getDelivery, nameDelivery, saveDelivery
@@ -144,6 +146,10 @@ export class Sender {
       maxRetryDelay,
       signal,
       handler: entry => this.#handle(webhook, entry)
+    }).catch(async (error: unknown) => {
+      if (!isPruned(error)) throw error
+      await this.#end('fail', webhook, 'Events that were not sent yet were deleted by prune')
+      await skipPruned(storage, nameConsumer(webhook.id))
     })
   }
 
@@ -164,7 +170,7 @@ export class Sender {
 
   /** One attempt; throws where it must be repeated. */
   async #deliver (id: string, key: string, entry: string): Promise<void> {
-    const { storage, family, service, sources, settings, log } = this.options
+    const { storage, family, sources, settings, log } = this.options
     const record = await storage.get('commands', entry) as FeedEntry | undefined
     const event = record && makeEvent(sources, record)
     const before = await getDelivery(storage, key)
@@ -189,12 +195,15 @@ export class Sender {
       return
     }
     await saving
-    if (operation !== undefined) {
-      // The consumer ends when the change is seen, and continues after `resume`.
-      log.warn({ webhook: id, operation }, 'A webhook gets no more events')
-      await service.run(operation, id, { reason: error }, { command: `${operation}-${id}-${webhook.revision}` })
-    }
+    if (operation !== undefined) await this.#end(operation, webhook, error)
     throw new Error(error)
+  }
+
+  /** The consumer ends when the change is seen, and continues after `resume`. */
+  async #end (operation: 'pause' | 'fail', { id, revision }: Webhook, reason: string): Promise<void> {
+    const { service, log } = this.options
+    log.warn({ webhook: id, operation, reason }, 'A webhook gets no more events')
+    await service.run(operation, id, { reason }, { command: `${operation}-${id}-${revision}` })
   }
 
   async #send (

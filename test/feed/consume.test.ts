@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import type { ConsumeOptions, FollowedCommand, Storage } from '../../lib/index.js'
+import type { ConsumeOptions, FollowedCommand, Storage, Stored } from '../../lib/index.js'
 import { consume, copyStorage, deals, listConsumers, memoryStorage, prune, retryParked } from '../../lib/index.js'
 import { openBook } from '../service/book.js'
 import { storages } from '../storages.js'
+import { later, makeOld } from './old-entries.js'
 
 interface Started {
   readonly handled: FollowedCommand[]
+  readonly running: Promise<void>
   stop (): Promise<void>
 }
 
@@ -26,6 +28,7 @@ function start (storage: Storage, options: Partial<ConsumeOptions> = {}): Starte
   })
   return {
     handled,
+    running,
     async stop () {
       stopping.abort()
       await running
@@ -193,6 +196,59 @@ for (const { name, make } of storages) {
       t.equal(await prune(storage, { before }), 1)
       t.equal(await prune(storage, { before }), 0)
       t.equal(await prune(storage, { before, ignoreConsumers: true }), 1)
+    })
+
+    t.test('prune keeps what a consumer that is added meanwhile has not handled', async t => {
+      const { storage, dispose } = await make()
+      t.teardown(dispose)
+      const book = openBook(storage)
+      await book.create({ name: 'a', price: 1 })
+      for (const hadMark of [false, true]) {
+        await storage.commit(makeOld(3))
+        let release = (): void => {}
+        const held = new Promise<void>(resolve => { release = resolve })
+        let consumer: Started | undefined
+        const adding: Storage = {
+          ...storage,
+          async commit (changes) {
+            if (consumer === undefined) {
+              consumer = start(storage, { name: `added-${hadMark}`, handler: () => held })
+              await until(async () => (await listConsumers(storage)).length > 0)
+            }
+            await storage.commit(changes)
+          }
+        }
+        t.equal(await prune(adding, { before: later }), 0)
+        release()
+        await until(() => consumer?.handled.length === 4)
+        await consumer?.stop()
+        t.equal(await prune(storage, { before: later }), 3)
+        const row = await storage.get('command-consumers', `added-${hadMark}`) as Stored
+        await storage.commit([{ type: 'delete', family: 'command-consumers', id: row.id, expected: row.revision }])
+      }
+    })
+
+    t.test('a consumer from before what was pruned fails, and begins with what there is', async t => {
+      const { storage, dispose } = await make()
+      t.teardown(dispose)
+      const book = openBook(storage)
+      await book.create({ name: 'a', price: 1 })
+      const { value } = await book.follow()[Symbol.asyncIterator]().next() as { value: FollowedCommand }
+      await storage.commit(makeOld(150))
+      // It has read the first hundred.
+      const behind = start(storage, {
+        after: value.cursor,
+        async handler () { await prune(storage, { before: later, ignoreConsumers: true }) }
+      })
+      await t.rejects(behind.running, { code: 'pruned', statusCode: 410 })
+      t.equal(behind.handled.length, 100)
+      t.match(await listConsumers(storage), [{ name: 'mailer', holder: undefined }])
+      await t.rejects(start(storage).running, { code: 'pruned' })
+      await t.rejects(start(storage, { name: 'late', after: value.cursor }).running, { code: 'pruned' })
+      const other = start(storage, { name: 'other' })
+      await until(() => other.handled.length > 0)
+      await other.stop()
+      t.strictSame(names(other.handled), ['a'])
     })
 
     t.test('a copy keeps the order and the places', async t => {

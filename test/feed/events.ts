@@ -8,6 +8,10 @@ export interface EventReader {
   readonly contentType: string | null
   /** The next events, without those that have only an id. */
   take (count: number): Promise<ReadEvent[]>
+  /** The events that were not taken yet. */
+  rest (): readonly ReadEvent[]
+  /** The comments so far. */
+  readonly comments: readonly string[]
   /** Resolves when the server has ended the stream. */
   readonly ended: Promise<void>
   close (): void
@@ -18,6 +22,7 @@ export async function readEvents (url: string, headers: Record<string, string> =
   const controller = new AbortController()
   const response = await fetch(url, { headers: { accept: 'text/event-stream', ...headers }, signal: controller.signal })
   const events: ReadEvent[] = []
+  const comments: string[] = []
   let wake = (): void => {}
   let begun = (): void => {}
   const beginning = new Promise<void>(resolve => { begun = resolve })
@@ -33,6 +38,7 @@ export async function readEvents (url: string, headers: Record<string, string> =
           const read = (name: string): string | undefined =>
             lines.find(line => line.startsWith(`${name}: `))?.slice(name.length + 2)
           const data = read('data')
+          comments.push(...lines.filter(line => line.startsWith(':')))
           begun()
           if (data === undefined) continue
           events.push({
@@ -55,6 +61,8 @@ export async function readEvents (url: string, headers: Record<string, string> =
       while (events.length < count) await new Promise<void>(resolve => { wake = resolve })
       return events.splice(0, count)
     },
+    rest: () => events,
+    comments,
     ended,
     close () { controller.abort() }
   }

@@ -5,17 +5,23 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import Fastify from 'fastify'
 import t from 'tap'
+import { prunedId } from '../../lib/core/service/feed.js'
 import { deals, memoryStorage, type Storage } from '../../lib/index.js'
 import { openBook } from '../service/book.js'
 
 t.test('followers that are at the end share their reads', async t => {
   const memory = memoryStorage()
   let reads = 0
+  let marks = 0
   const book = openBook({
     ...memory,
     find (...args) {
       reads++
       return memory.find(...args)
+    },
+    get (...args) {
+      if (args[1] === prunedId) marks++
+      return memory.get(...args)
     }
   })
   const stop = new AbortController()
@@ -28,10 +34,12 @@ t.test('followers that are at the end share their reads', async t => {
   for (let made = 0; made < 250; made++) await book.create({ name: 'x', price: 1 })
   while (seen.some(count => count < 250)) await delay(10)
   reads = 0
+  marks = 0
   await book.create({ name: 'last', price: 1 })
   while (seen.some(count => count < 251)) await delay(10)
   await delay(50)
   t.ok(reads < 10, `${reads} reads for 20 followers`)
+  t.equal(marks, 0, 'whether something was pruned is seen from these')
   stop.abort()
   await following
 })

@@ -3,10 +3,10 @@ import { Problem } from '../problems.js'
 import { findPositionsAround, listParts, type Position, readCursor, writeCursor } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { matcher } from '../storage/conditions.js'
-import { raceSignal, RequestDeadline } from '../storage/deadline.js'
+import { RequestDeadline } from '../storage/deadline.js'
 import { selectById } from '../storage/pages.js'
-import { type Condition, type Found, type Id, type Query, type Storage, Watchers } from '../storage/storage.js'
-import type { FoundPage, Reader } from './reader.js'
+import { type Condition, type Id, type Query, type Storage, Watchers } from '../storage/storage.js'
+import type { Find, FoundPage, Reader } from './reader.js'
 import { type CommandRecord, feedList, showCommand } from './record.js'
 import type { FollowedCommand, LoggedCommand } from './service.js'
 import type { GuardedStorage } from './storage-access.js'
@@ -23,31 +23,32 @@ export interface FeedFamily {
   readonly reader: Reader
 }
 
+/** Entries that a follower may see, and the position that it has passed with them. */
+export interface Passed {
+  readonly entries: readonly FeedEntry[]
+  readonly position: number
+}
+
 // Milliseconds. While many commits are made, their entries are read together.
 const pauseBetween = 20
-const pauseBetweenPolls = 1000
-const longest = 2 ** 31 - 1
+export const pauseBetweenPolls = 1000
 // Entries that a page may skip because the caller may not see their items.
 const maxPassed = 5000
 const batch = 100
 
 /** The entries of some families, as one caller sees them: those of items that the caller may read. */
 export class Feed<F extends FeedFamily = FeedFamily> {
-  readonly #where: readonly Condition[]
-  #families: ReadonlyMap<string, F>
+  #where: readonly Condition[] = []
+  #families: ReadonlyMap<string, F> = new Map()
 
   /** @param id the item whose entries are wanted; undefined for all */
   constructor (
     readonly storage: GuardedStorage,
     families: readonly F[],
-    readonly signal: AbortSignal | undefined,
-    id?: Id
+    public signal: AbortSignal | undefined,
+    readonly id?: Id
   ) {
-    this.#families = new Map(families.map(each => [each.family.name, each]))
-    this.#where = [
-      { field: 'family', op: 'eq', values: [...this.#families.keys()] },
-      ...id === undefined ? [] : [{ field: 'target', op: 'eq', values: [String(id)] } as const]
-    ]
+    this.replace(families, signal)
   }
 
   get families (): readonly F[] {
@@ -55,8 +56,14 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   }
 
   /** What the caller may see now. */
-  replace (families: readonly F[]): void {
+  replace (families: readonly F[], signal: AbortSignal | undefined): void {
+    const { id } = this
+    this.signal = signal
     this.#families = new Map(families.map(each => [each.family.name, each]))
+    this.#where = [
+      { field: 'family', op: 'eq', values: [...this.#families.keys()] },
+      ...id === undefined ? [] : [{ field: 'target', op: 'eq', values: [String(id)] } as const]
+    ]
   }
 
   get (entry: FeedEntry): F {
@@ -70,14 +77,11 @@ export class Feed<F extends FeedFamily = FeedFamily> {
 
   /** Where a follower starts: after a cursor, or at the end. Throws where entries after the cursor are gone. */
   async findStart (cursor: string | undefined): Promise<number> {
+    const position = cursor === undefined ? undefined : readPosition(cursor)
     const end = await findEnd(this.storage, this.signal)
-    return cursor === undefined ? end : await this.#check(readPosition(cursor), end)
-  }
-
-  async #check (position: number, end: number): Promise<number> {
-    const pruned = await findPruned(this.storage, this.signal)
-    if (position <= end && position >= pruned) return position
-    throw new Problem('pruned', 'Commands after this cursor were deleted; start again at the first page')
+    if (position === undefined) return end
+    await refusePruned(this.storage, position, end, this.signal)
+    return position
   }
 
   /** A page, and the cursor to continue from later: everything before it was on this page or an earlier one. */
@@ -86,11 +90,13 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     // Read before the page, which then has everything up to it.
     const end = await findEnd(this.storage, this.signal)
     const given = start?.position.item.position as number | undefined
-    if (given !== undefined && start?.backwards === false) await this.#check(given, end)
+    const from = start?.backwards === true ? undefined : given ?? await this.#findFirst(query)
     const { parts: [part = []], order } = start === undefined
       ? { parts: [numbered], order: query.order }
       : listParts(list.fields, query.order, start)
     const { items, more, last } = await this.#find({ ...query, where: [...query.where, ...part], order })
+    // After the page: what is pruned while it is read may be missing on it.
+    if (from !== undefined) await refusePruned(this.storage, from, end, this.signal)
     const shown = start?.backwards === true ? items.toReversed() : items
     const edge = last === undefined ? undefined : { position: last } as never
     const { next, prev } = findPositionsAround(parsed, start?.backwards === true
@@ -102,9 +108,22 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     return { items: shown, total: undefined, next, prev, follow: follow ?? placeAfter(reached) }
   }
 
-  /** For exports: all that match, however many must be passed over. */
-  async find (query: Query): Promise<Found> {
-    return await this.#find({ ...query, where: [...numbered, ...query.where] }, Infinity)
+  /** Where the log begins, for a reader from there that reads in several parts: later parts may be pruned meanwhile. */
+  async #findFirst ({ order, limit }: Query): Promise<number | undefined> {
+    const isInParts = limit === Infinity || this.#isNarrowed
+    return isInParts && order[0]?.descending === false ? await findPruned(this.storage, this.signal) : undefined
+  }
+
+  /** For exports, whose parts are read one after the other: all that match, however many must be passed over. */
+  makeFind ({ start }: ParsedQuery): Find {
+    let from = start?.position.item.position as number | undefined
+    return async query => {
+      from ??= await this.#findFirst({ ...query, limit: Infinity })
+      const { items, last } = await this.#find({ ...query, where: [...numbered, ...query.where] }, Infinity)
+      if (from !== undefined) await refusePruned(this.storage, from, Infinity, this.signal)
+      from = query.order[0]?.descending === true ? undefined : Math.max(from ?? 0, last ?? 0)
+      return { items }
+    }
   }
 
   async #find (
@@ -157,65 +176,16 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     return entries.map(({ id }) => shown.get(id) as FeedEntry)
   }
 
-  /**
-   * Yields the entries after a position as they are committed, until the signal is aborted, also after an outage of the
-   * storage. After each batch, and at intervals, it yields what was passed, even if the caller sees none of it.
-   */
-  async * follow (
-    start: number,
-    { where = [], signal, interval = longest, renew }: {
-      readonly where?: readonly Condition[]
-      readonly signal?: AbortSignal | undefined
-      /** Milliseconds after which it also yields without entries. */
-      readonly interval?: number
-      /** Called at these intervals; what it throws ends the following. */
-      readonly renew?: () => Promise<void>
-    }
-  ): AsyncGenerator<{ readonly entries: readonly FeedEntry[], readonly position: number }> {
-    const tail = getTail(this.storage)
-    const holds = matcher([...this.#where, ...where])
-    const isEnded = (): boolean => signal?.aborted === true
-    const read = async (after: number) => {
-      const read = await tail.readAfter(after)
-      return { entries: await this.filter(read.filter(holds)), position: read.at(-1)?.position ?? after }
-    }
-    let position = start
-    let isWoken = false
-    let retryAfter = longest
-    let dueAt = performance.now() + interval
-    let wake = (): void => {}
-    const onWake = (): void => { isWoken = true; wake() }
-    const leave = tail.follow(onWake)
-    signal?.addEventListener('abort', onWake)
-    try {
-      while (!isEnded()) {
-        isWoken = false
-        for (;;) {
-          this.renewTime()
-          const found = await raceSignal(this.signal, read(position)).catch(error => {
-            if (!(error instanceof Problem && ['storage-unavailable', 'busy'].includes(error.code))) throw error
-          })
-          retryAfter = found === undefined ? pauseBetweenPolls : longest
-          if (found === undefined || found.position === position) break
-          position = found.position
-          yield found
-          if (isEnded()) return
-        }
-        if (performance.now() >= dueAt) {
-          dueAt = performance.now() + interval
-          await renew?.()
-          yield { entries: [], position }
-        } else if (!isWoken) {
-          // Keeps the process of a script alive, too.
-          const timer = setTimeout(() => { wake() }, Math.min(dueAt - performance.now(), retryAfter))
-          await new Promise<void>(resolve => { wake = resolve })
-          clearTimeout(timer)
-        }
-      }
-    } finally {
-      leave()
-      signal?.removeEventListener('abort', onWake)
-    }
+  /** Finds those of a log that are wanted, and whose families the caller may read. */
+  match (where: readonly Condition[]): (entry: FeedEntry) => boolean {
+    return matcher([...this.#where, ...where])
+  }
+
+  /** What comes after a position. Throws where some of it was pruned, unless that is known. */
+  async readAfter (position: number, known: number, holds: (entry: FeedEntry) => boolean): Promise<Passed> {
+    const { entries, pruned } = await getTail(this.storage).readAfter(position)
+    if (pruned > Math.max(position, known)) throw wasPruned()
+    return { entries: await this.filter(entries.filter(holds)), position: entries.at(-1)?.position ?? position }
   }
 }
 
@@ -247,9 +217,15 @@ function readPosition (cursor: string): number {
   throw new Problem('bad-request', `The cursor ${detail}`, { errors: [{ parameter: 'after', detail }] })
 }
 
+interface LogPart {
+  readonly entries: readonly FeedEntry[]
+  /** The position of the last entry that was pruned, if that is after the part's start. */
+  readonly pruned: number
+}
+
 /** The followers of a storage in this process. Those at the same position share a read. */
 class Tail {
-  readonly #reads = new Map<number, Promise<readonly FeedEntry[]>>()
+  readonly #reads = new Map<number, Promise<LogPart>>()
   readonly #followers = new Watchers()
   #stop: (() => void) | undefined
   #pause: NodeJS.Timeout | undefined
@@ -288,15 +264,23 @@ class Tail {
   }
 
   /** The next entries after a position, in order. */
-  readAfter (position: number): Promise<readonly FeedEntry[]> {
+  readAfter (position: number): Promise<LogPart> {
     const shared = this.#reads.get(position)
     if (shared !== undefined) return shared
-    const reading = findEntries(this.storage, [{ field: 'position', op: 'gt', value: position }], batch)
+    const reading = this.#read(position)
     this.#reads.set(position, reading)
     const forget = (): void => { this.#reads.delete(position) }
     // Only the end of the log is wanted by many.
-    reading.then(({ length }) => { if (length === batch) forget() }, forget)
+    reading.then(({ entries }) => { if (entries.length === batch) forget() }, forget)
     return reading
+  }
+
+  async #read (position: number): Promise<LogPart> {
+    const entries = await findEntries(this.storage, [{ field: 'position', op: 'gt', value: position }], batch)
+    // The mark is one of the rows, unless there are more. It is read after them, since it may rise meanwhile.
+    const mark = entries.find(({ id }) => id === prunedId)?.position
+    const pruned = mark ?? (entries.length < batch ? 0 : await findPruned(this.storage))
+    return { entries, pruned }
   }
 }
 
@@ -328,4 +312,19 @@ export async function findEnd (storage: Pick<Storage, 'find'>, signal?: AbortSig
 /** The position of the last entry that was pruned; 0 where none was. */
 export async function findPruned (storage: Pick<Storage, 'get'>, signal?: AbortSignal): Promise<number> {
   return (await storage.get('commands', prunedId, signal))?.position as number | undefined ?? 0
+}
+
+/** Throws where entries after a position are gone: pruned, or those of another storage, which has come further. */
+export async function refusePruned (
+  storage: Pick<Storage, 'get'>, position: number, end: number, signal?: AbortSignal
+): Promise<void> {
+  if (position > end || position < await findPruned(storage, signal)) throw wasPruned()
+}
+
+export function isPruned (error: unknown): boolean {
+  return error instanceof Problem && error.code === 'pruned'
+}
+
+function wasPruned (): Problem {
+  return new Problem('pruned', 'Commands after this cursor were deleted; start again at the first page')
 }

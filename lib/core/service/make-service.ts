@@ -13,6 +13,7 @@ import type { Command } from './decide.js'
 import { execute, type Outcome } from './execute.js'
 import { executeAll } from './execute-all.js'
 import { Feed, showFollowed } from './feed.js'
+import { follow } from './follow.js'
 import { authorizeReader, mayRead } from './reader.js'
 import { type CommandRecord, logList, nameRecord, showCommand } from './record.js'
 import type { CallOptions, Done, RunAllOptions, RunOptions, Service, ServiceOptions } from './service.js'
@@ -93,8 +94,8 @@ export function makeService (family: Family, options: ServiceOptions): Service {
       const { signal: _ending, ...caller } = makeCaller(options, optionRules.follow)
       const reader = await authorizeReader(family, caller, intendToRead(family, undefined))
       const feed = new Feed(await caller.storage(), [{ family, reader }], undefined)
-      const start = after === undefined && from === 'beginning' ? 0 : await feed.findStart(after)
-      for await (const { entries } of feed.follow(start, { signal })) {
+      const start = after === undefined && from === 'beginning' ? undefined : await feed.findStart(after)
+      for await (const { entries } of follow(feed, start, { signal })) {
         for (const entry of entries) yield showFollowed(family, entry, nameRecord(entry, reader.grant.principal))
       }
     }

@@ -6,16 +6,16 @@ import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { readTextParameter, splitQuery } from '../../core/query/query-string.js'
 import { intendToRead } from '../../core/service/caller.js'
-import { Feed, type FeedEntry, findPosition, writePosition } from '../../core/service/feed.js'
+import { Feed, type FeedEntry, findPosition, isPruned } from '../../core/service/feed.js'
+import { follow } from '../../core/service/follow.js'
 import { authorizeReader } from '../../core/service/reader.js'
 import { nameRecord, showCommand } from '../../core/service/record.js'
 import type { Condition, Id } from '../../core/storage/storage.js'
-import { endLongTurn } from '../../core/storage/turns.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import type { Home } from '../../representations/affordances.js'
 import type { Representation } from '../../representations/representation.js'
 import { readSearch } from '../body.js'
-import type { Exchange, Mount } from '../mount.js'
+import type { Mount } from '../mount.js'
 import {
   describePage, describeQuerystring, describeRoute, describeSharedRoute, describeShortly
 } from '../openapi/routes.js'
@@ -24,7 +24,8 @@ import { makeFeedAffordances, type Scope, showEntries, type Source } from '../pa
 import { toProblem, tryEach } from '../reply.js'
 import { readRequestedFormat } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import { findDownload, type FollowedPage, loadPage, sendStream } from './page.js'
+import { type Answering, eventStream, sendEvents, watchEnd } from './events.js'
+import { findDownload, type FollowedPage, loadPage } from './page.js'
 import { makeReadEndpoints, parsePageQuery } from './read.js'
 
 /** `GET …/commands`: what happened to all items of a family. */
@@ -78,8 +79,6 @@ function feedEndpoints (path: string, scope: () => Scope, schema: Endpoint['sche
   return makeReadEndpoints(path, schema, handler, true, true)
 }
 
-const eventStream = 'text/event-stream'
-
 function wantsEvents ({ headers: { accept = '' } }: FastifyRequest): boolean {
   if (!accept.includes(eventStream)) return false
   return new Negotiator({ headers: { accept } }).mediaType(['application/json', eventStream]) === eventStream
@@ -105,11 +104,8 @@ export async function answerFeed (scope: Scope, request: FastifyRequest, reply: 
   const parsed = parsePageQuery(mount.feedGrammar, search, representation, '-position')
   const { raw } = request
   try {
-    if (choice === undefined) {
-      const last = String(request.headers['last-event-id'] ?? '')
-      const start = await feed.findStart(readTextParameter(search, 'after') ?? (last === '' ? undefined : last))
-      return sendEvents({ mount, request, reply }, scope, feed, start, parsed.query.where)
-    }
+    if (choice === undefined) return await answerEvents({ mount, request, reply }, scope, feed, parsed.query.where)
+    await checkItem(scope, feed)
     const members = parsed.fields ?? listMembers(mounts, isShared)
     const pick = makePicker(members)
     const answer = await loadPage({
@@ -122,8 +118,8 @@ export async function answerFeed (scope: Scope, request: FastifyRequest, reply: 
       download: findDownload(request, representation),
       hasLongItems: true,
       reader: (feed.families[0] as Source).reader,
-      find: query => feed.find(query),
-      findPage: parsed => waitForPage(feed, parsed, request, reply),
+      find: feed.makeFind(parsed),
+      findPage: parsed => waitForPage({ mount, request, reply }, scope, feed, parsed),
       show: entry => pick(show(scope, feed, entry as FeedEntry)),
       afford: async (exchange, { items, follow }, links) => await makeFeedAffordances(exchange, scope, feed, parsed, {
         members, entries: items as readonly FeedEntry[], links, position: follow?.item.position as number
@@ -131,16 +127,14 @@ export async function answerFeed (scope: Scope, request: FastifyRequest, reply: 
     }, representation)
     return await answer({ mount, request, reply, choice, suffix: extension })
   } catch (error) {
-    if (!(error instanceof Problem) || error.code !== 'pruned' || raw.destroyed) throw error
-    throw new Problem('pruned', error.message, { members: { links: { first: mount.urls.self(request) } } })
+    if (!isPruned(error) || raw.destroyed) throw error
+    throw new Problem('pruned', (error as Problem).message, { members: { links: { first: mount.urls.self(request) } } })
   }
 }
 
 async function openFeed (scope: Scope, request: FastifyRequest): Promise<Feed<Source>> {
-  const { mount, mounts, id } = scope
-  const named = splitQuery(readSearch(request)).flatMap(part => part.name === 'family' ? [part.value] : [])
-  const wanted = mounts.filter(({ family: { name } }) => named.includes(name))
-  const sources = await openSources(wanted.length === 0 ? mounts : wanted, request, id)
+  const { mount, id } = scope
+  const sources = await openSources(listWanted(scope, request), request, id)
   const storages = new Set(sources.map(({ storage }) => storage))
   const [first] = sources
   if (first === undefined) throw notFound('feed', mount.prefix)
@@ -151,13 +145,32 @@ async function openFeed (scope: Scope, request: FastifyRequest): Promise<Feed<So
   return new Feed(first.storage, sources, first.signal, id)
 }
 
+function listWanted ({ mounts }: Scope, request: FastifyRequest): readonly Mount[] {
+  const named = splitQuery(readSearch(request)).flatMap(part => part.name === 'family' ? [part.value] : [])
+  const wanted = mounts.filter(({ family: { name } }) => named.includes(name))
+  return wanted.length === 0 ? mounts : wanted
+}
+
+/** Asks again what the client may see, with new deadlines. */
+async function renewFeed (scope: Scope, request: FastifyRequest, feed: Feed<Source>): Promise<void> {
+  const sources = await openSources(listWanted(scope, request), request, scope.id)
+  // The client's cursor is one of this storage.
+  const here = sources.filter(({ storage }) => storage === feed.storage)
+  if (here.length === 0) throw notFound('feed', scope.mount.prefix)
+  feed.replace(here, here[0]?.signal)
+  await checkItem(scope, feed)
+}
+
+async function checkItem ({ id }: Scope, feed: Feed<Source>): Promise<void> {
+  if (id !== undefined) await feed.families[0]?.reader.checkLog(id)
+}
+
 /** Families that the caller may not read are left out; with none left, the refusal is thrown. */
 async function openSources (mounts: readonly Mount[], request: FastifyRequest, id?: Id) {
   return await tryEach(mounts, async mount => {
     const { family } = mount
     const caller = mount.caller(request)
     const reader = await authorizeReader(family, caller, intendToRead(family, id))
-    if (id !== undefined) await reader.checkLog(id)
     return { family, reader, mount, storage: await caller.storage(), signal: caller.signal }
   })
 }
@@ -202,29 +215,27 @@ function show (scope: Scope, feed: Feed<Source>, entry: FeedEntry): Members {
 
 /** `Prefer: wait=…` (RFC 7240) holds a page that would be empty. */
 async function waitForPage (
-  feed: Feed<Source>, parsed: ParsedQuery, request: FastifyRequest, reply: FastifyReply
+  { mount, request, reply }: Answering, scope: Scope, feed: Feed<Source>, parsed: ParsedQuery
 ): Promise<FollowedPage> {
   const page = await feed.findPage(parsed)
   const seconds = readWait(request)
   const isAtEnd = page.items.length === 0 && page.next === undefined && parsed.start?.backwards !== true
   if (seconds === undefined || !isAtEnd) return page
   reply.header('preference-applied', `wait=${seconds}`)
-  const ended = new AbortController()
-  const end = (): void => { ended.abort() }
-  const timer = setTimeout(end, seconds * 1000)
-  reply.raw.once('close', end)
+  const ended = watchEnd(mount, reply)
+  const timer = setTimeout(ended.end, seconds * 1000)
   const position = page.follow.item.position as number
   try {
-    for await (const { entries } of feed.follow(position, { where: parsed.query.where, signal: ended.signal })) {
+    for await (const { entries } of follow(feed, position, { where: parsed.query.where, signal: ended.signal })) {
       if (entries.length > 0) break
     }
-    feed.renewTime()
-    const start = { position: page.follow, backwards: false }
-    return await feed.findPage({ ...parsed, start })
   } finally {
     clearTimeout(timer)
-    reply.raw.off('close', end)
+    ended.end()
   }
+  // The client may see something else than before.
+  await renewFeed(scope, request, feed)
+  return await feed.findPage({ ...parsed, start: { position: page.follow, backwards: false } })
 }
 
 const maxWait = 60
@@ -235,51 +246,34 @@ function readWait ({ headers: { prefer } }: FastifyRequest): number | undefined 
   return seconds === undefined || Number(seconds) === 0 ? undefined : Math.min(maxWait, Number(seconds))
 }
 
-// Milliseconds. A comment keeps proxies from closing the connection.
-const interval = 15_000
-const reconnectAfter = 1000
-
-/** Server-sent events, until the client or the application closes. A slow client is disconnected, and can resume. */
-function sendEvents (
-  { mount, request, reply }: Pick<Exchange, 'mount' | 'request' | 'reply'>,
-  scope: Scope,
-  feed: Feed<Source>,
-  start: number,
-  where: readonly Condition[]
-): FastifyReply {
-  const ended = new AbortController()
-  const end = (): void => { ended.abort() }
-  mount.streams.add(end)
-  reply.raw.once('close', () => {
-    end()
-    mount.streams.delete(end)
+/**
+ * A browser opens a stream again by itself, but never after an error. If the storage does not answer, the stream of a
+ * client with a cursor begins, and shows nothing until everything was checked.
+ */
+async function answerEvents (
+  exchange: Answering, scope: Scope, feed: Feed<Source>, where: readonly Condition[]
+): Promise<FastifyReply> {
+  const { request } = exchange
+  const last = String(request.headers['last-event-id'] ?? '')
+  const cursor = readTextParameter(readSearch(request), 'after') ?? (last === '' ? undefined : last)
+  const check = async (): Promise<number> => {
+    await checkItem(scope, feed)
+    return await feed.findStart(cursor)
+  }
+  const known = cursor === undefined ? undefined : findPosition(cursor)
+  const found = await check().catch((error: unknown) => {
+    if (known === undefined || toProblem(error).statusCode < 500) throw error
   })
-  reply.header('content-type', `${eventStream}; charset=utf-8`)
-    // Proxies must neither keep nor buffer it.
-    .header('cache-control', 'no-store, no-transform')
-    .header('x-accel-buffering', 'no')
-    .header('x-content-type-options', 'nosniff')
-    .header('vary', 'Accept')
-  if (request.method === 'HEAD') {
-    end()
-    return reply.send()
-  }
-  return sendStream(reply, writeEvents(), mount.exportTimeout)
-
-  async function * writeEvents (): AsyncGenerator<string> {
-    // An id without data is kept by the client, who then resumes here even if nothing happens.
-    yield `retry: ${reconnectAfter}\nid: ${writePosition(start)}\n\n`
-    // Asks again what the client may see.
-    const renew = async () => { feed.replace((await openFeed(scope, request)).families) }
-    for await (const { entries, position } of feed.follow(start, { where, signal: ended.signal, interval, renew })) {
-      // Many streams may have the same entries to write.
-      await endLongTurn()
-      const texts = entries.map(entry => `id: ${writePosition(entry.position)}\nevent: ${entry.action}\n` +
-        `data: ${JSON.stringify(show(scope, feed, entry))}\n\n`)
-      if (texts.length === 0) texts.push(': \n')
-      // Entries that the client may not see may follow.
-      if (entries.at(-1)?.position !== position) texts.push(`id: ${writePosition(position)}\n\n`)
-      yield texts.join('')
+  let isDue = found === undefined
+  return sendEvents(exchange, feed, {
+    start: found ?? known as number,
+    where,
+    isDue,
+    show: entry => show(scope, feed, entry),
+    async renew () {
+      await renewFeed(scope, request, feed)
+      if (isDue) await feed.findStart(cursor)
+      isDue = false
     }
-  }
+  })
 }

@@ -1,0 +1,303 @@
+import { once } from 'node:events'
+import { connect } from 'node:http2'
+import { setTimeout as delay } from 'node:timers/promises'
+import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import t, { type Test } from 'tap'
+import { getFamily } from '../../lib/core/family/family.js'
+import type { Caller } from '../../lib/core/service/caller.js'
+import { Feed, writePosition } from '../../lib/core/service/feed.js'
+import { follow } from '../../lib/core/service/follow.js'
+import { Reader } from '../../lib/core/service/reader.js'
+import { guardStorage } from '../../lib/core/service/storage-access.js'
+import type { FamilyOptions, Storage } from '../../lib/index.js'
+import { deals, defineFamily, memoryStorage, Problem, prune, Type } from '../../lib/index.js'
+import { readEvents } from './events.js'
+import { later, makeOld } from './old-entries.js'
+
+const notes = defineFamily({
+  name: 'notes',
+  singular: 'note',
+  fields: Type.Object({ id: Type.String(), text: Type.String() }),
+  create: ['text']
+})
+
+const forbidden = new Problem('forbidden', 'No longer')
+
+/** Makes the clock for intervals go on at once. */
+function makeClock (t: Test): (ms: number) => void {
+  const { now } = performance
+  let skipped = 0
+  performance.now = () => now.call(performance) + skipped
+  t.teardown(() => { performance.now = now })
+  return ms => { skipped += ms }
+}
+
+/** A storage whose reads of the log can be held up, or fail. */
+function makeStorage () {
+  const memory = memoryStorage()
+  const state = { watching: 0, read: async (_after: number): Promise<void> => {} }
+  const storage: Storage = {
+    ...memory,
+    async find (family, query, signal) {
+      const [bound] = query.where
+      if (family === 'commands') await state.read(bound?.op === 'gt' ? bound.value as number : -1)
+      return await memory.find(family, query, signal)
+    },
+    watch (wake) {
+      state.watching++
+      return memory.watch?.(wake) as () => void
+    }
+  }
+  return { storage, state }
+}
+
+async function start (
+  t: Test, options: Partial<FamilyOptions> & { storage: Storage }, server: FastifyServerOptions = {}
+) {
+  const app: FastifyInstance = Fastify(server)
+  t.teardown(() => app.close())
+  await app.register(deals, { version: 'v1', ...options } as FamilyOptions)
+  await app.register(notes, { version: 'v1', ...options } as FamilyOptions)
+  const address = await app.listen({ port: 0, host: '127.0.0.1' })
+  const { storage } = options
+  return { app, address, deals: deals.service({ storage }), notes: notes.service({ storage }) }
+}
+
+async function until (holds: () => boolean): Promise<void> {
+  while (!holds()) await delay(5)
+}
+
+const interval = 15_000
+
+t.test('what a caller may see is asked again before the next batch, also of a slow one', async t => {
+  const skip = makeClock(t)
+  const { storage, state } = makeStorage()
+  const book = deals.service({ storage })
+  await book.create({ name: 'first', price: 1 })
+  await storage.commit(makeOld(250))
+  const guarded = guardStorage(storage)
+  const family = getFamily(deals)
+  const feed = new Feed(guarded, [{ family, reader: new Reader({ family, caller: { isGuarded: false } as Caller }, guarded, {}) }], undefined)
+  const steps: string[] = []
+  state.read = async after => { steps.push(`read after ${after}`) }
+  const renew = async (): Promise<void> => {
+    steps.push('renew')
+    if (steps.length > 4) throw forbidden
+  }
+  const batches = follow(feed, 0, { interval, renew })
+  t.equal((await batches.next()).value?.position, 100)
+  skip(interval)
+  t.equal((await batches.next()).value?.position, 200)
+  t.strictSame(steps, ['read after 0', 'renew', 'read after 100'])
+  // It becomes due while the storage does not answer.
+  state.read = async after => {
+    steps.push(`read after ${after}`)
+    skip(interval)
+  }
+  t.strictSame((await batches.next()).value?.entries, [], 'a comment, since nothing else may be shown')
+  await t.rejects(batches.next(), forbidden)
+  t.strictSame(steps.slice(3), ['read after 200', 'renew'])
+})
+
+t.test('a stream that is behind ends when the client may no longer read', async t => {
+  const skip = makeClock(t)
+  const { storage, state } = makeStorage()
+  let mayRead = true
+  const authorize = (): void => { if (!mayRead) throw forbidden }
+  const { address } = await start(t, { storage, authorize })
+  await storage.commit(makeOld(250))
+  let release = (): void => {}
+  const held = new Promise<void>(resolve => { release = resolve })
+  let isHeld = false
+  state.read = async after => {
+    if (after !== 100) return
+    isHeld = true
+    await held
+  }
+  const stream = await readEvents(`${address}/rest/commands`, { 'last-event-id': writePosition(0) })
+  t.equal((await stream.take(100)).length, 100)
+  await until(() => isHeld)
+  mayRead = false
+  skip(interval)
+  release()
+  await t.rejects(stream.ended, { message: 'terminated' })
+  t.strictSame(stream.rest(), [])
+})
+
+t.test('a batch that a client takes slowly ends when the client may no longer read', async t => {
+  const skip = makeClock(t)
+  const storage = memoryStorage()
+  let mayRead = true
+  const authorize = (): void => { if (!mayRead) throw forbidden }
+  const { address, notes: book } = await start(t, { storage, authorize }, { http2: true } as never)
+  const count = 20
+  for (let made = 0; made < count; made++) await book.create({ text: 'x'.repeat(70_000) })
+  const session = connect(address)
+  t.teardown(() => { session.destroy() })
+  // HTTP/2 sends no more than 64 kB ahead.
+  const stream = session.request({
+    ':path': '/rest/commands', accept: 'text/event-stream', 'last-event-id': writePosition(0)
+  })
+  let text = ''
+  const read = (part: Buffer): void => { text += part.toString('latin1') }
+  stream.on('data', read)
+  await once(stream, 'data')
+  stream.pause()
+  mayRead = false
+  skip(interval)
+  stream.resume()
+  await t.rejects(once(stream, 'close'), { code: 'ERR_HTTP2_STREAM_ERROR' })
+  const seen = text.split('event: CreateNote').length - 1
+  t.ok(seen > 0 && seen < count / 2, `${seen} of ${count}`)
+})
+
+t.test('families that the client may read later are shown from then on', async t => {
+  const skip = makeClock(t)
+  const storage = memoryStorage()
+  let hidden = 'notes'
+  const authorize: FamilyOptions['authorize'] = (_request, { family }) => { if (family === hidden) throw forbidden }
+  const { address, deals: book, notes: others } = await start(t, { storage, authorize })
+  const stream = await readEvents(`${address}/rest/commands`)
+  await others.create({ text: 'a' })
+  await book.create({ name: 'b', price: 1 })
+  t.strictSame((await stream.take(1)).map(({ event }) => event), ['CreateDeal'])
+  hidden = 'deals'
+  skip(interval)
+  await others.create({ text: 'c' })
+  t.strictSame((await stream.take(1)).map(({ event }) => event), ['CreateNote'])
+  hidden = ''
+  skip(interval)
+  await book.create({ name: 'd', price: 1 })
+  t.strictSame((await stream.take(1)).map(({ event }) => event), ['CreateDeal'])
+  stream.close()
+})
+
+t.test('a page that waits is answered as authorized then', async t => {
+  const skip = makeClock(t)
+  const { storage, state } = makeStorage()
+  let hidden = ['notes']
+  const authorize: FamilyOptions['authorize'] = (_request, { family }) => {
+    if (hidden.includes(family)) throw forbidden
+  }
+  const { app, deals: book, notes: others } = await start(t, { storage, authorize })
+  await book.create({ name: 'a', price: 1 })
+  const { links } = (await app.inject('/rest/commands')).json<{ links: { follow: string } }>()
+  const wait = async () => {
+    const before = state.watching
+    const waiting = app.inject({ url: links.follow, headers: { prefer: 'wait=30' } })
+    await until(() => state.watching > before)
+    // Longer than a request may take.
+    skip(10_000)
+    return { waiting }
+  }
+  const widened = await wait()
+  hidden = []
+  await others.create({ text: 'b' })
+  await book.create({ name: 'c', price: 1 })
+  const { items } = (await widened.waiting).json<{ items: { action: string }[] }>()
+  t.strictSame(items.map(({ action }) => action), ['CreateNote', 'CreateDeal'])
+  const { links: { follow } } = (await app.inject(links.follow)).json<{ links: { follow: string } }>()
+  links.follow = follow
+  const revoked = await wait()
+  hidden = ['deals', 'notes']
+  await book.create({ name: 'd', price: 1 })
+  t.equal((await revoked.waiting).statusCode, 403)
+})
+
+t.test('a page that waits is answered when the application closes', async t => {
+  const { storage, state } = makeStorage()
+  const { app, address } = await start(t, { storage })
+  const waiting = fetch(`${address}/rest/commands`, { headers: { prefer: 'wait=60' } })
+  await until(() => state.watching > 0)
+  const closing = app.close()
+  const answer = await waiting
+  t.equal(answer.status, 200)
+  t.match(await answer.json(), { items: [], links: { follow: String } })
+  await closing
+})
+
+t.test('a stream outlives a storage that hangs, and one that fails', async t => {
+  const skip = makeClock(t)
+  const { storage, state } = makeStorage()
+  const { address, deals: book } = await start(t, { storage, timeout: 50 })
+  const stream = await readEvents(`${address}/rest/commands`)
+  let release = (): void => {}
+  const held = new Promise<void>(resolve => { release = resolve })
+  let reads = 0
+  state.read = async () => {
+    reads++
+    await held
+  }
+  await book.create({ name: 'a', price: 1 })
+  await until(() => reads > 0)
+  // While it hangs, comments keep the connection.
+  for (let sent = 1; sent <= 3; sent++) {
+    skip(interval)
+    await book.create({ name: 'b', price: 1 })
+    await until(() => stream.comments.length === sent)
+  }
+  let failures = 2
+  state.read = async () => { if (failures-- > 0) throw new Error('down') }
+  release()
+  await book.create({ name: 'c', price: 1 })
+  const names = (await stream.take(5)).map(({ data }) => (data.params as { name: string }).name)
+  t.strictSame(names, ['a', 'b', 'b', 'b', 'c'])
+  stream.close()
+})
+
+t.test('a stream waits while what the client may see cannot be found out', async t => {
+  const skip = makeClock(t)
+  const storage = memoryStorage()
+  let isDown = false
+  let asked = 0
+  const logged: string[] = []
+  const authorize = (): void => {
+    asked++
+    if (isDown) throw new Error('no sessions')
+  }
+  const logger = { level: 'warn', stream: { write (line: string) { logged.push(line) } } }
+  const { address, deals: book } = await start(t, { storage, authorize }, { logger })
+  const stream = await readEvents(`${address}/rest/v1/deals/commands`)
+  isDown = true
+  const before = asked
+  skip(interval)
+  await book.create({ name: 'a', price: 1 })
+  await until(() => asked > before + 1)
+  t.strictSame(stream.rest(), [])
+  isDown = false
+  t.match(await stream.take(1), [{ data: { params: { name: 'a' } } }])
+  t.match(logged, [/no sessions/])
+  t.equal(logged.length, 1, 'not for every attempt')
+  stream.close()
+})
+
+t.test('a stream begins during an outage, if the client has a cursor', async t => {
+  const { storage, state } = makeStorage()
+  const { app, address, deals: book } = await start(t, { storage })
+  const { item: { id } } = await book.create({ name: 'a', price: 1 })
+  const refuse = async (url: string, cursor: object = {}): Promise<number> =>
+    (await app.inject({ url, headers: { accept: 'text/event-stream', ...cursor } })).statusCode
+  const down = async (): Promise<void> => { throw new Error('down') }
+  state.read = down
+  t.equal(await refuse('/rest/commands'), 503, 'where it starts is not known')
+  t.equal(await refuse('/rest/commands', { 'last-event-id': 'x' }), 400)
+  const cursor = { 'last-event-id': writePosition(1) }
+  const streams = await Promise.all([
+    readEvents(`${address}/rest/commands`, cursor), readEvents(`${address}/rest/v1/deals/${id}/commands`, cursor)
+  ])
+  state.read = async () => {}
+  await book.run('hold', id, { reason: 'b' })
+  for (const stream of streams) {
+    t.strictSame((await stream.take(1)).map(({ event }) => event), ['HoldDeal'])
+    stream.close()
+  }
+  await storage.commit(makeOld(3))
+  t.equal(await prune(storage, { before: later }), 3)
+  state.read = down
+  const behind = await readEvents(`${address}/rest/commands`, cursor)
+  const unknown = await readEvents(`${address}/rest/v1/deals/none/commands`, cursor)
+  state.read = async () => {}
+  for (const stream of [behind, unknown]) await t.rejects(stream.ended, { message: 'terminated' })
+  t.equal(await refuse('/rest/commands', cursor), 410)
+  t.equal(await refuse('/rest/v1/deals/none/commands', cursor), 404)
+})
