@@ -4,8 +4,9 @@ import { toBaseQuery, toOwnItem } from '../family/rename.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
+import { listFieldConditions } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
-import { askOneMore } from '../storage/pages.js'
+import { askOneMore, findMembers, selectById } from '../storage/pages.js'
 import type {
   Condition, Found, FoundText, Id, Query, StorageReads, Stored
 } from '../storage/storage.js'
@@ -29,6 +30,13 @@ export class Reader {
 
   get isNarrowed (): boolean {
     return this.#where.length > 0
+  }
+
+  /** What the conditions are on, by the names of the storage. */
+  get fields (): readonly string[] {
+    const toBase = this.family.renaming?.toBase
+    const names = listFieldConditions(this.#where).map(({ field }) => toBase?.get(field) ?? field)
+    return [...new Set(['id', ...names])]
   }
 
   renewTime (): void {
@@ -60,6 +68,23 @@ export class Reader {
     if (renaming === undefined) return await this.storage.find(name, this.#narrow(query), this.signal)
     const found = await this.storage.find(name, toBaseQuery(renaming, this.#narrow(query)), this.signal)
     return { ...found, items: found.items.map(item => toOwnItem(this.family, item)) }
+  }
+
+  /** Only with these members where the storage can leave out others: items may be long. */
+  async findMembers (query: Query, members: readonly string[], storage = this.storage): Promise<readonly Stored[]> {
+    const { name, renaming } = this.family
+    const narrowed = this.#narrow(query)
+    if (renaming === undefined) return await findMembers(storage, name, narrowed, members, this.signal)
+    const named = members.map(member => renaming.toBase.get(member) ?? member)
+    const items = await findMembers(storage, name, toBaseQuery(renaming, narrowed), named, this.signal)
+    return items.map(item => toOwnItem(this.family, item))
+  }
+
+  /** Those of these items that the caller may see. */
+  async findIds (ids: readonly Id[], storage?: StorageReads): Promise<ReadonlySet<Id>> {
+    const query = selectById([{ field: 'id', op: 'eq', values: ids }], ids.length)
+    const items = await this.findMembers(query, ['id'], storage)
+    return new Set(items.map(({ id }) => id))
   }
 
   async findLog (id: Id, query: Query, operation?: NounOperation): Promise<Found> {

@@ -6,7 +6,6 @@ import { writePosition } from '../../core/service/feed.js'
 import { type Reader, tryReader } from '../../core/service/reader.js'
 import { type CommandRecord, nameRecord, readTarget } from '../../core/service/record.js'
 import { explainInState, type InState } from '../../core/service/refusal.js'
-import { selectById } from '../../core/storage/pages.js'
 import type { Condition, Field, Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type {
@@ -41,7 +40,8 @@ export async function findNewest (
 /** Leaves out what entries say of other items that the caller may not see: their ids, and the parameters. */
 export async function hideOthers<R extends CommandRecord> (
   { mount, request }: Here,
-  records: readonly R[]
+  records: readonly R[],
+  findVisible: (reader: Reader) => Promise<ReadonlySet<Id>> | undefined = () => undefined
 ): Promise<readonly R[]> {
   const names = new Set(records.flatMap(({ about }) => about?.family ?? []))
   if (names.size === 0) return records
@@ -52,8 +52,7 @@ export async function hideOthers<R extends CommandRecord> (
     const { family } = there
     const reader = await tryReader(family, there.caller(request), intendToRead(family, undefined))
     if (reader?.isNarrowed !== true) return [name, reader === undefined ? new Set<Id>() : ids] as const
-    const { items } = await reader.find(selectById([{ field: 'id', op: 'eq', values: [...ids] }], ids.size))
-    return [name, new Set(items.map(({ id }) => id))] as const
+    return [name, await (findVisible(reader) ?? reader.findIds([...ids]))] as const
   })))
   return records.map(record => {
     const { about, params, ...rest } = record

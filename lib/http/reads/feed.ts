@@ -26,7 +26,7 @@ import { hideOthers, nameParams } from '../pages/log-entries.js'
 import { toProblem, tryEach } from '../reply.js'
 import { readRequestedFormat } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import { findDownload, type FollowedPage, loadPage, sendStream } from './page.js'
+import { findBounded, findDownload, type FollowedPage, loadPage, sendStream } from './page.js'
 import { makeReadEndpoints, parsePageQuery } from './read.js'
 
 /** `GET …/commands`: what happened to all items of a family. */
@@ -150,7 +150,7 @@ async function openFeed (scope: Scope, request: FastifyRequest): Promise<Feed<So
     const detail = `must name families of one storage, of ${sources.map(({ family }) => family.name).join(', ')}`
     throw invalidQuery([{ parameter: 'family', detail }])
   }
-  return new Feed(first.storage, sources, first.signal, id, entries => hideOthers({ mount, request }, entries))
+  return new Feed(first.storage, sources, first.signal, id, (...shown) => hideOthers({ mount, request }, ...shown))
 }
 
 /** Families that the caller may not read are left out; with none left, the refusal is thrown. */
@@ -177,9 +177,10 @@ export async function findRecent (mount: Mount, request: FastifyRequest): Promis
   const parsed = mount.feedGrammar.parse(`sort=-position&maxpagesize=${shownAtHome}`) as ParsedQuery
   const found = await Promise.all(storages.map(async storage => {
     const here = sources.filter(source => source.storage === storage)
-    const hide = (entries: readonly FeedEntry[]) => hideOthers({ mount, request }, entries)
-    const feed = new Feed(storage, here, here[0]?.signal, undefined, hide)
-    const { items } = await feed.findPage(parsed)
+    const feed = new Feed(storage, here, here[0]?.signal, undefined, (...shown) =>
+      hideOthers({ mount, request }, ...shown))
+    // Fewer, if they are long.
+    const { items } = await findBounded(parsed => feed.findPage(parsed), parsed, true, 1)
     return await showEntries({ request }, feed, items as readonly FeedEntry[], sources.length > 1)
   }))
   // One page shows the commands of one storage.
@@ -242,6 +243,8 @@ function readWait ({ headers: { prefer } }: FastifyRequest): number | undefined 
 // Milliseconds. A comment keeps proxies from closing the connection.
 const interval = 15_000
 const reconnectAfter = 1000
+// Characters to write at once, so that no more wait for a slow client.
+const pieceLength = 64 * 1024
 
 /** Server-sent events, until the client or the application closes. A slow client is disconnected, and can resume. */
 function sendEvents (
@@ -278,12 +281,17 @@ function sendEvents (
     for await (const { entries, position } of feed.follow(start, { where, signal: ended.signal, interval, renew })) {
       // Many streams may have the same entries to write.
       await endLongTurn()
-      const texts = entries.map(entry => `id: ${writePosition(entry.position)}\nevent: ${entry.action}\n` +
-        `data: ${JSON.stringify(show(scope, feed, entry))}\n\n`)
-      if (texts.length === 0) texts.push(': \n')
+      let text = entries.length === 0 ? ': \n' : ''
+      for (const entry of entries) {
+        text += `id: ${writePosition(entry.position)}\nevent: ${entry.action}\n` +
+          `data: ${JSON.stringify(show(scope, feed, entry))}\n\n`
+        if (text.length < pieceLength) continue
+        yield text
+        text = ''
+      }
       // Entries that the client may not see may follow.
-      if (entries.at(-1)?.position !== position) texts.push(`id: ${writePosition(position)}\n\n`)
-      yield texts.join('')
+      if (entries.at(-1)?.position !== position) text += `id: ${writePosition(position)}\n\n`
+      if (text !== '') yield text
     }
   }
 }
