@@ -51,6 +51,22 @@ export const sequence: readonly Case[] = [
     }
   },
   {
+    name: 'sequence: a text by number has what was just committed, too',
+    needs: 'findText',
+    async run ({ storage }) {
+      await storage.prepare(commandsShape)
+      await storage.commit(insert('commands', entry('a', 1)))
+      const { text } = await (storage as Required<Storage>).findText('commands', {
+        where: [{ field: 'position', op: 'gt', value: 0 }],
+        order: [{ field: 'position', descending: false }],
+        offset: 0,
+        limit: 10,
+        count: false
+      }, ['position', 'target'])
+      assert.equal(text, '{"position":1,"target":"a"}')
+    }
+  },
+  {
     name: 'sequence: the entries of one item are in the order of its revisions, though clocks differ',
     async run ({ storage }) {
       await storage.prepare(commandsShape)

@@ -1,6 +1,7 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { preconditionFailed, Problem, type ProblemCode } from '../core/problems.js'
+import { endReads } from '../core/storage/deadline.js'
 import type { Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import { json } from '../representations/formats.js'
@@ -111,6 +112,8 @@ export async function sendProblem (
   const found = toProblem(error)
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
+  // What else the page needs would be read for nothing.
+  if (problem.statusCode >= 500) endReads(request.raw)
   const { path, search } = splitUrl(request)
   // Only reads have a suffix: a command id may contain a dot.
   const isRead = ['GET', 'HEAD', 'QUERY'].includes(request.method)

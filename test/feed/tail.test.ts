@@ -6,8 +6,10 @@ import { promisify } from 'node:util'
 import Fastify from 'fastify'
 import t from 'tap'
 import { prunedId } from '../../lib/core/service/feed.js'
-import { deals, memoryStorage, type Storage } from '../../lib/index.js'
+import { deals, defineFamily, memoryStorage, type Storage, Type } from '../../lib/index.js'
 import { openBook } from '../service/book.js'
+import { storages } from '../storages.js'
+import { type EventReader, type ReadEvent, readEvents } from './events.js'
 
 t.test('followers that are at the end share their reads', async t => {
   const memory = memoryStorage()
@@ -70,6 +72,90 @@ t.test('followers continue after an outage, with what they missed', async t => {
     await Promise.all(following)
   }
 })
+
+const accounts = defineFamily({
+  name: 'accounts',
+  singular: 'account',
+  fields: Type.Object({ id: Type.Integer(), region: Type.Integer(), text: Type.String(), points: Type.Integer() }),
+  create: ['region', 'text', 'points'],
+  edit: ['region']
+})
+
+const rewards = defineFamily({
+  name: 'rewards',
+  singular: 'reward',
+  fields: Type.Object({ id: Type.Integer(), area: Type.Integer(), account: Type.Integer() }),
+  create: { fields: ['area', 'account'], with: { account: 'account' } },
+  references: { account: accounts },
+  initial: (reward, { items: { account } }) =>
+    ({ item: reward, others: { account: { ...account, points: Number(account['points']) + 1 } } })
+})
+
+for (const { name, make } of storages) {
+  t.test(`${name}: followers with conditions share the reads of items`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const reads: string[] = []
+    const { findText } = storage
+    const counted: Storage = {
+      ...storage,
+      find (family, ...rest) { reads.push(family); return storage.find(family, ...rest) },
+      get (family, ...rest) { reads.push(family); return storage.get(family, ...rest) },
+      ...(findText && {
+        findText (family, ...rest) { reads.push(family); return findText.call(storage, family, ...rest) }
+      })
+    }
+    const app = Fastify({ forceCloseConnections: true })
+    t.teardown(() => app.close())
+    // A version with a different name, in which its grants are.
+    for (const [family, version, field] of [
+      [accounts, 'v1', 'region'], [accounts.rename({ region: 'place' }), 'v2', 'place'], [rewards, 'v1', 'area']
+    ] as const) {
+      await app.register(family as typeof accounts, {
+        storage: counted,
+        version,
+        authorize ({ headers: { region } }) {
+          return region === undefined ? {} : { where: [{ field, op: 'eq', values: [Number(region)] }] } as object
+        }
+      })
+    }
+    const url = await app.listen({ port: 0 })
+    const change = async (method: 'POST' | 'DELETE' | 'PATCH', path: string, payload?: object) => {
+      const { statusCode } = await app.inject({ method, url: `/rest/v1/${path}`, ...payload && { payload } })
+      t.ok(statusCode < 300, `${method} ${path}: ${statusCode}`)
+    }
+    await change('POST', 'accounts', { region: 0, text: 'a', points: 0 })
+    const streams = await Promise.all(Array.from({ length: 20 }, (_, index) =>
+      readEvents(`${url}/rest/v${1 + index % 2}/accounts/commands`, { region: String(index >> 1) })))
+    t.teardown(() => { for (const stream of streams) stream.close() })
+    const boss = await readEvents(`${url}/rest/v1/accounts/commands`)
+    t.teardown(boss.close)
+
+    for (const [method, path, payload, shownTo] of [
+      ['POST', 'accounts', { region: 1, text: 'b', points: 0 }, [2, 3]],
+      ['PATCH', 'accounts/1', { region: 2 }, [4, 5]],
+      ['POST', 'rewards', { area: 1, account: 2 }, [2, 3]],
+      ['POST', 'rewards', { area: 3, account: 2 }, [2, 3]]
+    ] as const) {
+      reads.length = 0
+      await change(method, path, payload)
+      const [event] = await boss.take(1) as [ReadEvent]
+      for (const index of shownTo) {
+        const [shown] = await (streams[index] as EventReader).take(1) as [ReadEvent]
+        t.equal(shown.id, event.id)
+        const isHidden = 'area' in payload && payload.area === 3
+        t.strictSame(shown.data['about'], isHidden ? undefined : event.data['about'])
+      }
+      await app.inject('/rest/v1/accounts/1')
+      t.ok(reads.length < 15, `${method} ${path}: ${reads.length} reads for ${streams.length} followers`)
+    }
+    await change('DELETE', 'accounts/1')
+    await boss.take(1)
+    await change('POST', 'accounts', { region: 2, text: 'c', points: 0 })
+    const [last, ...shown] = await Promise.all([boss, ...streams.slice(4, 6)].map(stream => stream.take(1)))
+    t.strictSame(shown.map(([event]) => event?.id), [last?.[0]?.id, last?.[0]?.id], 'none of them sees a deletion')
+  })
+}
 
 const headers = { accept: 'text/event-stream' }
 

@@ -4,8 +4,9 @@ import { findPositionsAround, listParts, type Position, readCursor, writeCursor 
 import type { ParsedQuery } from '../query/grammar.js'
 import { matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
-import { selectById } from '../storage/pages.js'
+import { choosePartSize, findByIds, findMembers, firstPartSize, maxPartLength } from '../storage/pages.js'
 import { type Condition, type Id, type Query, type Storage, Watchers } from '../storage/storage.js'
+import { type EntryKey, LogPart } from './log-part.js'
 import type { Find, FoundPage, Reader } from './reader.js'
 import { type CommandRecord, feedList, showCommand } from './record.js'
 import type { FollowedCommand, LoggedCommand } from './service.js'
@@ -35,11 +36,17 @@ export const pauseBetweenPolls = 1000
 // Entries that a page may skip because the caller may not see their items.
 const maxPassed = 5000
 const batch = 100
+// Never many whole entries at once: in a log, long ones follow short ones.
+const chooseSize = (...last: Parameters<typeof choosePartSize>) => Math.min(firstPartSize, choosePartSize(...last))
+const keyMembers = ['id', 'position', 'family', 'target']
 
 /** The entries of some families, as one caller sees them: those of items that the caller may read. */
 export class Feed<F extends FeedFamily = FeedFamily> {
   #where: readonly Condition[] = []
   #families: ReadonlyMap<string, F> = new Map()
+  /** How many entries a follower reads next, and whether they are long. */
+  #size = 1
+  #isLong = false
 
   /** @param id the item whose entries are wanted; undefined for all */
   constructor (
@@ -127,22 +134,41 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   }
 
   async #find (
-    { where: asked, order, limit }: Query,
+    query: Query,
     mostPassed = maxPassed
   ): Promise<{ readonly items: readonly FeedEntry[], readonly more: boolean, readonly last: number | undefined }> {
-    const items: FeedEntry[] = []
-    const descending = order[0]?.descending === true
+    const { where: asked, order, limit } = query
     const where = [...this.#where, ...asked]
+    const descending = order[0]?.descending === true
+    if (this.#isNarrowed) return await this.#findVisible({ ...query, where }, descending, mostPassed)
+    const entries = await findEntries(this.storage, where, limit + 1, this.signal, descending)
+    const part = new LogPart(this.storage, entries.slice(0, limit), this.signal)
+    const items = await this.#show(part, await this.#filter(part))
+    return { items, more: entries.length > limit, last: part.entries.at(-1)?.position }
+  }
+
+  /** Finds the keys of what the caller may see, and then these entries alone. */
+  async #findVisible ({ where, limit }: Query, descending: boolean, mostPassed: number) {
+    const { storage, signal } = this
+    const canLeaveOut = storage.findText !== undefined
+    const found: EntryKey[] = []
+    let size = canLeaveOut ? batch : firstPartSize
     let passed = 0
     for (let bound: readonly Condition[] = []; ;) {
-      const wanted = Math.max(limit + 1 - items.length, this.#isNarrowed ? batch : 0)
-      const entries = await findEntries(this.storage, [...where, ...bound], wanted, this.signal, descending)
-      items.push(...await this.filter(entries))
-      passed += entries.length
-      const more = items.length > limit
-      const last = more ? items[limit - 1]?.position : entries.at(-1)?.position
-      if (more || entries.length < wanted) return { items: items.slice(0, limit), more, last }
-      if (passed >= mostPassed) return { items, more: true, last }
+      const keys = await findKeys(storage, [...where, ...bound], size, signal, descending)
+      const part = new LogPart(storage, keys, signal)
+      found.push(...await this.#filter(part))
+      passed += part.count
+      const isEnd = part.count < size
+      const more = found.length > limit
+      const last = (more ? found[limit - 1] : part.entries.at(-1))?.position
+      if (more || isEnd || passed >= mostPassed) {
+        const shown = found.slice(0, limit)
+        const whole = await findByIds(storage, 'commands', shown.map(({ id }) => id), signal)
+        const entries = shown.flatMap(({ id }) => whole.get(id) as FeedEntry | undefined ?? [])
+        return { items: await this.#show(new LogPart(storage, entries, signal)), more: more || !isEnd, last }
+      }
+      if (!canLeaveOut) size = chooseSize(size, part)
       bound = [{ field: 'position', op: descending ? 'lt' : 'gt', value: last as number }]
     }
   }
@@ -151,29 +177,43 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     return [...this.#families.values()].some(({ reader }) => reader.isNarrowed)
   }
 
-  /** Of items that the caller may read: one read for each family. */
-  async filter (entries: readonly FeedEntry[]): Promise<readonly FeedEntry[]> {
-    const narrowed = [...this.#families.values()].filter(({ reader }) => reader.isNarrowed)
+  /** Of items that the caller may read: at most one read for each family. */
+  async #filter<E extends EntryKey> (part: LogPart<E>, entries = part.entries): Promise<E[]> {
+    const named = new Set(entries.map(({ family }) => family))
+    const narrowed = [...this.#families.values()].filter(({ family, reader }) =>
+      reader.isNarrowed && named.has(family.name))
     const visible = new Map(await Promise.all(narrowed.map(async ({ family, reader }) => {
-      const own = entries.filter(entry => entry.family === family.name)
-      const ids = [...new Set(own.map(({ target }) => family.readId(target)))].filter(id => id !== undefined)
-      const found = ids.length === 0
-        ? []
-        : (await reader.find(selectById([{ field: 'id', op: 'eq', values: ids }], ids.length))).items
-      return [family.name, new Set(found.map(({ id }) => String(id)))] as const
+      const ids = await part.findVisible(reader)
+      return [family.name, new Set(Array.from(ids, String))] as const
     })))
-    return await this.#show(entries.filter(({ family, target }) =>
-      this.#families.has(family) && (visible.get(family)?.has(target) ?? true)))
+    return entries.filter(({ family, target }) =>
+      this.#families.has(family) && (visible.get(family)?.has(target) ?? true))
   }
 
-  async #show (entries: readonly FeedEntry[]): Promise<readonly FeedEntry[]> {
+  /** Those of items that the caller may read, as the caller sees them. */
+  async filter (entries: readonly FeedEntry[]): Promise<readonly FeedEntry[]> {
+    const part = new LogPart(this.storage, entries, this.signal)
+    return await this.#show(part, await this.#filter(part))
+  }
+
+  async #show (part: LogPart<FeedEntry>, entries = part.entries): Promise<readonly FeedEntry[]> {
     const shown = new Map<string, FeedEntry>()
+    const findVisible = (reader: Reader) => reader.storage === this.storage ? part.findVisible(reader) : undefined
     await Promise.all(Array.from(this.#families.values(), async ({ family: { name }, reader }) => {
-      for (const entry of await reader.show(entries.filter(({ family }) => family === name))) {
+      for (const entry of await reader.show(entries.filter(({ family }) => family === name), findVisible)) {
         shown.set(entry.id, entry)
       }
     }))
     return entries.map(({ id }) => shown.get(id) as FeedEntry)
+  }
+
+  /** Where to read on: entries that the caller may not see are passed over by their keys. */
+  async #skip (after: number): Promise<number> {
+    const where: Condition[] = [{ field: 'position', op: 'gt', value: after }]
+    const keys = await findKeys(this.storage, where, batch, this.signal)
+    const part = new LogPart(this.storage, keys, this.signal)
+    const [first] = await this.#filter(part, part.entries.filter(matcher(this.#where)))
+    return first === undefined ? part.entries.at(-1)?.position ?? after : first.position - 1
   }
 
   /** Finds those of a log that are wanted, and whose families the caller may read. */
@@ -183,9 +223,17 @@ export class Feed<F extends FeedFamily = FeedFamily> {
 
   /** What comes after a position. Throws where some of it was pruned, unless that is known. */
   async readAfter (position: number, known: number, holds: (entry: FeedEntry) => boolean): Promise<Passed> {
-    const { entries, pruned } = await getTail(this.storage).readAfter(position)
-    if (pruned > Math.max(position, known)) throw wasPruned()
-    return { entries: await this.filter(entries.filter(holds)), position: entries.at(-1)?.position ?? position }
+    const check = (pruned: number): void => { if (pruned > Math.max(position, known)) throw wasPruned() }
+    if (this.#isLong && this.#isNarrowed && this.storage.findText !== undefined) {
+      const next = await this.#skip(position)
+      check(await findPruned(this.storage))
+      if (next > position) return { entries: [], position: next }
+    }
+    const { part, pruned } = await getTail(this.storage).readAfter(position, this.#size)
+    check(pruned)
+    if (part.count > 0) this.#isLong = (this.#size = chooseSize(this.#size, part)) === 1
+    const shown = await this.#filter(part, part.entries.filter(holds))
+    return { entries: await this.#show(part, shown), position: part.entries.at(-1)?.position ?? position }
   }
 }
 
@@ -217,15 +265,15 @@ function readPosition (cursor: string): number {
   throw new Problem('bad-request', `The cursor ${detail}`, { errors: [{ parameter: 'after', detail }] })
 }
 
-interface LogPart {
-  readonly entries: readonly FeedEntry[]
+interface PartAndMark {
+  readonly part: LogPart<FeedEntry>
   /** The position of the last entry that was pruned, if that is after the part's start. */
   readonly pruned: number
 }
 
 /** The followers of a storage in this process. Those at the same position share a read. */
 class Tail {
-  readonly #reads = new Map<number, Promise<LogPart>>()
+  readonly #reads = new Map<number, Promise<PartAndMark>>()
   readonly #followers = new Watchers()
   #stop: (() => void) | undefined
   #pause: NodeJS.Timeout | undefined
@@ -263,24 +311,26 @@ class Tail {
     }, pauseBetween).unref()
   }
 
-  /** The next entries after a position, in order. */
-  readAfter (position: number): Promise<LogPart> {
+  /** The next entries after a position, in order. @param size the maximum, unless another follower has chosen one */
+  readAfter (position: number, size: number): Promise<PartAndMark> {
     const shared = this.#reads.get(position)
     if (shared !== undefined) return shared
-    const reading = this.#read(position)
+    const reading = this.#read(position, size)
     this.#reads.set(position, reading)
     const forget = (): void => { this.#reads.delete(position) }
-    // Only the end of the log is wanted by many.
-    reading.then(({ entries }) => { if (entries.length === batch) forget() }, forget)
+    // Only the end of the log is wanted by many, and long entries are not kept.
+    reading.then(({ part: { count, length } }) => {
+      if (count === firstPartSize || length > maxPartLength) forget()
+    }, forget)
     return reading
   }
 
-  async #read (position: number): Promise<LogPart> {
-    const entries = await findEntries(this.storage, [{ field: 'position', op: 'gt', value: position }], batch)
+  async #read (position: number, size: number): Promise<PartAndMark> {
+    const entries = await findEntries(this.storage, [{ field: 'position', op: 'gt', value: position }], size)
     // The mark is one of the rows, unless there are more. It is read after them, since it may rise meanwhile.
     const mark = entries.find(({ id }) => id === prunedId)?.position
-    const pruned = mark ?? (entries.length < batch ? 0 : await findPruned(this.storage))
-    return { entries, pruned }
+    const pruned = mark ?? (entries.length < size ? 0 : await findPruned(this.storage))
+    return { part: new LogPart(this.storage, entries), pruned }
   }
 }
 
@@ -304,9 +354,20 @@ export async function findEntries (
   return items as readonly FeedEntry[]
 }
 
+async function findKeys (
+  storage: Pick<Storage, 'find' | 'findText'>,
+  where: readonly Condition[],
+  limit: number,
+  signal?: AbortSignal,
+  descending = false
+): Promise<readonly EntryKey[]> {
+  const query = { where, order: [{ field: 'position', descending }], offset: 0, limit, count: false }
+  return await findMembers(storage, 'commands', query, keyMembers, signal) as readonly EntryKey[]
+}
+
 /** The position of the last entry; 0 where there is none. */
-export async function findEnd (storage: Pick<Storage, 'find'>, signal?: AbortSignal): Promise<number> {
-  return (await findEntries(storage, numbered, 1, signal, true))[0]?.position ?? 0
+export async function findEnd (storage: Pick<Storage, 'find' | 'findText'>, signal?: AbortSignal): Promise<number> {
+  return (await findKeys(storage, numbered, 1, signal, true))[0]?.position ?? 0
 }
 
 /** The position of the last entry that was pruned; 0 where none was. */

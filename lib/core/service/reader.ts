@@ -4,9 +4,9 @@ import { toBaseQuery, toOwnItem } from '../family/rename.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
-import { matcher } from '../storage/conditions.js'
+import { listFieldConditions, matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
-import { askOneMore, selectById } from '../storage/pages.js'
+import { askOneMore, findMembers, selectById } from '../storage/pages.js'
 import type {
   Condition, Found, FoundText, Id, Query, StorageReads, Stored
 } from '../storage/storage.js'
@@ -15,6 +15,14 @@ import { type CommandRecord, hasLog, isInLog, nameOtherRow, nameRow, readTarget,
 import type { Called } from './renamed.js'
 import { toShown } from './shown.js'
 import type { GuardedStorage } from './storage-access.js'
+
+/** The ids of items that a reader may see, of those that entries are about; undefined if it must find out itself. */
+type FindVisible = (reader: Reader) => Promise<ReadonlySet<Id>> | undefined
+
+interface Owner {
+  readonly family: Family | undefined
+  readonly visible: ReadonlySet<Id>
+}
 
 /** The part of a family that a caller may see: items that meet the grant's conditions, and their logs. */
 export class Reader {
@@ -30,6 +38,13 @@ export class Reader {
 
   get isNarrowed (): boolean {
     return this.#where.length > 0
+  }
+
+  /** What the conditions are on, by the names of the storage. */
+  get fields (): readonly string[] {
+    const toBase = this.family.renaming?.toBase
+    const names = listFieldConditions(this.#where).map(({ field }) => toBase?.get(field) ?? field)
+    return [...new Set(['id', ...names])]
   }
 
   renewTime (): void {
@@ -63,6 +78,23 @@ export class Reader {
     return { ...found, items: found.items.map(item => toOwnItem(this.family, item)) }
   }
 
+  /** Only with these members where the storage can leave out others: items may be long. */
+  async findMembers (query: Query, members: readonly string[], storage = this.storage): Promise<readonly Stored[]> {
+    const { name, renaming } = this.family
+    const narrowed = this.#narrow(query)
+    if (renaming === undefined) return await findMembers(storage, name, narrowed, members, this.signal)
+    const named = members.map(member => renaming.toBase.get(member) ?? member)
+    const items = await findMembers(storage, name, toBaseQuery(renaming, narrowed), named, this.signal)
+    return items.map(item => toOwnItem(this.family, item))
+  }
+
+  /** Those of these items that the caller may see. */
+  async findIds (ids: readonly Id[], storage?: StorageReads): Promise<ReadonlySet<Id>> {
+    const query = selectById([{ field: 'id', op: 'eq', values: ids }], ids.length)
+    const items = await this.findMembers(query, ['id'], storage)
+    return new Set(items.map(({ id }) => id))
+  }
+
   async findLog (id: Id, query: Query, operation?: NounOperation): Promise<Found> {
     const asked = query.where.map(condition => this.#addRows(condition, id))
     const where = [...selectLog(this.family, id, operation), ...asked]
@@ -74,11 +106,13 @@ export class Reader {
    * Entries of the log as the caller sees them: with what the family has, and without what they say of other items that
    * the caller may not see. Every entry that is shown passes here.
    */
-  async show<R extends CommandRecord> (entries: readonly R[]): Promise<readonly R[]> {
+  async show<R extends CommandRecord> (
+    entries: readonly R[], findVisible: FindVisible = () => undefined
+  ): Promise<readonly R[]> {
     const { family, caller } = this.called
     const names = new Set(entries.flatMap(({ about }) => about?.family ?? []))
     const owners = new Map(await Promise.all(Array.from(names, async name =>
-      [name, await this.#findOwner(name, entries)] as const)))
+      [name, await this.#findOwner(name, entries, findVisible)] as const)))
     return entries.map(entry => {
       const { about, params, ...rest } = entry
       if (about === undefined) return toShown(family, entry, family)
@@ -92,17 +126,16 @@ export class Reader {
   }
 
   /** The family of commands that changed items of this one, and those of its items that the caller may see. */
-  async #findOwner (name: string, entries: readonly CommandRecord[]) {
+  async #findOwner (name: string, entries: readonly CommandRecord[], findVisible: FindVisible): Promise<Owner> {
     const { family: own, caller } = this.called
     const ids = new Set(entries.flatMap(({ about }) => about?.family === name ? about.id : []))
     const there = name === own.name ? this.called : caller.other(name)
-    const owner = { family: there?.family, visible: ids }
+    const owner: Owner = { family: there?.family, visible: ids }
     if (!(there?.caller ?? caller).isGuarded) return owner
     const reader = there && await tryReader(there.family, there.caller, intendToRead(there.family, undefined))
-    if (reader === undefined) return { ...owner, visible: new Set<Id>() }
+    if (reader === undefined) return { ...owner, visible: new Set() }
     if (!reader.isNarrowed) return owner
-    const { items } = await reader.find(selectById([{ field: 'id', op: 'eq', values: [...ids] }], ids.size))
-    return { ...owner, visible: new Set(items.map(({ id }) => id)) }
+    return { ...owner, visible: await (findVisible(reader) ?? reader.findIds([...ids])) }
   }
 
   async getFromLog (id: Id, command: string, operation?: NounOperation): Promise<CommandRecord | undefined> {

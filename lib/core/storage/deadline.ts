@@ -33,6 +33,21 @@ function checkAll (): void {
   if (watched.size > 0) timer ??= setTimeout(checkAll, checkEvery)
 }
 
+const refused = new WeakSet<Presence>()
+
+/** Ends what is still read for a request that was refused. */
+export function endReads (request: Presence): void {
+  refused.add(request)
+}
+
+const bySignal = new WeakMap<AbortSignal, RequestDeadline>()
+
+/** What a read is a part of, such as the request; undefined if that is unknown. */
+export function findWork (signal: AbortSignal | undefined): object | undefined {
+  if (signal === undefined) return undefined
+  return (signal instanceof RequestDeadline ? signal : bySignal.get(signal))?.work
+}
+
 /** It is watched only while something waits; a platform signal, which costs as much as a small read, on demand. */
 export class RequestDeadline implements AbortSignal {
   readonly onabort = null
@@ -43,8 +58,11 @@ export class RequestDeadline implements AbortSignal {
   #listeners: Set<(event: Event) => void> | undefined
   #abandonCommit: ((reason: unknown) => void) | undefined
   #controller: AbortController | undefined
+  /** The request, or a part of it that may take as long as a request. */
+  work: object
 
   constructor (deadlines: DeadlineSettings, presence: Presence) {
+    this.work = presence
     this.#deadlines = deadlines
     this.#presence = presence
     this.#endsAt = performance.now() + deadlines.timeout
@@ -57,7 +75,7 @@ export class RequestDeadline implements AbortSignal {
 
   #endIfDue (): void {
     const { socket } = this.#presence
-    if (socket === null || socket.destroyed === true) this.#end('gone')
+    if (socket === null || socket.destroyed === true || refused.has(this.#presence)) this.#end('gone')
     else if (performance.now() >= this.#endsAt) this.#end('late')
   }
 
@@ -67,7 +85,10 @@ export class RequestDeadline implements AbortSignal {
 
   /** A platform signal that is aborted with this one, as long as something listens to this one. */
   get signal (): AbortSignal {
-    this.#controller ??= new AbortController()
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      bySignal.set(this.#controller.signal, this)
+    }
     if (this.aborted) this.#controller.abort(this.reason)
     return this.#controller.signal
   }
@@ -78,6 +99,7 @@ export class RequestDeadline implements AbortSignal {
 
   /** For work in many parts, each of which may take as long. */
   renew (): void {
+    this.work = {}
     this.#endsAt = performance.now() + this.#deadlines.timeout
   }
 

@@ -51,6 +51,38 @@ export async function findByIds (
   return found
 }
 
+/** Only with these members, if the storage can leave out others, which may be long. */
+export async function findMembers (
+  storage: Pick<Storage, 'find' | 'findText'>,
+  family: string,
+  query: Query,
+  members: readonly string[],
+  signal?: AbortSignal
+): Promise<readonly Stored[]> {
+  if (storage.findText === undefined) return (await storage.find(family, query, signal)).items
+  const { text } = await storage.findText(family, query, members, signal)
+  return JSON.parse(`[${text}]`) as Stored[]
+}
+
+// The maximum of long items to read at once. Their length is unknown before the first are read.
+export const partSize = 50
+export const firstPartSize = 10
+
+// In characters.
+export const maxPartLength = 1_000_000
+
+/** In characters, which are kept in memory for a slow client. */
+export const maxLength = 2_000_000
+
+/**
+ * Estimated from the last part; but short items may be followed by long ones. With few sizes, a storage gets the same
+ * queries repeatedly.
+ */
+export function choosePartSize (size: number, { length, count }: { length: number, count: number }): number {
+  const fitting = [partSize, firstPartSize].find(size => size * length / count <= maxPartLength)
+  return Math.min(10 * size, fitting ?? 1)
+}
+
 /** The additional item shows whether there are more. */
 export function askOneMore ({ where, order, offset, limit, count }: Query): Query {
   return { where, order, offset, limit: limit + 1, count }

@@ -1,4 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { findWork } from './deadline.js'
 import { BusyError } from './storage.js'
 
 // In milliseconds: how long searches may block the event loop before other requests continue.
@@ -63,9 +64,15 @@ export interface QueueLimits {
   readonly maxWaitingReads?: number
 }
 
-/** Bounds how many heavy reads run at once and how many wait; others are refused. */
+/**
+ * Bounds how many heavy reads run at once and how many wait; others are refused. The reads of one request count as one,
+ * and those of the request that came first are served first: otherwise all pages are half done when their time is over.
+ */
 export class HeavyReadQueue {
-  readonly #waiting: (() => void)[] = []
+  /** By the order in which requests came. */
+  readonly #waiting = new Map<number, (() => void)[]>()
+  readonly #orders = new WeakMap<object, number>()
+  #lastOrder = 0
   running = 0
   waits = 0
   refusals = 0
@@ -73,7 +80,7 @@ export class HeavyReadQueue {
   constructor (readonly limits: QueueLimits = {}) {}
 
   get waiting (): number {
-    return this.#waiting.length
+    return [...this.#waiting.values()].reduce((sum, { length }) => sum + length, 0)
   }
 
   metrics (): Readonly<Record<string, number>> {
@@ -87,21 +94,36 @@ export class HeavyReadQueue {
 
   async enter (signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted()
-    if (this.running < (this.limits.maxHeavyReads ?? 2)) {
-      this.running++
-    } else {
-      if (this.waiting >= (this.limits.maxWaitingReads ?? 50)) {
-        this.refusals++
-        throw new BusyError(`Too many heavy reads are waiting: ${this.waiting}`)
-      }
-      this.waits++
-      await waitInQueue(this.#waiting, signal)
+    const work = findWork(signal)
+    let order = work && this.#orders.get(work)
+    const isFree = this.running < (this.limits.maxHeavyReads ?? 2)
+    // What has begun is finished.
+    if (!isFree && order === undefined && this.#waiting.size >= (this.limits.maxWaitingReads ?? 50)) {
+      this.refusals++
+      throw new BusyError(`Too many heavy reads are waiting: ${this.waiting}`)
     }
-    return () => {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.running--
-      else next()
-    }
+    order ??= ++this.#lastOrder
+    if (work !== undefined) this.#orders.set(work, order)
+    if (isFree) this.running++
+    else await this.#wait(order, signal)
+    const leave = (): void => { this.#leave() }
+    if (signal?.aborted !== true) return leave
+    leave()
+    throw signal.reason
+  }
+
+  async #wait (order: number, signal: AbortSignal | undefined): Promise<void> {
+    const queue = this.#waiting.get(order) ?? []
+    this.#waiting.set(order, queue)
+    this.waits++
+    await waitInQueue(queue, signal, () => { if (queue.length === 0) this.#waiting.delete(order) })
+  }
+
+  #leave (): void {
+    // Empty lists are not kept.
+    const next = this.#waiting.get(Math.min(...this.#waiting.keys()))?.shift()
+    if (next === undefined) this.running--
+    else next()
   }
 }
 

@@ -62,7 +62,9 @@ async function findTitles (
   const ids = [...new Set(entries.map(({ target }) => target))].map(target => family.readId(target))
     .filter(id => id !== undefined)
   if (ids.length === 0) return new Map()
-  const { items } = await reader.find(selectById([{ field: 'id', op: 'eq', values: ids }], ids.length))
+  const { title } = family.presentation
+  const query = selectById([{ field: 'id', op: 'eq', values: ids }], ids.length)
+  const items = await reader.findMembers(query, [...new Set(['id', title])])
   return new Map(items.map(item => [String(item.id), titleOf(family, item)]))
 }
 

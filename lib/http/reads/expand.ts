@@ -2,11 +2,11 @@ import type { Family } from '../../core/family/family.js'
 import { invalidQuery } from '../../core/problems.js'
 import { type Caller, intendToList, intendToRead } from '../../core/service/caller.js'
 import { type Reader, tryReader } from '../../core/service/reader.js'
-import { selectById } from '../../core/storage/pages.js'
+import { choosePartSize, firstPartSize, maxLength, selectById } from '../../core/storage/pages.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import { shorten } from '../../core/values/words.js'
-import { choosePartSize, firstPartSize, type Listing, maxLength } from './page.js'
+import type { Listing } from './page.js'
 
 interface Referred {
   readonly field: string

@@ -25,7 +25,7 @@ import { toProblem, tryEach } from '../reply.js'
 import { readRequestedFormat } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { type Answering, eventStream, sendEvents, watchEnd } from './events.js'
-import { findDownload, type FollowedPage, loadPage } from './page.js'
+import { findBounded, findDownload, type FollowedPage, loadPage } from './page.js'
 import { makeReadEndpoints, parsePageQuery } from './read.js'
 
 /** `GET …/commands`: what happened to all items of a family. */
@@ -189,7 +189,8 @@ export async function findRecent (mount: Mount, request: FastifyRequest): Promis
   const found = await Promise.all(storages.map(async storage => {
     const here = sources.filter(source => source.storage === storage)
     const feed = new Feed(storage, here, here[0]?.signal)
-    const { items } = await feed.findPage(parsed)
+    // Fewer, if they are long.
+    const { items } = await findBounded(parsed => feed.findPage(parsed), parsed, true, 1)
     return await showEntries({ request }, feed, items as readonly FeedEntry[], sources.length > 1)
   }))
   // One page shows the commands of one storage.

@@ -8,6 +8,7 @@ import {
 import { toLocal } from '../../core/query/time-zones.js'
 import { type Find, findFrom, findPage, type FoundPage, type Reader } from '../../core/service/reader.js'
 import { feedList } from '../../core/service/record.js'
+import { choosePartSize, firstPartSize, maxLength, partSize } from '../../core/storage/pages.js'
 import type { FoundText, Query, Stored } from '../../core/storage/storage.js'
 import { endLongTurn } from '../../core/storage/turns.js'
 import { makePicker, measureAll, type Members } from '../../core/values/json.js'
@@ -68,39 +69,22 @@ function refuseEmpty ({ mount: { emptyList }, isBare, name }: Listing): void {
   if (isBare || emptyList === 'not-found') throw nothingFound(name)
 }
 
-// The maximum of long items to read at once. Their length is unknown before the first are read.
-const partSize = 50
-export const firstPartSize = 10
-
-// In characters.
-const maxPartLength = 1_000_000
-
-/** In characters, which are kept in memory for a slow client. */
-export const maxLength = 2_000_000
-
-/**
- * Estimated from the last part; but short items may be followed by long ones. With few sizes, a storage gets the same
- * queries repeatedly.
- */
-export function choosePartSize (size: number, { length, count }: { length: number, count: number }): number {
-  const fitting = [partSize, firstPartSize].find(size => size * length / count <= maxPartLength)
-  return Math.min(10 * size, fitting ?? 1)
-}
-
 /** In parts, if the items may be so long that few fit on a page. */
-export async function findBounded (find: FindPage, parsed: ParsedQuery, hasLongItems: boolean): Promise<FollowedPage> {
-  return await (hasLongItems && parsed.query.limit > firstPartSize ? findInParts(find, parsed) : find(parsed))
+export async function findBounded (
+  find: FindPage, parsed: ParsedQuery, hasLongItems: boolean, firstSize = firstPartSize
+): Promise<FollowedPage> {
+  return await (hasLongItems && parsed.query.limit > firstSize ? findInParts(find, parsed, firstSize) : find(parsed))
 }
 
 /** Ends the page where it gets too long: the length of items is only known when they are read. */
-async function findInParts (find: FindPage, parsed: ParsedQuery): Promise<FollowedPage> {
+async function findInParts (find: FindPage, parsed: ParsedQuery, firstSize: number): Promise<FollowedPage> {
   const backwards = parsed.start?.backwards === true
   const isForward = !backwards && parsed.query.order[0]?.descending !== true
   const parts: FollowedPage[] = []
   let { query, start } = parsed
   let left = query.limit
   let length = 0
-  let size = firstPartSize
+  let size = firstSize
   for (;;) {
     const part = await find({ ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
     const count = part.items.length

@@ -161,7 +161,10 @@ export class ReadQueue {
     let count = 0
     const taken = waiting.filter(read => read.kept === kept && ++count <= most)
     table.waiting = taken.length === waiting.length ? [] : waiting.filter(read => !taken.includes(read))
-    return taken
+    return taken.filter(({ signal, reject }) => {
+      if (signal?.aborted === true) reject(signal.reason)
+      return signal?.aborted !== true
+    })
   }
 
   async #run (reads: readonly Read[], connection: Connection): Promise<Outcome[]> {

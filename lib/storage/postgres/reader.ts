@@ -65,10 +65,7 @@ export class TableReader {
 
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
-    if (this.positions !== undefined && query.where.some(({ field }) => field === this.layout.sequence?.field.name)) {
-      const isRequest = signal instanceof RequestDeadline
-      await raceSignal(signal, isRequest ? this.positions.catchUpShortly() : this.positions.catchUp())
-    }
+    await this.#catchUp(query, signal)
     if (!query.where.every(isPlain)) return await this.#search(query, signal)
     const { text, total } = await this.#read(query, query.limit === 0 ? undefined : this.layout.columns, signal)
     const items = JSON.parse(`[${text}]`) as Stored[]
@@ -84,7 +81,15 @@ export class TableReader {
     if (isForeign || columns.length === 0 || !query.where.every(isPlain)) {
       return writePage(await this.find(askOneMore(query), signal), asked, makeListWriter(members))
     }
+    await this.#catchUp(query, signal)
     return await this.#read(query, columns, signal)
+  }
+
+  /** Numbers what was committed, if the query is about numbers. */
+  async #catchUp ({ where }: Query, signal: AbortSignal | undefined): Promise<void> {
+    if (this.positions === undefined || !where.some(({ field }) => field === this.layout.sequence?.field.name)) return
+    const isRequest = signal instanceof RequestDeadline
+    await raceSignal(signal, isRequest ? this.positions.catchUpShortly() : this.positions.catchUp())
   }
 
   /** Without `members`, only the total is read. */

@@ -1,0 +1,89 @@
+import type { Family } from '../family/family.js'
+import { toOwnItem } from '../family/rename.js'
+import { matcher } from '../storage/conditions.js'
+import { choosePartSize, findMembers, firstPartSize, maxLength, selectById } from '../storage/pages.js'
+import type { Id, Stored } from '../storage/storage.js'
+import { measureAll } from '../values/json.js'
+import type { Reader } from './reader.js'
+import type { CommandRecord } from './record.js'
+import type { GuardedStorage } from './storage-access.js'
+
+/** An entry, at least with what decides whether it is shown; the rest of it may be long. */
+export type EntryKey = Stored & Pick<CommandRecord, 'family' | 'target' | 'about'> & { readonly position: number }
+
+// Milliseconds. A database can be changed without a commit of ours.
+const maxAge = 1000
+
+interface SharedItems {
+  readonly readAt: number
+  readonly items: Promise<readonly Stored[] | undefined>
+}
+
+/** Entries that were read at once. What grants depend on is read once for all followers that have them. */
+export class LogPart<E extends EntryKey = EntryKey> {
+  readonly #shared = new Map<string, SharedItems>()
+  readonly #ids = new Map<string, readonly Id[]>()
+  /** In characters. */
+  readonly length: number
+
+  /** @param signal of the request that alone has them */
+  constructor (readonly storage: GuardedStorage, readonly entries: readonly E[], readonly signal?: AbortSignal) {
+    this.length = measureAll(entries)
+  }
+
+  get count (): number {
+    return this.entries.length
+  }
+
+  /** The ids of items that a reader may see, of those that the entries are about. */
+  async findVisible (reader: Reader): Promise<ReadonlySet<Id>> {
+    const { family, grant: { where = [] } } = reader
+    const ids = this.#listIds(family)
+    if (ids.length === 0) return new Set()
+    const items = await this.#share(family, reader.fields)
+    if (items === undefined) return await reader.findIds(ids, this.storage)
+    const holds = matcher(where)
+    return new Set(items.filter(item => holds(toOwnItem(family, item))).map(({ id }) => id))
+  }
+
+  #listIds (family: Family): readonly Id[] {
+    let ids = this.#ids.get(family.name)
+    if (ids === undefined) {
+      const targets = this.entries.flatMap(({ family: its, target, about }) =>
+        [...its === family.name ? [target] : [], ...about?.family === family.name ? [String(about.id)] : []])
+      ids = [...new Set(targets)].map(target => family.readId(target)).filter(id => id !== undefined)
+      this.#ids.set(family.name, ids)
+    }
+    return ids
+  }
+
+  /** The items, with these fields; undefined if they are too long to be kept. */
+  #share (family: Family, fields: readonly string[]): SharedItems['items'] {
+    const key = [family.name, ...fields].join(' ')
+    const shared = this.#shared.get(key)
+    const readAt = performance.now()
+    if (shared !== undefined && readAt - shared.readAt < maxAge) return shared.items
+    const items = this.#findItems(family, fields)
+    this.#shared.set(key, { readAt, items })
+    items.catch(() => { this.#shared.delete(key) })
+    return items
+  }
+
+  async #findItems (family: Family, fields: readonly string[]): SharedItems['items'] {
+    const ids = this.#listIds(family)
+    const items: Stored[] = []
+    let length = 0
+    for (let start = 0, size = firstPartSize; start < ids.length;) {
+      const values = ids.slice(start, start + size)
+      const query = selectById([{ field: 'id', op: 'eq', values }], values.length)
+      const found = await findMembers(this.storage, family.name, query, fields, this.signal)
+      const part = measureAll(found)
+      length += part
+      if (length > maxLength) return undefined
+      items.push(...found)
+      start += size
+      size = choosePartSize(size, { length: part, count: values.length })
+    }
+    return items
+  }
+}
