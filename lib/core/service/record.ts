@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Context, NounOperation } from '../family/definition.js'
+import { type Context, nameAction, type NounOperation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { logFields } from '../family/fields.js'
 import { type Changes, hideSecrets, listChanges } from '../family/params.js'
@@ -29,7 +29,7 @@ export interface CommandRecord extends Stored {
   readonly about?: { readonly family: string, readonly id: Id }
   readonly action: string
   readonly params?: Members
-  /** Identifies its parameters, whatever their size, where they are not in the log or not all of them. */
+  /** Identifies its parameters, if they are not all in the log, or the content that was interpreted. */
   readonly digest?: string
   readonly outcome: 'done' | 'unchanged' | 'refused'
   /** What it changed of an existing item; undefined in old entries. */
@@ -45,11 +45,12 @@ export function isSameCommand (
   command: Command,
   principal: string | undefined
 ): boolean {
-  return record.family === name &&
-    record.action === command.action &&
-    record.principal === principal &&
-    (command.target === undefined || record.target === String(command.target)) &&
-    (record.digest ?? digestParams(record.params ?? {})) === digestParams(command.params)
+  const { action, target, params, content } = command
+  if (record.family !== name || (target !== undefined && record.target !== String(target))) return false
+  // Its key belongs to its principal, whom `authorize` need not have named before the action was known.
+  if (content !== undefined) return record.digest === content()
+  return record.action === action && record.principal === principal &&
+    (record.digest ?? digestParams(record.params ?? {})) === digestParams(params)
 }
 
 /** The same for equal content: members are sorted, and -0 is written as 0. */
@@ -109,14 +110,18 @@ export function makeRecord (family: Family, decided: Decided, row?: string): Com
   const item = after ?? current as Stored
   const { fields } = (family.operations.get(command.action ?? '') ?? family.lifecycle)?.params ?? { fields: [] }
   const params = hideSecrets(fields, command.params)
+  const hasIdentity = (command.key ?? command.id) !== undefined
+  const content = hasIdentity ? command.content : undefined
   return {
     id: row ?? context.command,
     ...(row === undefined || row === context.command ? {} : { chosenId: context.command }),
     family: family.name,
     target: String(item.id),
-    action: command.action ?? '',
+    action: command.action ?? nameAction('Update', family.singular),
     ...(decision.outcome === 'done' ? { params } : {}),
-    ...(decision.outcome === 'done' && params === command.params ? {} : { digest: digestParams(command.params) }),
+    ...(decision.outcome === 'done' && params === command.params && content === undefined
+      ? {}
+      : { digest: content?.() ?? digestParams(command.params) }),
     outcome: decision.outcome,
     ...(decision.outcome === 'done' && current !== undefined && decision.after !== undefined
       ? { changes: listChanges(family.ownFields, current, decision.after) }
@@ -127,7 +132,7 @@ export function makeRecord (family: Family, decided: Decided, row?: string): Com
     updatedAt: context.now,
     ...(context.principal === undefined ? {} : { principal: context.principal }),
     ...(decision.outcome === 'refused' ? { problem: keepProblem(decision.problem) } : {}),
-    ...(current === undefined && (command.key ?? command.id) !== undefined
+    ...(hasIdentity && (current === undefined || command.keepsItem === true) && decision.outcome !== 'refused'
       ? { result: hideSecrets(family.ownFields, item) }
       : {})
   }
