@@ -1,8 +1,10 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, listStored } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
-import { type FeedEntry, prunedId } from '../core/service/feed.js'
+import type { FeedEntry } from '../core/service/feed.js'
+import { prunedId, readHighest } from '../core/service/record.js'
 import { selectById } from '../core/storage/pages.js'
 import { type Change, type Condition, ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/formats.js'
@@ -63,12 +65,16 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
   }
 }
 
-/** Keeps the highest position: no later entry may have one that a follower has passed. */
+/** Keeps the highest position and ids: no later entry may have one that a follower has passed, and no item one. */
 async function markPruned (storage: Storage, entries: readonly FeedEntry[]): Promise<Change[]> {
-  const position = Math.max(...entries.map(({ position }) => position))
   const before = await storage.get('commands', prunedId) as FeedEntry | undefined
-  if (before !== undefined && before.position >= position) return []
-  const mark = { id: prunedId, position, family: '', target: '', action: 'Prune', outcome: 'done' }
+  const position = Math.max(before?.position ?? 0, ...entries.map(({ position }) => position))
+  const result = { ...readHighest(before) }
+  for (const { family, target } of entries) {
+    if (Number.isSafeInteger(Number(target))) result[family] = Math.max(result[family] ?? 0, Number(target))
+  }
+  if (before?.position === position && isDeepStrictEqual(before.result, result)) return []
+  const mark = { id: prunedId, position, family: '', target: '', action: 'Prune', outcome: 'done', result }
   return [keepRow('commands', mark, before)]
 }
 

@@ -173,7 +173,7 @@ async function carryOut (execution: Execution): Promise<Outcome> {
   const considered = await consider(execution)
   const { command, grant, current, others, created, context, decision } = considered
   const item = decision.outcome === 'done' ? decision.after : current
-  const record = makeRecord(family, considered, identity?.row)
+  const record = makeRecord(family, considered, identity?.row, caller.makers)
   const changedOthers = listChangedOthers(family, decision, [...others, ...created], record)
   refuseUngranted(grant, item)
   for (const { other, after } of changedOthers) refuseUngranted(other.grant, after)

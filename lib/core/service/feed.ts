@@ -7,13 +7,10 @@ import { raceSignal, RequestDeadline } from '../storage/deadline.js'
 import { selectById } from '../storage/pages.js'
 import { type Condition, type Found, type Id, type Query, type Storage, Watchers } from '../storage/storage.js'
 import type { FoundPage, Reader } from './reader.js'
-import { type CommandRecord, feedList, showCommand } from './record.js'
+import { type CommandRecord, feedList, prunedId, showCommand } from './record.js'
 import { toOwnRecord } from './renamed.js'
 import type { FollowedCommand, LoggedCommand } from './service.js'
 import type { GuardedStorage } from './storage-access.js'
-
-/** The row with the position of the last pruned entry. No client can choose this id, and no family has the row. */
-export const prunedId = '$pruned'
 
 /** An entry of the log that has its position. */
 export type FeedEntry = CommandRecord & { readonly position: number }
