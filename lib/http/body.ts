@@ -211,6 +211,6 @@ export function readSentParams (params: Params, request: FastifyRequest): Member
 }
 
 /** The Idempotency-Key header, or the key of one of our forms. */
-export function readKey (request: FastifyRequest): string | undefined {
-  return request.body instanceof FormBody ? request.body.key : readIdempotencyKey(request.headers)
+export function readKey ({ headers, body }: FastifyRequest): string | undefined {
+  return readIdempotencyKey(headers) ?? (body instanceof FormBody ? body.key : undefined)
 }

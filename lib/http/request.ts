@@ -42,13 +42,13 @@ export function refuseParameters (search: string): undefined {
   throw invalidQuery(wrong.map(({ name, raw }) => ({ parameter: name ?? raw, detail })))
 }
 
-/** Bare or as a quoted string; undefined if the client sent none. */
+/** A string of RFC 9651, or bare. A comma outside of a string is that of a second header. */
 export function readIdempotencyKey (headers: IncomingHttpHeaders): string | undefined {
   const header = headers['idempotency-key']
   if (header === undefined) return undefined
-  const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(String(header))?.[1]
-  const key = quoted?.replace(/\\(.)/g, '$1') ?? String(header)
-  if (isIdempotencyKey(key)) return key
+  const [, quoted, bare = quoted?.replace(/\\(.)/g, '$1')] =
+    /^(?:"((?:[^"\\]|\\["\\])*)"|([^",][^,]*))$/.exec(String(header)) ?? []
+  if (bare !== undefined && isIdempotencyKey(bare)) return bare
   throw new Problem('invalid-header', `Idempotency-Key ${idempotencyKeyRule}`)
 }
 

@@ -21,6 +21,7 @@ import { acceptNumbers } from '../http/openapi/schemas.js'
 import { findOffers } from '../http/pages/offers.js'
 import { findBounded } from '../http/reads/page.js'
 import { logFailure, toProblem } from '../http/reply.js'
+import { readIdempotencyKey } from '../http/request.js'
 import { explainEnd, hasEnded } from '../http/routes.js'
 
 export interface Tool {
@@ -249,15 +250,19 @@ function makeWriteTool (
   const { schema, check } = compile({ ...own, ...unchecked }, { ...own, ...properties })
   const hints = { destructiveHint: isDestructive, idempotentHint: isRepeatable || needsCommand }
   const call: Tool['call'] = async (request, sent) => {
+    const key = readIdempotencyKey(request.headers)
     const sentParams = Object.entries(sent).filter(([name]) => Object.hasOwn(properties, name))
     const read = params.read(Object.fromEntries(sentParams))
     check(sent, 'flaws' in read ? read.flaws : [])
+    const id = sent[command] as string | undefined
     const caller = mount.caller(request)
     const outcome = await execute(family, caller, {
       action,
       target: isNew ? undefined : requireId(mount, sent.id as Id),
       params: (read as { readonly params: Members }).params,
-      id: sent[command] as string | undefined,
+      id,
+      // The header of a client that retries by itself; an id counts.
+      key: id === undefined ? key : undefined,
       precondition (current) {
         if (sent[revision] === undefined || sent[revision] === current.revision) return
         throw preconditionFailed(family.singular, current.revision)
@@ -265,7 +270,7 @@ function makeWriteTool (
     })
     logOutcome({ mount, request }, outcome)
     const { record, replayed, problem, secrets } = outcome
-    if (problem !== undefined) throw replayed ? adviseNewId(problem) : problem
+    if (problem !== undefined) throw replayed ? adviseNewId(problem, id === undefined ? 'key' : 'command id') : problem
     const item = outcome.item ?? await outcome.loadItem?.()
     return {
       ...item && await mayRead({ family, caller }, { ...outcome, item }) &&
@@ -279,8 +284,8 @@ function makeWriteTool (
 }
 
 // A refusal is replayed too, although the state may allow the operation by now.
-function adviseNewId ({ code, message, statusCode: status, errors = [], members }: Problem): Problem {
-  const detail = `${message}. It was refused before under this command id; to try again, choose a new one`
+function adviseNewId ({ code, message, statusCode: status, errors = [], members }: Problem, used: string): Problem {
+  const detail = `${message}. It was refused before under this ${used}; to try again, choose a new one`
   return new Problem(code, detail, { status, errors, members: { ...members, replayed: true } })
 }
 

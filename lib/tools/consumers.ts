@@ -6,10 +6,11 @@ import { type AnyFamily, type Family, getFamily, listShapes } from '../core/fami
 import { commandsShape, listFields, ServiceFields } from '../core/family/fields.js'
 import { type Caller, readMakers } from '../core/service/caller.js'
 import {
-  Feed, type FeedEntry, findEnd, findPosition, findPruned, isPruned, prunedId, refusePruned, showFollowed, writePosition
+  Feed, type FeedEntry, findEnd, findPosition, findPruned, isPruned, refusePruned, showFollowed, writePosition
 } from '../core/service/feed.js'
 import { follow } from '../core/service/follow.js'
 import { Reader } from '../core/service/reader.js'
+import { prunedId } from '../core/service/record.js'
 import type { Called } from '../core/service/renamed.js'
 import type { FollowedCommand } from '../core/service/service.js'
 import { type GuardedStorage, isStorage, makeStorageAccess } from '../core/service/storage-access.js'
@@ -196,7 +197,7 @@ async function findFirst (storage: Storage, { from = 'beginning', after }: Consu
 async function addPlace (storage: Storage, place: Pick<Position, 'id' | 'position' | 'holder'>): Promise<Place> {
   const mark = await storage.get('commands', prunedId)
   const change = keepRow(consumers, { parked: [], retried: [], ...place }, undefined)
-  await storage.commit([change, keepMark(mark, 0)])
+  await storage.commit([change, keepMark(mark)])
   return change.item
 }
 

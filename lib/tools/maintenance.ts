@@ -2,7 +2,8 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, listStored } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
-import { findEntries, prunedId } from '../core/service/feed.js'
+import { findEntries } from '../core/service/feed.js'
+import { prunedId } from '../core/service/record.js'
 import { type Change, ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/formats.js'
 import { findHandled } from './consumers.js'
@@ -51,7 +52,7 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
     try {
       await storage.commit([
         ...entries.map(({ id, revision: expected }): Change => ({ type: 'delete', family: 'commands', id, expected })),
-        keepMark(mark, last.position)
+        keepMark(mark, entries)
       ])
       dropped += entries.length
       passed = last.position

@@ -1,4 +1,5 @@
-import { prunedId } from '../core/service/feed.js'
+import type { FeedEntry } from '../core/service/feed.js'
+import { prunedId, readHighest } from '../core/service/record.js'
 import { selectById } from '../core/storage/pages.js'
 import type { Change, Id, Query, Storage, Stored } from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
@@ -15,12 +16,17 @@ export function keepRow<T extends { readonly id: Id }> (
 }
 
 /**
- * The position of the last entry that was pruned. The row gets a new revision even if it stays as it is: of two commits
- * that have it, such as one that prunes and one that adds a consumer, the second is refused.
+ * The highest position and ids of what was pruned: no later entry may have one that a follower has passed, and no item
+ * one. The row gets a new revision even if it stays as it is: of two commits that have it, such as one that prunes and
+ * one that adds a consumer, the second is refused.
  */
-export function keepMark (mark: Stored | undefined, position: number): Change {
-  const last = Math.max(position, mark?.position as number | undefined ?? 0)
-  const row = { id: prunedId, position: last, family: '', target: '', action: 'Prune', outcome: 'done' }
+export function keepMark (mark: Stored | undefined, entries: readonly FeedEntry[] = []): Change {
+  const position = Math.max(mark?.position as number | undefined ?? 0, ...entries.map(({ position }) => position))
+  const result = { ...readHighest(mark) }
+  for (const { family, target } of entries) {
+    if (Number.isSafeInteger(Number(target))) result[family] = Math.max(result[family] ?? 0, Number(target))
+  }
+  const row = { id: prunedId, position, family: '', target: '', action: 'Prune', outcome: 'done', result }
   return keepRow('commands', row, mark)
 }
 

@@ -87,6 +87,26 @@ t.test('a creation, and its repetition', async t => {
   t.strictSame(intents.map(({ action }) => action), ['CreateDeal'], 'who does not want the item is not asked about')
 })
 
+t.test('the key of an update belongs to its principal, who may be named for changes only', async t => {
+  let user = ''
+  const { app } = await guardedApp(t, ({ action }) => {
+    if (action === 'CompleteDeal') throw new Problem('forbidden', 'You may not complete deals')
+    return action === 'read' || action === 'HoldDeal' ? undefined : { principal: user }
+  })
+  const { id } = await createDeal(app)
+  const rename = async (by: string, name: string) => {
+    user = by
+    const headers = { 'idempotency-key': 'k' }
+    const answer = await app.inject(blindly({ method: 'PATCH', url: `${home}/${id}`, headers, payload: { name } }))
+    return [answer.statusCode, answer.headers['idempotent-replayed'], answer.json<{ revision?: number }>().revision]
+  }
+  t.strictSame(await rename('ann', 'a'), [200, undefined, 2])
+  t.strictSame(await rename('bob', 'b'), [200, undefined, 3])
+  t.strictSame(await rename('ann', 'a'), [200, 'true', 2], 'her answer again')
+  t.strictSame(await rename('bob', 'b'), [200, 'true', 3])
+  t.strictSame(await rename('ann', 'b'), [422, undefined, undefined])
+})
+
 t.test('a form of a page leads to what may be seen', async t => {
   const { app } = await guardedApp(t, refuseReading)
   const made = await app.inject(blindly({ method: 'POST', url: home, headers: browser, payload: 'name=a&price=1' }))

@@ -94,6 +94,14 @@ t.test('the id must be one that the family can have', async t => {
   for (const id of ['117', 1.5, 99, 2 ** 53]) {
     t.equal((await create({ id, kind: 'a' }, {}, '/machines')).statusCode, 400, JSON.stringify(id))
   }
+  // As many are left to be counted.
+  const most = 2 ** 52
+  for (const id of [most + 1, 2 ** 53 - 1]) {
+    t.match((await create({ id, kind: 'a' }, {}, '/machines')).json(), {
+      status: 400, errors: [{ pointer: '/id', detail: `must be at most ${most}` }]
+    })
+  }
+  t.equal((await create({ id: most, kind: 'a' }, {}, '/machines')).statusCode, 201)
   await t.rejects(rooms.service({ storage: memoryStorage() }).create({ id: 'a b' }), { code: 'invalid-body' })
   t.same((await app.inject('/rooms')).json().items, [])
 })

@@ -6,6 +6,8 @@ import { createDeal, dealsApp, home, readDeal, readLog } from '../deals/app.js'
 import { recordingStorage } from '../recording-storage.js'
 import { anyStorage } from '../storages.js'
 
+type Method = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
 const holdIt = { action: 'HoldDeal', params: { reason: 'Papers are missing' } }
 
 for (const { name, make } of anyStorage) {
@@ -132,37 +134,60 @@ for (const { name, make } of anyStorage) {
       t.equal((await put(id, randomUUID(), { action: 'CompleteDeal' })).statusCode, 201, 'a new id is a new command')
     })
 
-    t.test('an Idempotency-Key on every POST', async t => {
+    t.test('an Idempotency-Key on every write', async t => {
       const { id } = await createDeal(app)
-      const keyed = async (url: string, payload: object, key = `${url} ${id}`): Promise<TestResponse> =>
-        await app.inject({ method: 'POST', url, headers: { 'idempotency-key': key }, payload })
-      for (const [url, payload, status] of [
-        [`${home}/`, { name: 'Keyed', price: 1 }, 201],
-        [`${home}/${id}/holds`, { reason: 'a' }, 201],
-        ['/command/UnholdDeal/', { id }, 200],
-        ['/command/CreateDeal/', { name: 'Commanded', price: 1 }, 200],
-        [`${home}/${id}/unholds`, {}, 200],
-        ['/command/DeleteDeal/', { id }, 200]
-      ] as const) {
-        const [first, again] = [await keyed(url, payload), await keyed(url, payload)]
-        t.equal(first.statusCode, status, url)
-        t.equal(again.statusCode, status, url)
-        t.equal(again.body, first.body, url)
-        t.strictSame(again.headers.location, first.headers.location)
-        t.strictSame(again.headers.etag, first.headers.etag)
-        t.equal(first.headers['idempotent-replayed'], undefined)
-        t.equal(again.headers['idempotent-replayed'], 'true')
+      const url = `${home}/${id}`
+      const keyed = async (url: string, payload: object, key: string, method: Method = 'POST'): Promise<TestResponse> =>
+        await app.inject({ method, url, headers: { 'idempotency-key': key }, payload })
+      const writes: readonly (readonly [Method, string, object, number])[] = [
+        ['POST', `${home}/`, { name: 'Keyed', price: 1 }, 201],
+        ['POST', `${url}/holds`, { reason: 'a' }, 201],
+        ['POST', '/command/UnholdDeal/', { id }, 200],
+        ['POST', '/command/CreateDeal/', { name: 'Commanded', price: 1 }, 200],
+        ['POST', `${url}/unholds`, {}, 200],
+        ['PATCH', url, { name: 'b' }, 200],
+        ['PUT', url, { name: 'c' }, 200],
+        ['PUT', url, { name: 'c', held: false }, 200],
+        ['PATCH', url, {}, 200],
+        ['PUT', `${url}/edit`, { name: 'd' }, 200],
+        ['PUT', `${url}/edit`, { name: 'e' }, 200],
+        ['POST', '/command/DeleteDeal/', { id: (await createDeal(app)).id }, 200],
+        ['DELETE', url, {}, 204]
+      ]
+      const send = async (index: number): Promise<TestResponse> => {
+        const [method, url, payload] = writes[index] as typeof writes[number]
+        return await keyed(url, payload, `${id} ${index}`, method)
       }
-      t.strictSame(
-        (await readLog(app, id)).map(({ action, outcome }) => [action, outcome]),
-        [
-          ['CreateDeal', 'done'],
-          ['HoldDeal', 'done'],
-          ['UnholdDeal', 'done'],
-          ['UnholdDeal', 'unchanged'],
-          ['DeleteDeal', 'done']
-        ]
-      )
+      const firsts: TestResponse[] = []
+      for (const [index, [, , , status]] of writes.entries()) {
+        const first = await send(index)
+        firsts.push(first)
+        t.strictSame([first.statusCode, first.headers['idempotent-replayed']], [status, undefined], String(index))
+      }
+      const log = await readLog(app, id)
+      // Every first answer again, though the deal has changed since, and is gone.
+      for (const [index, first] of firsts.entries()) {
+        const again = await send(index)
+        t.strictSame([again.statusCode, again.body], [first.statusCode, first.body], String(index))
+        for (const name of ['location', 'content-location', 'etag']) t.equal(again.headers[name], first.headers[name])
+        t.equal(again.headers['idempotent-replayed'], 'true')
+        const [method, url, payload] = writes[(index + 1) % writes.length] as typeof writes[number]
+        t.equal((await keyed(url, payload, `${id} ${index}`, method)).statusCode, 422, 'and nothing else under its key')
+      }
+      t.strictSame(await readLog(app, id), log)
+      t.strictSame(log.map(({ action, outcome }) => [action, outcome]), [
+        ['CreateDeal', 'done'],
+        ['HoldDeal', 'done'],
+        ['UnholdDeal', 'done'],
+        ['UnholdDeal', 'unchanged'],
+        ['EditDeal', 'done'],
+        ['EditDeal', 'done'],
+        ['UpdateDeal', 'unchanged'],
+        ['UpdateDeal', 'unchanged'],
+        ['EditDeal', 'done'],
+        ['EditDeal', 'done'],
+        ['DeleteDeal', 'done']
+      ])
       t.equal((await app.inject(`${home}?name=Keyed`)).json<{ items: unknown[] }>().items.length, 1)
 
       const other = await createDeal(app)

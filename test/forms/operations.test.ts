@@ -26,6 +26,15 @@ for (const { name, make } of anyStorage) {
       })
     }
 
+    const named = await dealsApp(storage, {
+      authorize: ({ headers }) => ({ principal: String(headers['x-user'] ?? 'ann') })
+    })
+    for (const described of operations) {
+      t.test(`${described.name} is done once under a key`, async t => {
+        for (const form of forms) await checkKeyed(t, named, described, form)
+      })
+    }
+
     for (const state of states) {
       t.test(`what a deal that is ${state} allows`, async t => {
         for (const described of operations) {
@@ -191,6 +200,62 @@ async function checkInState (
     before.revision + (hasCommandId(form) ? 1 : 0),
     `${label}: only a named command is recorded`
   )
+}
+
+/** Under one key: the first answer again, whatever became of the deal, and nothing is done twice. */
+async function checkKeyed (t: Checks, app: FastifyInstance, described: ExpectedOperation, form: Form): Promise<void> {
+  const { id, revision } = await createDealAfter(app, described.before)
+  const [command, key, match] = [randomUUID(), randomUUID(), { 'if-match': `"${revision}"` }]
+  const send = async (request: TestRequest | undefined, headers: object = {}): Promise<TestResponse> =>
+    await app.inject({ ...request, headers: { ...request?.headers, 'idempotency-key': key, ...headers } })
+  const sendTwice = async (request: TestRequest | undefined): Promise<TestResponse[]> => {
+    const another = { 'idempotency-key': randomUUID() }
+    return [await send(request, another), await send(request, another)]
+  }
+  const request = form.request(described, id, command)
+  if (request === undefined) return
+
+  const first = await send(request, match)
+  t.strictSame(show(first), [form.done, first.body, undefined], form.name)
+  // A command that is put again is not created again.
+  const again = [hasCommandId(form) ? 200 : form.done, first.body, 'true']
+  const replay = await send(request, match)
+  t.strictSame(show(replay), again, `${form.name}: before If-Match`)
+  for (const name of hasCommandId(form) ? [] : ['location', 'content-location']) {
+    t.equal(replay.headers[name], first.headers[name], `${form.name}: ${name}`)
+  }
+  t.strictSame(show(await send(request, { 'idempotency-key': `"${key}"` })), again, `${form.name}: quoted`)
+  const bobs = await send(request, { 'x-user': 'bob' })
+  t.strictSame([bobs.statusCode, bobs.headers['idempotent-replayed']], [form.unchanged, undefined], `${form.name}: bob`)
+
+  const unhold = operation('unhold')
+  const other = await createDeal(app)
+  for (const different of [
+    form.request(described, other.id, command),
+    form.request(described.name === 'unhold' ? operation('hold') : unhold, id, command),
+    { method: 'DELETE', url: `${home}/${id}` } as const
+  ]) {
+    const { statusCode } = await send(different)
+    // Beside an id in the path, the key means nothing.
+    const expected = hasCommandId(form) && different?.method === 'DELETE' ? 204 : 422
+    t.equal(statusCode, expected, `${form.name}: different content`)
+  }
+  t.equal((await readDeal(app, other.id)).revision, 1)
+
+  const state = described.name === 'complete' ? 'held' : 'completed'
+  if (described.name !== 'unhold' && !described.states.includes(state)) {
+    const { id } = await createDealAfter(app, stepsTo[state])
+    const [refused, replayed] = await sendTwice(form.request(described, id, randomUUID()))
+    t.strictSame([refused, replayed].map(show), [[409, refused?.body, undefined], [409, refused?.body, 'true']])
+  }
+  await app.inject({ method: 'DELETE', url: `${home}/${id}` })
+  t.strictSame(show(await send(request)), again, `${form.name}: after the deal is deleted`)
+  const log = await readLog(app, id)
+  t.equal(log.filter(({ outcome }) => outcome === 'done').length, revision + 2, `${form.name}: done once`)
+}
+
+function show (answer: TestResponse | undefined): unknown[] {
+  return [answer?.statusCode, answer?.body, answer?.headers['idempotent-replayed']]
 }
 
 async function checkMinimal (t: Checks, app: FastifyInstance, described: ExpectedOperation, form: Form): Promise<void> {

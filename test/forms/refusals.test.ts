@@ -154,16 +154,21 @@ const creations: Readonly<Record<string, Refusal>> = {
     code: 'invalid-query',
     at: ['format']
   },
-  'an empty Idempotency-Key': {
-    request: { ...create({ name: 'a', price: 1 }), headers: { 'idempotency-key': '' } },
+  ...Object.fromEntries(Object.entries({
+    empty: '',
+    'empty, quoted': '""',
+    long: 'k'.repeat(256),
+    'of two headers': 'a, b',
+    'of two headers, quoted': '"a", "b"',
+    'half quoted': '"a',
+    'with a wrong escape': '"a\\b"',
+    'with a character that cannot be printed': 'a\tb',
+    'not in ASCII': 'ä'
+  }).map(([name, key]): [string, Refusal] => [`an Idempotency-Key that is ${name}`, {
+    request: { ...create({ name: 'a', price: 1 }), headers: { 'idempotency-key': key } },
     status: 400,
     code: 'invalid-header'
-  },
-  'a long Idempotency-Key': {
-    request: { ...create({ name: 'a', price: 1 }), headers: { 'idempotency-key': 'k'.repeat(256) } },
-    status: 400,
-    code: 'invalid-header'
-  }
+  }]))
 }
 
 /** Requests on a deal that is open, at revision 1. */
@@ -403,12 +408,10 @@ t.test('bodies that create nothing', async t => {
       await refused(t, app, id, refusal)
       // What is invalid is never recorded: the key is free for the corrected request.
       if (refusal.request.headers?.['idempotency-key'] !== undefined) return
-      const headers = { ...refusal.request.headers, 'idempotency-key': `key ${name}` }
+      const key = { 'idempotency-key': JSON.stringify(`key ${name}`) }
+      const headers = { ...refusal.request.headers, ...key }
       await refused(t, app, id, { ...refusal, request: { ...refusal.request, headers } })
-      const corrected = await app.inject({
-        ...create({ name: 'Corrected', price: 1 }),
-        headers: { 'idempotency-key': `key ${name}` }
-      })
+      const corrected = await app.inject({ ...create({ name: 'Corrected', price: 1 }), headers: key })
       t.equal(corrected.statusCode, 201)
       t.equal(corrected.headers['idempotent-replayed'], undefined)
     })

@@ -101,6 +101,25 @@ t.test('with required command ids, every call can be repeated', async t => {
   t.match(await call(app, 'deals_create', { name: 'Tea', price: 1 }), { isError: true, text: /\/command: is required/ })
 })
 
+t.test('the header Idempotency-Key makes a call without a command id safe to repeat', async t => {
+  const app = await crmApp()
+  t.teardown(() => app.close())
+  const key = { 'idempotency-key': 'k-1' }
+  const made = await call(app, 'deals_create', { name: 'Tea', price: 1 }, key)
+  const again = await call(app, 'deals_create', { name: 'Tea', price: 1 }, { 'idempotency-key': '"k-1"' })
+  t.strictSame(again.content, { ...made.content, replayed: true })
+  const { id } = made.content.item
+  const different = await call(app, 'deals_delete', { id }, key)
+  t.match(different, { isError: true, content: { type: 'urn:dealbook:problem:id-reused' } })
+  const held = await call(app, 'deals_hold', { id, reason: 'a', command: 'c-1' }, key)
+  t.match(held.content, { replayed: false, command: { id: 'c-1' } }, 'a command id counts')
+  const refusals = [1, 2].map(() => call(app, 'deals_complete', { id }, { 'idempotency-key': 'k-2' }))
+  t.match((await Promise.all(refusals))[1], { isError: true, text: /refused before under this key/ })
+  t.match(await call(app, 'deals_hold', { id, reason: 'a' }, { 'idempotency-key': 'a, b' }), {
+    isError: true, content: { type: 'urn:dealbook:problem:invalid-header' }
+  })
+})
+
 t.test('a family with hyphens, a name with a space, and parameters named like arguments', async t => {
   const app = await bootWith(app => {
     app.register(lineItems, { storage: memoryStorage(), prefix: '/crm' })

@@ -79,13 +79,13 @@ t.test('every operation is described in every form', async t => {
     const full = at('put', `${home}/{id}/${verb}`)
     t.strictSame(Object.keys(bodyOf(full).properties ?? {}).sort(), Object.keys(params).sort(), `${verb}: its members`)
     t.equal(bodyOf(full).additionalProperties, false, `${verb}: and no others`)
-    const refused = verb === 'edit' ? ['400', '404', '412'] : ['400', '404', '409', '412']
+    const refused = verb === 'edit' ? ['400', '404', '412', '422'] : ['400', '404', '409', '412', '422']
     t.strictSame(Object.keys(full.responses), ['200', '204', ...refused, 'default'])
     t.ok(full.responses['default']?.content?.['application/problem+json'], `${verb}: all else is a problem`)
-    t.strictSame(headersOf(full), ['if-match'], `${verb}: one form is described in full`)
+    t.strictSame(headersOf(full), ['idempotency-key', 'if-match'], `${verb}: one form is described in full`)
 
     for (const [method, path, word, done, headers] of [
-      ['put', `${home}/{id}/{word}`, participle, ['200'], []],
+      ['put', `${home}/{id}/{word}`, participle, ['200'], ['idempotency-key']],
       ['post', `${home}/{id}/{word}`, noun, ['200', '201'], ['idempotency-key']],
       ['post', '/crm/command/{word}', action, ['200'], ['idempotency-key']]
     ] as const) {
@@ -126,7 +126,10 @@ t.test('the other writes and reads of deals are described', async t => {
   t.strictSame(Object.keys(create.responses['201']?.headers ?? {}).sort(), ['etag', 'location'])
   t.strictSame(headersOf(create), ['idempotency-key', 'prefer'])
   t.ok(at('delete', `${home}/{id}`).responses['204'])
-  t.strictSame(headersOf(at('delete', `${home}/{id}`)), ['if-match'])
+  t.strictSame(headersOf(at('delete', `${home}/{id}`)), ['idempotency-key', 'if-match'])
+  for (const method of ['put', 'patch']) {
+    t.strictSame(headersOf(at(method, `${home}/{id}`)), ['idempotency-key'], `${method} of attributes`)
+  }
   t.ok(
     bodyOf(at('put', `${home}/{id}`)).anyOf?.some(({ properties }) => properties?.['holdReason'] !== undefined),
     'the attributes'

@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import { deals, defineFamily } from '../../lib/index.js'
+import type { Storage } from '../../lib/index.js'
+import { copyStorage, deals, defineFamily, loadItems, memoryStorage, prune } from '../../lib/index.js'
 import type { TestResponse } from '../deals/app.js'
 import { home } from '../deals/app.js'
 import { storages } from '../storages.js'
@@ -89,6 +90,134 @@ for (const { name, make } of storages) {
     t.equal(again.headers['idempotent-replayed'], 'true')
   })
 }
+
+const labels = defineFamily({
+  name: 'labels',
+  singular: 'label',
+  fields: Type.Object({ id: Type.String(), text: Type.String() }),
+  create: ['id', 'text'],
+  operations: {
+    report: {
+      name: 'report',
+      verb: 'report',
+      participle: 'reported',
+      noun: 'reports',
+      action: 'ReportLabel',
+      params: Type.Object({}),
+      creates: { ticket: tickets },
+      apply: label => ({ item: label, created: { ticket: { title: label.text } } })
+    }
+  }
+})
+
+type Service = ReturnType<typeof tickets.service>
+
+/** A storage in which `meanwhile` is done before its first commit. */
+function interrupted (storage: Storage, meanwhile: () => Promise<unknown>): Storage {
+  let isDone = false
+  return {
+    ...storage,
+    async commit (changes) {
+      if (!isDone) {
+        isDone = true
+        await meanwhile()
+      }
+      await storage.commit(changes)
+    }
+  }
+}
+
+for (const { name, make } of storages) {
+  t.test(`${name}: an id that was given and is gone when it is committed`, async t => {
+    const { storage, another = () => storage, dispose } = await make()
+    t.teardown(dispose)
+    const [own, other] = [tickets.service({ storage }), tickets.service({ storage: another() })]
+    const label = labels.service({ storage })
+    await label.create({ id: 'a', text: 'b' })
+    const create: Readonly<Record<string, (storage: Storage) => Promise<unknown>>> = {
+      alone: storage => tickets.service({ storage }).create({ title: 'a' }, { key: 'k-1' }),
+      'in a list': storage => tickets.service({ storage })
+        .runAll([{ operation: 'create', params: { title: 'a' } }], { atomic: true }),
+      'by an operation': storage => labels.service({ storage }).run('report', 'a')
+    }
+    for (const [how, run] of Object.entries(create)) {
+      let gone = 0
+      await run(interrupted(storage, async () => {
+        gone = (await other.create({ title: how })).item.id
+        await other.remove(gone)
+      }))
+      const log = async (id: number) => (await own.log(id)).items.map(({ action, revision }) => [action, revision])
+      t.strictSame(await log(gone), [['CreateTicket', 1], ['DeleteTicket', 2]], how)
+      const [last] = (await own.find('sort=-id', { limit: 1 })).items
+      t.strictSame([last?.id, last?.title], [gone + 1, how === 'by an operation' ? 'b' : 'a'], 'tried with the next')
+      t.strictSame(await log(gone + 1), [[how === 'by an operation' ? 'ReportLabel' : 'CreateTicket', 1]])
+    }
+    const chosen = labels.service({
+      storage: interrupted(storage, async () => {
+        const others = labels.service({ storage: another() })
+        await others.create({ id: 'c', text: 'd' })
+        await others.remove('c')
+      })
+    })
+    await t.rejects(chosen.create({ id: 'c', text: 'e' }), { code: 'taken' })
+    t.equal((await label.log('c')).items.length, 2)
+  })
+
+  t.test(`${name}: counted ids are not given again after their logs are pruned`, async t => {
+    const { storage, another = () => storage, dispose } = await make()
+    t.teardown(dispose)
+    const book = tickets.service({ storage, clock: () => new Date('2026-01-01T00:00:00.000Z') })
+    const create = async (book: Service) => (await book.create({ title: 'a' })).item.id
+    const before = '2026-01-02'
+    for (const id of [1, 2, 3]) t.equal(await create(book), id)
+    for (const id of [2, 3]) await book.remove(id)
+    t.equal(await prune(storage, { before, batch: 2 }), 5)
+    t.equal(await create(book), 4)
+    await book.remove(4)
+    // Pruned between the look for the last item and the look for a log.
+    const target = another()
+    let isPruned = false
+    const pruning: Storage = {
+      ...storage,
+      async find (family, query, signal) {
+        if (family === 'commands' && !isPruned) {
+          isPruned = true
+          t.equal(await prune(target, { before }), 2)
+        }
+        return await storage.find(family, query, signal)
+      }
+    }
+    t.equal(await create(tickets.service({ storage: pruning })), 5)
+    t.equal(await prune(storage, { before }), 0)
+    const copy = memoryStorage()
+    await copyStorage(storage, copy, { families: [tickets] })
+    for (const id of [1, 5]) await tickets.service({ storage: copy }).remove(id)
+    await prune(copy, { before: new Date() })
+    t.equal(await create(tickets.service({ storage: copy })), 6, 'also in a copy')
+  })
+}
+
+t.test('an id after which none is left', async t => {
+  const storage = memoryStorage()
+  const fields = Type.Object({ id: Type.Integer({ maximum: 3 }), title: Type.String() })
+  const few = defineFamily({ name: 'tickets', singular: 'ticket', fields, create: ['title'] }).service({ storage })
+  for (const id of [1, 2, 3]) t.equal((await few.create({ title: 'a' })).item.id, id)
+  await t.rejects(few.create({ title: 'a' }), {
+    code: 'taken', message: 'No id is left for a new ticket: 3 is taken, and ids are counted'
+  })
+  await loadItems(storage, tickets, [{ id: 2 ** 53 - 1, title: 'a' }])
+  await labels.service({ storage }).create({ id: 'a', text: 'b' })
+  const app = Fastify()
+  app.register(tickets, { storage })
+  app.register(labels, { storage })
+  for (const request of [
+    { method: 'POST', url: '/tickets', payload: { title: 'a' } }, { method: 'PUT', url: '/labels/a/report' }
+  ] as const) {
+    const answer = await app.inject(request)
+    t.equal(answer.statusCode, 409, request.url)
+    t.match(answer.json(), { type: 'urn:dealbook:problem:taken', detail: /9007199254740991 is taken/ })
+  }
+})
 
 for (const { name, make } of storages) {
   t.test(`${name}: ids that a host makes`, async t => {

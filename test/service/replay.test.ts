@@ -1,10 +1,39 @@
 import { randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
+import type { Storage } from '../../lib/core/storage/storage.js'
 import { defineFamily } from '../../lib/http/plugin/define-family.js'
 import { dealsApp, home } from '../deals/app.js'
-import { dealAfter, openBook, refusal, testOverStorages } from './book.js'
+import { type Book, dealAfter, openBook, refusal, testOverStorages } from './book.js'
 
 const principal = 'ann'
+
+interface RunIds {
+  readonly command: string
+  readonly principal: string
+}
+
+/** A storage whose first look for a command finds none, and then, before any item is read, `meanwhile` is done. */
+function interrupted (storage: Storage, meanwhile: () => Promise<unknown>): Storage {
+  let end = (_done: unknown): void => {}
+  const ended = new Promise(resolve => { end = resolve })
+  let isLooked = false
+  const look = async <T>(family: string, read: () => Promise<T>): Promise<T> => {
+    if (family !== 'commands') await ended
+    const found = await read()
+    if (family === 'commands' && !isLooked) {
+      isLooked = true
+      end(await meanwhile())
+    }
+    return found
+  }
+  return {
+    prepare: shape => storage.prepare(shape),
+    find: (family, query, signal) => look(family, () => storage.find(family, query, signal)),
+    get: (family, id, signal) => look(family, () => storage.get(family, id, signal)),
+    commit: changes => storage.commit(changes),
+    close: async () => {}
+  }
+}
 
 testOverStorages(async (t, { book, storage, another }) => {
   t.test('a command is done once under its id, or its key', async t => {
@@ -141,6 +170,56 @@ testOverStorages(async (t, { book, storage, another }) => {
     }
     t.match(await book.run('hold', id, { reason: 'a' }, { revision: 1, command }), { changed: true, replayed: false })
     t.match(await book.remove(id, { revision: 2 }), { changed: true })
+  })
+
+  t.test('a retry whose first attempt is committed while it runs is a replay', async t => {
+    const chosen = defineFamily({
+      name: 'labels',
+      singular: 'label',
+      fields: Type.Object({ id: Type.String(), text: Type.String() }),
+      create: ['id', 'text']
+    })
+    type Attempt = (storage: Storage, id: string, ids: RunIds) => Promise<unknown>
+    const command = (run: (book: Book, id: string, options: RunIds & { revision: number }) => Promise<unknown>) =>
+      async (storage: Storage, id: string, ids: RunIds) => await run(openBook(storage), id, { ...ids, revision: 1 })
+    const list = (atomic: boolean) => async (storage: Storage, id: string, { command, principal }: RunIds) => {
+      const [first, last] = [{ command, revision: 1 }, { command: `${command}-2` }]
+      const done = await openBook(storage).runAll([
+        { operation: 'hold', id, params: { reason: 'a' }, ...first }, { operation: 'remove', id, ...last }
+      ] as never, { atomic: atomic as true, principal })
+      return atomic ? done[1] : (done as unknown as PromiseFulfilledResult<unknown>[])[1]?.value
+    }
+    const put = (authorize?: () => object) => async (storage: Storage, id: string, { command }: RunIds) => {
+      const app = await dealsApp(storage, authorize === undefined ? {} : { authorize })
+      t.teardown(() => app.close())
+      const headers = { 'if-match': '"1"', 'idempotency-key': command }
+      const answer = await app.inject({ method: 'PATCH', url: `${home}/${id}`, headers, payload: { name: 'b' } })
+      return { changed: answer.statusCode === 200, replayed: answer.headers['idempotent-replayed'] === 'true' }
+    }
+    const attempts: Readonly<Record<string, Attempt>> = {
+      'an operation': command((book, id, ids) => book.run('hold', id, { reason: 'a' }, ids)),
+      'a deletion': command((book, id, ids) => book.remove(id, ids)),
+      'a creation': async (storage, id, { command: key, principal }) =>
+        await chosen.service({ storage }).create({ id, text: 'a' }, { key, principal }),
+      'an atomic list': list(true),
+      'a list': list(false),
+      'an update': put(),
+      'an update under conditions': put(() => ({ where: [{ field: 'price', op: 'gte', value: 0 }] }))
+    }
+    for (const [name, attempt] of Object.entries(attempts)) {
+      for (const more of [[], ['unhold', 'complete']]) {
+        const id = await dealAfter(book)
+        const ids = { command: randomUUID(), principal }
+        let first: unknown
+        const again = await attempt(interrupted(storage, async () => {
+          first = await attempt(storage, id, ids)
+          // Then the state does not allow it any more.
+          for (const operation of more) await book.run(operation, id).catch(() => {})
+        }), id, ids)
+        t.match(first, { changed: true, replayed: false }, name)
+        t.match(again, { changed: true, replayed: true }, `${name} again, then ${more.join()}`)
+      }
+    }
   })
 
   t.test('many at once', async t => {

@@ -174,7 +174,7 @@ for (const [name, open, more] of [
     const before = readMetrics(storage)
 
     for (const { rule, members, fields } of [...cases, ...more]) {
-      const headers = { 'idempotency-key': rule }
+      const headers = { 'idempotency-key': JSON.stringify(rule) }
       const creation = { method: 'POST', url: '/bookings', payload: members, headers } as const
       const answer = await app.inject(creation)
       t.equal(answer.statusCode, 409, rule)

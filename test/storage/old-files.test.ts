@@ -85,20 +85,23 @@ t.test('only positions and indexes are missing of it, nothing dropped, and all i
   const before = listIndexes()
   const statements = (await writeMigration(open(), families)).trim().split(';\n')
   t.match(statements, [
+    /^ALTER TABLE "commands" ADD COLUMN "created_high" INTEGER$/,
+    /^ALTER TABLE "commands" ADD COLUMN "created_low" INTEGER$/,
     /^ALTER TABLE "commands" ADD COLUMN "position" INTEGER$/,
     /^CREATE INDEX [^;]*"commands_position_created_at_id_idx"/,
     /^CREATE INDEX [^;]*"commands_family_position_idx"/,
     /^CREATE INDEX [^;]*"commands_principal_idx"/,
+    /^CREATE UNIQUE INDEX [^;]*"commands_created_high_created_low_key"/,
     /^UPDATE "commands" SET "position"/
   ])
-  t.equal(statements.length, 5)
+  t.equal(statements.length, 8)
   for (const migrate of ['auto', 'check', 'off'] as const) {
     const storage = open({ migrate })
     for (const family of families) await family.service({ storage }).find()
     t.strictSame(await readAll(storage), expected, migrate)
   }
-  const added = ['position_created_at_id', 'family_position', 'principal']
-  t.same(listIndexes(), [...before, ...added.map(columns => ({ name: `commands_${columns}_idx` }))])
+  const added = ['position_created_at_id_idx', 'family_position_idx', 'principal_idx', 'created_high_created_low_key']
+  t.same(listIndexes(), [...before, ...added.map(end => ({ name: `commands_${end}` }))])
   t.equal(await writeMigration(open(), families), '')
 })
 

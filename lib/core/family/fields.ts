@@ -121,6 +121,8 @@ export const commandsShape: FamilyShape = {
     family: Type.String({ maxLength: 100 }),
     target: Type.String({ maxLength: 100 }),
     result: Type.Optional(Type.Object({})),
+    createdHigh: Type.Optional(Type.Integer()),
+    createdLow: Type.Optional(Type.Integer()),
     digest: Type.Optional(Type.String()),
     changes: Type.Optional(Type.Object({})),
     position: Type.Optional(Type.Integer()),
@@ -131,5 +133,6 @@ export const commandsShape: FamilyShape = {
     ['family', 'target', 'revision', 'outcome', 'createdAt', 'id'], ['position', 'createdAt', 'id'],
     ['family', 'position'], ['principal']
   ],
+  unique: [['createdHigh', 'createdLow']],
   sequence: 'position'
 }

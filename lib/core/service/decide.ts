@@ -21,6 +21,10 @@ export interface Command {
   readonly key?: string | undefined
   /** If the meaning depends on the item: returns the action and its parameters, or throws a problem. Pure. */
   readonly interpret?: ((current: Stored) => Pick<Command, 'action' | 'params'>) | undefined
+  /** Beside `interpret`: identifies what was sent. When it is sent again, it may mean something else. */
+  readonly content?: (() => string) | undefined
+  /** Whether a replay shows the item as it was after the command. */
+  readonly keepsItem?: boolean | undefined
   /** Throws a problem if the client does not know this revision of the item. Pure. */
   readonly precondition?: ((current: Stored) => void) | undefined
 }

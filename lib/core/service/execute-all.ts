@@ -4,16 +4,16 @@ import { numberDecimals } from '../query/filters.js'
 import { isAbsent, matcher } from '../storage/conditions.js'
 import { findByIds, pageOf, selectById } from '../storage/pages.js'
 import {
-  type Change, type Condition, ConflictError, ConstraintError, DuplicateError, getId, type Id, type Scalar, type Stored
+  type Change, type Condition, ConstraintError, DuplicateError, getId, type Id, type Scalar, type Stored
 } from '../storage/storage.js'
 import { endLongTurn } from '../storage/turns.js'
 import type { Caller } from './caller.js'
 import type { Command } from './decide.js'
-import { attempt, attemptUntilDone, execute, listKeys, type Outcome, toOwnOutcome } from './execute.js'
+import { attempt, attemptUntilDone, execute, listKeys, type Outcome, repeatIfDone, toOwnOutcome } from './execute.js'
 import { type Execution, open } from './load.js'
 import { explainConstraint, refuseByConstraint } from './refusal.js'
 import { callBase, toBaseCommand, toOwnProblem } from './renamed.js'
-import { countFailure, type GuardedStorage, makeCounters } from './storage-access.js'
+import { countFailure, type GuardedStorage, isConflict, makeCounters } from './storage-access.js'
 
 interface Sent {
   readonly family: Family
@@ -87,7 +87,6 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
   const families = [...new Set(executions.flatMap(({ family }) => listRelated(family)))]
   let isCommitting = false
   let isAbandoned = false
-  let isRepeated = false
   try {
     // Before it waits: a caller must not block writers of items that it may not see or change.
     let drafted: Awaited<ReturnType<typeof decideAll>> | undefined = await attemptUntilDone(storage, decideAll)
@@ -122,11 +121,12 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
       try {
         const caller = useDraft(execution.caller, draft.storage)
         const outcome = await attempt({ ...execution, storage: draft.storage, caller })
-        if (outcome.problem !== undefined) throw outcome.problem
+        const { problem, replayed } = outcome
+        if (problem !== undefined && !replayed) await repeatIfDone(execution, problem)
+        if (problem !== undefined) throw problem
         outcomes.push(toOwnOutcome((list[index] as Sent).family, outcome))
       } catch (error) {
-        if (error instanceof DuplicateError) throw error
-        repeatOnce(error)
+        if (isConflict(error)) throw error
         if ((error as Problem).code === 'wrong-state') storage.counters.commands_refused_total++
         throw explainOwn(error, index)
       }
@@ -155,20 +155,14 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
     } catch (error) {
       const { cause } = error as { cause?: unknown }
       if (!(cause instanceof ConstraintError)) throw error
-      repeatOnce(error)
+      for (const [index, { replayed }] of outcomes.entries()) {
+        if (!replayed) await repeatIfDone(executions[index] as Execution, error)
+      }
       const explained = explainConstraint(families, error)
       const index = outcomes.findLastIndex(({ record: { family, target } }) =>
         family === cause.family && target === String(cause.id))
       throw index === -1 ? explained : explainOwn(explained, index)
     }
-  }
-
-  /** Another process may have run the same commands meanwhile; then they are found now. */
-  function repeatOnce (error: unknown): void {
-    const isRefusal = error instanceof Problem && error.statusCode < 500
-    if (!isRefusal || isRepeated || executions.every(({ identity }) => identity === undefined)) return
-    isRepeated = true
-    throw new ConflictError('commands', '')
   }
 }
 
@@ -199,7 +193,9 @@ function makeDraft (storage: GuardedStorage, families: readonly Family[]) {
         return Promise.resolve('item' in change ? change.item : undefined)
       }
       const reading = reads.get(name) ?? storage.get(family, id, signal)
-      reads.set(name, reading)
+      // A command that fails may have been done meanwhile.
+      if (family === 'commands') reads.delete(name)
+      else reads.set(name, reading)
       return reading
     },
 

@@ -4,7 +4,7 @@ import { hideSecrets, listSecrets } from '../family/params.js'
 import { renameKnown, toOwnItem } from '../family/rename.js'
 import { idReused, notFound, Problem } from '../problems.js'
 import { completer } from '../storage/shapes.js'
-import { ConstraintError, type Id, type Stored } from '../storage/storage.js'
+import { ConflictError, ConstraintError, type Id, type Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { type Caller, canSee, type Grant } from './caller.js'
 import { type Command, decide, decideCreation, type Decision } from './decide.js'
@@ -76,7 +76,7 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
   const { storage, storage: { writers, counters } } = execution
   try {
     const ready = execution.isGuarded || needsOthers(family, command) || family.prepare !== undefined
-      ? await findOrRefuse(execution)
+      ? await attemptUntilDone(storage, () => findOrRefuse(execution))
       : undefined
     if (ready !== undefined && 'record' in ready) return ready
     const keys = listKeys(execution, ready)
@@ -98,22 +98,24 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
 /** Before it waits: a caller must not block writers of items that it may not see or change. */
 async function findOrRefuse (execution: Execution): Promise<Outcome | Reached> {
   const { identity } = execution
-  const findEarlier = async (): Promise<Outcome | undefined> => {
-    const earlier = identity && await findReplay(execution, identity)
-    return earlier && replay(execution, earlier)
-  }
-  const earlier = await findEarlier()
-  if (earlier !== undefined) return earlier
+  const earlier = identity && await findReplay(execution, identity)
+  if (earlier !== undefined) return replay(execution, earlier)
   try {
     const loaded = await load(execution)
     await prepareFacts(execution, loaded)
     return loaded
   } catch (error) {
-    // The same command may have been done meanwhile.
-    const meanwhile = await findEarlier()
-    if (meanwhile === undefined) throw error
-    return meanwhile
+    await repeatIfDone(execution, error)
+    throw error
   }
+}
+
+/** Another process may have done the same command meanwhile, which is why it fails here. Then it is found now. */
+export async function repeatIfDone (execution: Execution, error: unknown): Promise<void> {
+  const { identity } = execution
+  if (identity === undefined || isConflict(error) || (error instanceof Problem && error.statusCode >= 500)) return
+  const done = await getRecord(execution, identity).catch(() => undefined)
+  if (done !== undefined) throw new ConflictError('commands', identity.row)
 }
 
 type Reached = Pick<Loaded, 'others' | 'creating'>
@@ -154,28 +156,33 @@ export async function attemptUntilDone<T> (
 }
 
 export async function attempt (execution: Execution): Promise<Outcome> {
+  const { identity } = execution
+  if (identity === undefined) return await carryOut(execution)
+  const earlier = await findReplay(execution, identity)
+  if (earlier !== undefined) return replay(execution, earlier)
+  try {
+    return await carryOut(execution)
+  } catch (error) {
+    await repeatIfDone(execution, error)
+    throw error
+  }
+}
+
+async function carryOut (execution: Execution): Promise<Outcome> {
   const { family, caller, storage, identity, command: { target, params } } = execution
   const { counters } = storage
-  const chosenId = target === undefined ? params.id as Id | undefined : undefined
-  // Before the replay: if the same creation was committed meanwhile, the replay is found.
-  const isTaken = chosenId !== undefined && (await storage.get(family.name, chosenId, caller.signal) !== undefined ||
-    // Its log is kept when an item is deleted.
-    await hasLog(storage, family, chosenId, caller.signal))
-  if (identity !== undefined) {
-    const earlier = await findReplay(execution, identity)
-    if (earlier !== undefined) return replay(execution, earlier)
-  }
   const considered = await consider(execution)
   const { command, grant, current, others, created, context, decision } = considered
   const item = decision.outcome === 'done' ? decision.after : current
-  const record = makeRecord(family, considered, identity?.row)
+  const record = makeRecord(family, considered, identity?.row, caller.makers)
   const changedOthers = listChangedOthers(family, decision, [...others, ...created], record)
   refuseUngranted(grant, item)
   for (const { other, after } of changedOthers) refuseUngranted(other.grant, after)
   if (family.references.size > 0 && decision.outcome === 'done' && item !== undefined) {
     await refuseUnreadable(execution, command.params, current, item)
   }
-  if (isTaken) {
+  const chosenId = target === undefined ? params.id as Id | undefined : undefined
+  if (chosenId !== undefined && await isTaken(execution, chosenId)) {
     throw refuseByConstraint(new ConstraintError(family.name, chosenId, 'unique', { fields: ['id'], declared: true }))
   }
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
@@ -204,17 +211,17 @@ export async function attempt (execution: Execution): Promise<Outcome> {
     await (caller.trace === undefined ? commit() : caller.trace('commit', commit))
   } catch (error) {
     const families = [family, ...others.map(other => other.family), ...created.map(each => each.family)]
-    const refusal = explainConstraint(families, error)
-    const isConstraint = refusal instanceof Problem && refusal.cause instanceof ConstraintError
-    // Another process may have run the same command meanwhile, and so broken the constraint.
-    const earlier = isConstraint && identity !== undefined ? await findReplay(execution, identity) : undefined
-    if (earlier === undefined) throw refusal
-    return replay(execution, earlier)
+    throw explainConstraint(families, error)
   }
   const secrets = family.hasSecrets && item !== undefined && decision.outcome === 'done'
     ? listSecrets(family.ownFields, current ?? {}, item)
     : undefined
   return { record, id: context.command, item, secrets, replayed: false, problem }
+}
+
+/** The log of an item is kept when it is deleted. */
+async function isTaken ({ family, caller: { signal }, storage }: Execution, id: Id): Promise<boolean> {
+  return await storage.get(family.name, id, signal) !== undefined || await hasLog(storage, family, id, signal)
 }
 
 /** Loads what the decision needs, and decides. */

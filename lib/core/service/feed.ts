@@ -8,12 +8,9 @@ import { choosePartSize, findByIds, findMembers, firstPartSize, maxPartLength } 
 import { type Condition, type Id, type Query, type Storage, Watchers } from '../storage/storage.js'
 import { type EntryKey, LogPart } from './log-part.js'
 import type { Find, FoundPage, Reader } from './reader.js'
-import { type CommandRecord, feedList, showCommand } from './record.js'
+import { type CommandRecord, feedList, prunedId, showCommand } from './record.js'
 import type { FollowedCommand, LoggedCommand } from './service.js'
 import type { GuardedStorage } from './storage-access.js'
-
-/** The row with the position of the last pruned entry. No client can choose this id, and no family has the row. */
-export const prunedId = '$pruned'
 
 /** An entry of the log that has its position. */
 export type FeedEntry = CommandRecord & { readonly position: number }

@@ -45,13 +45,14 @@ export async function open (family: Family, caller: Caller, command: Command): P
   if (needsOthers(family, command)) await authorizeOthers({ family, caller, grants }, command)
   const opened = caller.storage()
   const storage = opened instanceof Promise ? await opened : opened
+  // Without `authorize`, no promise is returned.
+  const isAsked = granted instanceof Promise
   return {
     family,
     caller,
     command,
-    // Without `authorize`, no promise is returned.
-    isGuarded: granted instanceof Promise && (command.interpret !== undefined || grant.where !== undefined),
-    identity: identifyCommand(command, grant.principal),
+    isGuarded: isAsked && (command.interpret !== undefined || grant.where !== undefined),
+    identity: identifyCommand(command, isAsked ? await findOwner(family, caller, command, grant) : grant.principal),
     grant,
     storage,
     grants,
@@ -60,6 +61,25 @@ export async function open (family: Family, caller: Caller, command: Command): P
     isCommitting: false,
     isAbandoned: false
   }
+}
+
+/** Of a key. A host may name its callers only where they change something, and the change may not be known yet. */
+async function findOwner (
+  { name: family, operations }: Family,
+  caller: Caller,
+  { interpret, key, target: id }: Command,
+  { principal }: Grant
+): Promise<string | undefined> {
+  if (principal !== undefined || interpret === undefined || key === undefined) return principal
+  for (const action of operations.keys()) {
+    try {
+      const grant = await caller.authorize({ family, action, id, params: {}, tentative: true })
+      if (grant.principal !== undefined) return grant.principal
+    } catch {
+      // Another action may be granted.
+    }
+  }
+  return undefined
 }
 
 // A command that depends on the item reads it first.
@@ -92,7 +112,7 @@ export const noOthers: readonly never[] = []
 export async function load (execution: Execution): Promise<Loaded> {
   const { family, caller, storage } = execution
   let { command, grant } = execution
-  const { target, interpret, id, key } = command
+  const { target, interpret, ...others } = command
   let current: Stored | undefined
   if (target !== undefined) {
     const refuseHidden = (grant: Grant, item: Stored | undefined): Stored => {
@@ -103,7 +123,7 @@ export async function load (execution: Execution): Promise<Loaded> {
     command.precondition?.(current)
     if (interpret !== undefined) {
       const { action, params } = interpret(current)
-      command = { action, target, params: freeze(params), id, key }
+      command = { ...others, action, target, params: freeze(params) }
       // So far, only reading was authorized; changing may be granted under different conditions.
       if (action !== undefined) grant = await authorizeOnce(execution, caller, intendCommand(family, command))
       refuseHidden(grant, current)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Context, NounOperation } from '../family/definition.js'
+import type { TSchema } from '@sinclair/typebox'
+import { type Context, nameAction, type NounOperation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { logFields } from '../family/fields.js'
 import { type Changes, hideSecrets, listChanges } from '../family/params.js'
@@ -29,7 +30,7 @@ export interface CommandRecord extends Stored {
   readonly about?: { readonly family: string, readonly id: Id }
   readonly action: string
   readonly params?: Members
-  /** Identifies its parameters, whatever their size, where they are not in the log or not all of them. */
+  /** Identifies its parameters, if they are not all in the log, or the content that was interpreted. */
   readonly digest?: string
   readonly outcome: 'done' | 'unchanged' | 'refused'
   /** What it changed of an existing item; undefined in old entries. */
@@ -37,6 +38,9 @@ export interface CommandRecord extends Stored {
   readonly principal?: string
   readonly problem?: KeptProblem
   readonly result?: Stored
+  /** Of a creation: a hash of the item, unless its id is a new UUID. No two entries have the same. */
+  readonly createdHigh?: number
+  readonly createdLow?: number
 }
 
 export function isSameCommand (
@@ -45,11 +49,12 @@ export function isSameCommand (
   command: Command,
   principal: string | undefined
 ): boolean {
-  return record.family === name &&
-    record.action === command.action &&
-    record.principal === principal &&
-    (command.target === undefined || record.target === String(command.target)) &&
-    (record.digest ?? digestParams(record.params ?? {})) === digestParams(command.params)
+  const { action, target, params, content } = command
+  if (record.family !== name || (target !== undefined && record.target !== String(target))) return false
+  // Its key belongs to its principal, whom `authorize` need not have named before the action was known.
+  if (content !== undefined) return record.digest === content()
+  return record.action === action && record.principal === principal &&
+    (record.digest ?? digestParams(record.params ?? {})) === digestParams(params)
 }
 
 /** The same for equal content: members are sorted, and -0 is written as 0. */
@@ -103,20 +108,24 @@ export interface Decided {
 }
 
 /** Commands that change nothing are unlimited in number and size, so only what a replay needs is stored. */
-export function makeRecord (family: Family, decided: Decided, row?: string): CommandRecord {
+export function makeRecord (family: Family, decided: Decided, row?: string, makers?: Makers): CommandRecord {
   const { command, context, current, decision } = decided
   const after = decision.outcome === 'done' ? decision.after : current
   const item = after ?? current as Stored
   const { fields } = (family.operations.get(command.action ?? '') ?? family.lifecycle)?.params ?? { fields: [] }
   const params = hideSecrets(fields, command.params)
+  const hasIdentity = (command.key ?? command.id) !== undefined
+  const content = hasIdentity ? command.content : undefined
   return {
     id: row ?? context.command,
     ...(row === undefined || row === context.command ? {} : { chosenId: context.command }),
     family: family.name,
     target: String(item.id),
-    action: command.action ?? '',
+    action: command.action ?? nameAction('Update', family.singular),
     ...(decision.outcome === 'done' ? { params } : {}),
-    ...(decision.outcome === 'done' && params === command.params ? {} : { digest: digestParams(command.params) }),
+    ...(decision.outcome === 'done' && params === command.params && content === undefined
+      ? {}
+      : { digest: content?.() ?? digestParams(command.params) }),
     outcome: decision.outcome,
     ...(decision.outcome === 'done' && current !== undefined && decision.after !== undefined
       ? { changes: listChanges(family.ownFields, current, decision.after) }
@@ -127,14 +136,28 @@ export function makeRecord (family: Family, decided: Decided, row?: string): Com
     updatedAt: context.now,
     ...(context.principal === undefined ? {} : { principal: context.principal }),
     ...(decision.outcome === 'refused' ? { problem: keepProblem(decision.problem) } : {}),
-    ...(current === undefined && (command.key ?? command.id) !== undefined
+    ...(hasIdentity && (current === undefined || command.keepsItem === true) && decision.outcome !== 'refused'
       ? { result: hideSecrets(family.ownFields, item) }
-      : {})
+      : {}),
+    ...(current === undefined && markCreation(family, item.id, makers, command.params.id !== undefined))
   }
 }
 
+/** Between the choice of an id and the commit, another process may create and delete an item with it. */
+function markCreation (
+  { name, idKind }: Family, id: Id, makers: Makers | undefined, isChosen = false
+): Pick<CommandRecord, 'createdHigh' | 'createdLow'> {
+  if (!isChosen && idKind === 'string' && makers?.makeId === undefined) return {}
+  const hash = createHash('sha256').update(`${name}/${id}`).digest()
+  // An index of two integers costs every entry of the log much less than one of texts.
+  return { createdHigh: hash.readUIntBE(0, 6), createdLow: hash.readUIntBE(6, 6) }
+}
+
 /** `current` is undefined for a created item. */
-type Other = Omit<NeededItem, 'current'> & { readonly current?: Stored | undefined }
+type Other = Omit<NeededItem, 'current'> & {
+  readonly current?: Stored | undefined
+  readonly caller?: { readonly makers: Makers }
+}
 
 export interface ChangedOther<O extends Other = Other> {
   readonly other: O
@@ -149,7 +172,7 @@ export function listChangedOthers<O extends Other> (
   own: CommandRecord
 ): ChangedOther<O>[] {
   if (decision.outcome !== 'done' || others.length === 0) return []
-  const { result, id: row, changes, ...entry } = own
+  const { result, id: row, changes, createdHigh, createdLow, ...entry } = own
   const about = { family: family.name, id: readTarget(family, own) }
   return others.flatMap(other => {
     const after = (other.current === undefined ? decision.created : decision.others)?.get(other.name)
@@ -162,7 +185,9 @@ export function listChangedOthers<O extends Other> (
       family: other.family.name,
       target,
       about,
-      ...(other.current && { changes: listChanges(other.family.ownFields, other.current, after) }),
+      ...(other.current === undefined
+        ? markCreation(other.family, after.id, other.caller?.makers)
+        : { changes: listChanges(other.family.ownFields, other.current, after) }),
       revision: after.revision
     }
     return { other, after, record }
@@ -285,6 +310,21 @@ export const feedList: OrderedList = {
 
 export const logList = { name: 'commands', fields: logFields, order: logOrder }
 
+/** The row with the position of the last pruned entry. No client can choose this id, and no family has the row. */
+export const prunedId = '$pruned'
+
+/** By family: the highest id of the items of which something was pruned, if ids are counted there. */
+export function readHighest (row: Stored | undefined): Readonly<Record<string, number>> {
+  return (row?.result ?? {}) as Record<string, number>
+}
+
+// A client may have chosen a very high id.
+function refuseBeyond ({ schema, singular }: Family, id: number): void {
+  const { maximum = Number.MAX_SAFE_INTEGER, exclusiveMaximum = Infinity } = schema.properties.id as TSchema
+  if (id <= maximum && id < exclusiveMaximum) return
+  throw new Problem('taken', `No id is left for a new ${singular}: ${id - 1} is taken, and ids are counted`)
+}
+
 /** Whether the next id depends on existing ones, so that creations wait for each other. */
 export function isCounted ({ idKind }: Family, { makeId }: Makers): boolean {
   return idKind === 'integer' && makeId === undefined
@@ -294,7 +334,7 @@ export function isCounted ({ idKind }: Family, { makeId }: Makers): boolean {
 export async function makeNewId (
   family: Family,
   makers: Makers,
-  storage: Pick<Storage, 'find' | 'nextId'>,
+  storage: Pick<Storage, 'find' | 'get' | 'nextId'>,
   signal: AbortSignal | undefined
 ): Promise<Id> {
   const made = makers.makeId?.() ?? await storage.nextId?.(family.name, signal)
@@ -305,13 +345,18 @@ export async function makeNewId (
   }
   if (!isCounted(family, makers)) return uuidv7()
   const query = { where: [], order: [{ field: 'id', descending: true }], offset: 0, limit: 1, count: false }
+  let pruned = 0
   const findLast = async (): Promise<number> =>
-    (await storage.find(family.name, query, signal)).items[0]?.id as number | undefined ?? 0
+    Math.max((await storage.find(family.name, query, signal)).items[0]?.id as number | undefined ?? 0, pruned)
   for (;;) {
     const last = await findLast()
     let id = last + 1
     // Ids of deleted items, which keep their logs, are not reused. Doubling the step skips many in few reads.
     for (let step = 1; await hasLog(storage, family, id, signal); step *= 2) id += step
+    refuseBeyond(family, id)
+    // After the log, which may be pruned meanwhile.
+    pruned = readHighest(await storage.get('commands', prunedId, signal))[family.name] ?? 0
+    if (id <= pruned) continue
     // Unless another process has created items meanwhile: stepping over them would leave a gap.
     if (id === last + 1 || await findLast() === last) return id
   }

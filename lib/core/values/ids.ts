@@ -5,6 +5,8 @@ export const textIdPattern = '^[A-Za-z0-9._~-]{1,100}$'
 export const textIdRule = 'has 1 to 100 of the characters A-Z a-z 0-9 . _ ~ -'
 /** Text ids that a client gives to items: a URL that ends in . or .. leads elsewhere. */
 export const chosenIdPattern = `^(?!\\.\\.?$)${textIdPattern.slice(1)}`
+/** Integer ids that a client gives to items: as many are left to be counted. */
+export const maxChosenId = 2 ** 52
 export const idempotencyKeyRule = 'must be 1 to 255 printable ASCII characters'
 
 const textId = new RegExp(textIdPattern)

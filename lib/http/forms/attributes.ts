@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
-import type { FastifyRequest } from 'fastify'
 import { errorCodes } from '../../core/errors.js'
 import type { Family } from '../../core/family/family.js'
 import { compileParams, readParams } from '../../core/family/params.js'
 import { invalidBody, type Problem } from '../../core/problems.js'
 import type { Command } from '../../core/service/decide.js'
+import { digestParams } from '../../core/service/record.js'
 import type { Stored } from '../../core/storage/storage.js'
 import { escapePointer, type MemberFlaw, type Members } from '../../core/values/json.js'
 import { addArticle, didYouMean } from '../../core/values/words.js'
@@ -13,7 +13,7 @@ import { getJsonBody } from '../body.js'
 import { type ItemLinks, linkItem, type Mount } from '../mount.js'
 import { describeItemLinks, nameItem, nameSchema } from '../openapi/schemas.js'
 import { readItemId } from '../request.js'
-import { type Form, makeItemEndpoint } from './write.js'
+import { type Form, makeItemEndpoint, type Write } from './write.js'
 
 /** `PUT …/{id}` or a merge patch with members of the item. The differences must amount to one operation. */
 export const attributes: Form<'attributes'> = {
@@ -43,12 +43,13 @@ export const attributes: Form<'attributes'> = {
   }
 }
 
-function compileReader (mount: Mount): (request: FastifyRequest) => Command {
+function compileReader (mount: Mount): Write['read'] {
   const { family } = mount
   const schema = compileParams(Type.Partial(Type.Pick(family.schema, [...family.members])))
   return request => {
     const target = readItemId(family, request)
-    const { links, ...body } = getJsonBody(request)
+    const sent = getJsonBody(request)
+    const { links, ...body } = sent
     // In a merge patch, null removes an optional member (RFC 7396), also every edited member.
     const removed = family.fields
       .filter(({ name, optional }) => optional && body[name] === null)
@@ -64,6 +65,8 @@ function compileReader (mount: Mount): (request: FastifyRequest) => Command {
       action: undefined,
       target,
       params: {},
+      // In a PATCH, null may mean something else.
+      content: () => `${request.method} ${digestParams(sent)}`,
       interpret (current) {
         refuseOtherLinks(links, linkItem(mount, request, current))
         const isChanged = (name: string): boolean => !isDeepStrictEqual(members[name], current[name])

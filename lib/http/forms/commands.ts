@@ -13,7 +13,7 @@ import {
   describeRequestHeaders, describeSharedRoute, writeConditions
 } from '../openapi/routes.js'
 import { describeAction, describeCommand, describeNew, nameSchema } from '../openapi/schemas.js'
-import { readCommandId, readIdempotencyKey, readItemId, requireId } from '../request.js'
+import { readCommandId, readItemId, requireId } from '../request.js'
 import { documentRoute, type Endpoint, isRetired, type RouteSettings } from '../routes.js'
 import { answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, writeHandler } from './write.js'
 
@@ -118,10 +118,9 @@ function makeEndpoint (mount: Mount, action: string, own: Params, isTargeted: bo
     handler: writeHandler(mount, {
       read (request) {
         const sent = readJsonParams(body, request)
-        const key = readIdempotencyKey(request.headers)
-        if (!isTargeted) return { action, target: undefined, params: sent, key }
+        if (!isTargeted) return { action, target: undefined, params: sent }
         const { id, ...params } = sent
-        return { action, target: requireId(family, String(id)), params, key }
+        return { action, target: requireId(family, String(id)), params }
       },
       answer ({ request, reply }, { record }) {
         // The client cannot know the address of a new item.

@@ -1,9 +1,8 @@
 import type { FastifyReply } from 'fastify'
-import { idReused } from '../../core/problems.js'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
 import { addArticle } from '../../core/values/words.js'
-import { readJsonParams, readKey, readSentParams } from '../body.js'
+import { readJsonParams, readSentParams } from '../body.js'
 import { makeEtag, writeHttpDate } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeWriteProblems } from '../openapi/problems.js'
@@ -68,7 +67,7 @@ const noun: Form<'noun'> = {
         201: describeAnswer(mount, 'written', 'The new entry of the log', describeCommand(mount), 'location'),
         204: minimal,
         303: redirected,
-        ...describeWriteProblems(mount, action, 'noun', { 'id-reused': () => idReused() })
+        ...describeWriteProblems(mount, action, 'noun')
       }
     }))
     return targeted.flatMap(({ operation, params, others }, index) => [
@@ -79,8 +78,7 @@ const noun: Form<'noun'> = {
         read: request => ({
           action: operation.action,
           target: readItemId(family, request),
-          params: readSentParams(params, request),
-          key: readKey(request)
+          params: readSentParams(params, request)
         }),
         // Only a change makes an entry.
         answer: (exchange, outcome) =>
@@ -104,8 +102,7 @@ function lifecycleEndpoints (mount: Mount): Endpoint[] {
     read: request => ({
       action: createAction,
       target: undefined,
-      params: readSentParams(params, request),
-      key: readKey(request)
+      params: readSentParams(params, request)
     }),
     answer: answerCreated,
     schema: describeRoute(mount, 'items', `create-${singular}`, {
@@ -119,7 +116,7 @@ function lifecycleEndpoints (mount: Mount): Endpoint[] {
           mount, 'written', `The new ${singular}`, describeLinkedItem(mount), 'location', 'etag'
         ),
         303: redirected,
-        ...describeWriteProblems(mount, createAction, undefined, { 'id-reused': () => idReused() })
+        ...describeWriteProblems(mount, createAction)
       }
     })
   })
@@ -136,7 +133,7 @@ function lifecycleEndpoints (mount: Mount): Endpoint[] {
     schema: describeItemRoute(mount, 'items', `delete-${singular}`, {
       summary: `Delete ${addArticle(singular)}`,
       description: 'Its log is kept.',
-      headers: describeRequestHeaders(...writeConditions),
+      headers: describeRequestHeaders(...writeConditions, 'idempotency-key'),
       response: {
         204: describeNothing('Deleted'),
         ...describeWriteProblems(mount, deletion.operation.action)

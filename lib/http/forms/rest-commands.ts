@@ -27,7 +27,7 @@ import {
 import { linkCommand, sendEntry } from '../reads/log.js'
 import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js'
 import { logFailure, send, toProblem } from '../reply.js'
-import { readCommandId, readIdempotencyKey, readPreference, requireId } from '../request.js'
+import { readCommandId, readPreference, requireId } from '../request.js'
 import { explainEnd, hasEnded, retire, type RouteSchema } from '../routes.js'
 import { actionMembers, commandRule, compileEnvelope } from './commands.js'
 import { answerEntry, type Form, type FormEndpoint, logOutcome, sendSeen, startWrite, writeHandler } from './write.js'
@@ -195,7 +195,7 @@ const body = compileParams(Type.Object({
 const conditions = ['if-match', 'if-none-match', 'if-unmodified-since'] as const
 
 async function answerMany (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const exchange = startWrite(mount, request, reply)
+  const { exchange, key } = startWrite(mount, request, reply)
   const { headers } = request
   if (conditions.some(name => headers[name] !== undefined)) {
     throw new Problem('invalid-header', 'Preconditions are for one item; give each command the revision you know')
@@ -207,7 +207,6 @@ async function answerMany (mount: Mount, request: FastifyRequest, reply: Fastify
   if (commands.length === 0 || commands.length > max) {
     throw invalidBody([{ pointer: '/commands', detail: `must have 1 to ${max} commands` }])
   }
-  const key = readIdempotencyKey(headers)
   // Awaiting undefined would also pause, and all lists that arrive together would be read in one turn.
   const pause = endLongTurn()
   if (pause !== undefined) await pause

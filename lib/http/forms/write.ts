@@ -6,9 +6,8 @@ import type { Command } from '../../core/service/decide.js'
 import { execute, type Outcome, preview } from '../../core/service/execute.js'
 import { mayRead } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
-import type { Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
-import { FormBody, takeShort } from '../body.js'
+import { FormBody, readKey, takeShort } from '../body.js'
 import { checkWriteConditions, explainTags } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
@@ -28,30 +27,41 @@ import type { Endpoint } from '../routes.js'
 export interface Write {
   /** Members of a form that name items; people enter a part of their titles. */
   readonly references?: ReferenceNames
-  read (request: FastifyRequest): Command
+  read (request: FastifyRequest): Omit<Command, 'key' | 'precondition' | 'keepsItem'>
   answer (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply>
 }
 
 /** The pipeline of every write. */
 export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   return async (request, reply) => {
-    const exchange = startWrite(mount, request, reply)
+    const { exchange, key } = startWrite(mount, request, reply)
     const { choice } = exchange
     const { headers, body } = request
     const form = body instanceof FormBody ? body : undefined
     // A form of a page is answered by a page.
     const isFromPage = form !== undefined && choice.representation.interactive === true
     try {
-      if (isFromPage && form.operation !== undefined) return await showMany(exchange, form)
+      if (isFromPage && form.operation !== undefined) return await showMany(exchange, form, key)
       if (isFromPage && form.addsRows) return await showAgain(exchange, form)
       if (isFromPage && write.references !== undefined) await resolveEntries(exchange, write.references, form)
-      const { action, target, params, id, key, interpret } = write.read(request)
+      const { action, target, params, id, interpret, content } = write.read(request)
       // Our forms have the revision that they were shown with.
       const conditions = form?.revision === undefined ? headers : { ...headers, 'if-match': `"${form.revision}"` }
       const isConditional = mount.preconditions === 'required' || conditions['if-match'] !== undefined ||
         conditions['if-none-match'] !== undefined || conditions['if-unmodified-since'] !== undefined
       const precondition = isConditional ? makePrecondition(mount, conditions, id === undefined) : undefined
-      const command = { action, target, params, id, key, interpret, precondition }
+      const command = {
+        action,
+        target,
+        params,
+        id,
+        // An id in the path counts.
+        key: id === undefined ? key : undefined,
+        interpret,
+        content,
+        keepsItem: write.answer === answerItem,
+        precondition
+      }
       if (form?.asksFirst === true && await askForConfirmation(exchange, command, form)) return reply
       const caller = mount.caller(request)
       const outcome = await execute(mount.family, caller, command)
@@ -70,11 +80,13 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   }
 }
 
-export function startWrite (mount: Mount, request: FastifyRequest, reply: FastifyReply): Exchange {
+export function startWrite (mount: Mount, request: FastifyRequest, reply: FastifyReply) {
   refuseCrossSite(request, mount.trustedOrigins)
   const { search } = splitUrl(request)
   refuseParameters(search)
-  return { mount, request, reply, choice: mount.chooser.choose('one', readRequestedFormat(request.headers, search)) }
+  const choice = mount.chooser.choose('one', readRequestedFormat(request.headers, search))
+  const exchange: Exchange = { mount, request, reply, choice }
+  return { exchange, key: readKey(request) }
 }
 
 /** After a command, even one that was replayed: what replicas must have for this client. */
@@ -147,7 +159,13 @@ export function makeItemEndpoint (
 }
 
 export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
-  const document = showItem(exchange.mount, exchange.request, outcome.item as Stored)
+  const { item, loadItem, ...done } = outcome
+  // A replay of a command that was first sent in a form which is not answered by the item.
+  if (item === undefined && loadItem !== undefined) {
+    return loadItem().then(item => answerItem(exchange, { ...done, item }))
+  }
+  if (item === undefined) return sendPreferred(exchange, 200, '', undefined)
+  const document = showItem(exchange.mount, exchange.request, item)
   exchange.reply.header('content-location', document.links.self)
   return sendItem(exchange, 200, outcome, { ...document, ...outcome.secrets })
 }
@@ -191,9 +209,9 @@ async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): 
 }
 
 /** One operation for several items: the form, or the outcome of each. */
-async function showMany (exchange: Exchange, form: FormBody): Promise<FastifyReply> {
+async function showMany (exchange: Exchange, form: FormBody, key: string | undefined): Promise<FastifyReply> {
   const { mount: { family: { singular, name } } } = exchange
-  const many = await runMany(exchange, form)
+  const many = await runMany(exchange, form, key)
   const around = { ...await startPage(exchange, many.list), trail: [linkList(exchange.mount, exchange.request)] }
   return await send(exchange, {
     kind: 'one', name: singular, document: { name }, many, affordances: async () => around

@@ -4,7 +4,7 @@ import type { Context } from '../../core/family/definition.js'
 import type { CompiledOperation, Family } from '../../core/family/family.js'
 import type { Params } from '../../core/family/params.js'
 import {
-  invalidBody, invalidQuery, notFound, nothingFound, preconditionFailed, preconditionRequired, Problem,
+  idReused, invalidBody, invalidQuery, notFound, nothingFound, preconditionFailed, preconditionRequired, Problem,
   type ProblemCode, problemCodes, storageUnavailable
 } from '../../core/problems.js'
 import {
@@ -21,6 +21,7 @@ export type Answers = Record<string, object>
 
 // Their examples are the same on all routes of an item.
 const ofItem: readonly ProblemCode[] = ['not-found', 'precondition-failed', 'precondition-required', 'gone']
+const reusedKey = (): Problem => idReused()
 
 /** Makers of examples, called once for all mounts of a family. */
 type Problems = Partial<Record<ProblemCode, () => Problem>>
@@ -39,7 +40,8 @@ export function describeProblems (mount: Mount, subject = '', problems: Problems
     byStatus.set(status, [...byStatus.get(status) ?? [], code])
   }
   const answers = Array.from(byStatus, ([status, codes]) => {
-    const name = ofItem.includes(codes[0] as ProblemCode) ? nameItem(mount) : subject
+    const [code] = codes as [ProblemCode]
+    const name = ofItem.includes(code) || all[code] === reusedKey ? nameItem(mount) : subject
     return [status, describeProblem(mount, `${name}${status}`, codes.join(' or '), () =>
       codes.flatMap(code => all[code]?.() ?? []))]
   })
@@ -93,7 +95,7 @@ export function describeWriteProblems (
   mount: Mount,
   action: string | undefined,
   form = mount.recommendedForm,
-  more: Problems = {}
+  more: Problems = { 'id-reused': reusedKey }
 ): Answers {
   if (form !== mount.recommendedForm) return {}
   const { family, family: { singular, lifecycle, operations }, preconditions } = mount

@@ -232,7 +232,7 @@ export function describeItemAnswers (mount: Mount, schema: TSchema): Answers {
 /** Of a write that is answered by the item. @param action undefined where the body names it */
 export function describeItemWrite (mount: Mount, form: string, action?: string): Description {
   return {
-    headers: describeRequestHeaders(...writeConditions),
+    headers: describeRequestHeaders(...writeConditions, 'idempotency-key'),
     response: {
       200: describeAnswer(mount, 'written', `The changed ${mount.family.singular}`, describeLinkedItem(mount)),
       204: minimal,

@@ -16,7 +16,7 @@ import { listReferences, listTargets, resolveEntries, titleOf } from './referenc
 const maxItems = 100
 
 /** Shows the form of an operation for the selected items, or runs it for each and shows the outcome. */
-export async function runMany (exchange: Exchange, form: FormBody): Promise<Many> {
+export async function runMany (exchange: Exchange, form: FormBody, key: string | undefined): Promise<Many> {
   const { mount: { family, urls, makers }, request } = exchange
   const target = listTargets(family).find(({ operation, params }) =>
     operation.name === form.operation && !params.isPartial)
@@ -35,7 +35,7 @@ export async function runMany (exchange: Exchange, form: FormBody): Promise<Many
       await resolveEntries(exchange, listReferences(family, target.others), form)
       const sent = readSentParams(params, request)
       outcomes = []
-      for (const item of items) outcomes.push(await runOne(exchange, form, operation, sent, item))
+      for (const item of items) outcomes.push(await runOne(exchange, key, operation, sent, item))
     }
   } catch (error) {
     if (!(error instanceof Problem) || error.statusCode >= 500) throw error
@@ -70,7 +70,7 @@ async function showItems ({ mount, request }: Exchange, items: FormBody['items']
 
 async function runOne (
   { mount, request }: Exchange,
-  { key }: FormBody,
+  key: string | undefined,
   { action }: NounOperation,
   params: Parameters<typeof execute>[2]['params'],
   item: ManyItem
