@@ -3,15 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, type Family, getFamily, listShapes } from '../core/family/family.js'
-import { commandsShape, listFields, ServiceFields } from '../core/family/fields.js'
+import { commandsShape } from '../core/family/fields.js'
 import { Feed, type FeedEntry, findEnd, findPosition, showFollowed, writePosition } from '../core/service/feed.js'
 import { Reader } from '../core/service/reader.js'
 import type { FollowedCommand } from '../core/service/service.js'
 import { type GuardedStorage, isStorage, makeStorageAccess } from '../core/service/storage-access.js'
 import { selectById } from '../core/storage/pages.js'
-import { ConflictError, type FamilyShape, type Storage, type Stored } from '../core/storage/storage.js'
+import type { Storage } from '../core/storage/storage.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
-import { keepRow } from './rows.js'
+import { consumersShape, getPlace, Lease, type ParkedEntry, type Place, savePlace, updatePlace } from './leases.js'
 
 /** What a handler knows besides the entry. */
 export interface HandlerContext {
@@ -47,17 +47,6 @@ export interface ConsumeOptions {
   readonly signal?: AbortSignal
 }
 
-/** An entry that was set aside after too many failures. */
-export interface ParkedEntry {
-  readonly id: string
-  readonly family: string
-  readonly position: number
-  readonly attempts: number
-  /** The message of the last error. */
-  readonly error: string
-  readonly at: string
-}
-
 /** A consumer, as kept in the storage. */
 export interface ConsumerState {
   readonly name: string
@@ -70,33 +59,6 @@ export interface ConsumerState {
   readonly parked: readonly ParkedEntry[]
   readonly updatedAt: string
 }
-
-const Parked = Type.Array(Type.Object({}))
-
-/** Consumers keep their places in the storage, beside the log. */
-export const consumersShape: FamilyShape = {
-  name: 'command-consumers',
-  fields: listFields(Type.Object({
-    id: Type.String({ maxLength: 200 }),
-    ...ServiceFields.properties,
-    position: Type.Integer(),
-    holder: Type.Optional(Type.String({ maxLength: 100 })),
-    parked: Parked,
-    retried: Parked
-  })),
-  indexes: []
-}
-
-interface Position {
-  readonly id: string
-  readonly position: number
-  readonly holder?: string | undefined
-  readonly parked: readonly ParkedEntry[]
-  /** Set aside before, and to be tried again. */
-  readonly retried: readonly ParkedEntry[]
-}
-
-type Place = Position & Stored
 
 const consumers = consumersShape.name
 const prepare = makeStorageAccess([commandsShape, consumersShape])
@@ -142,12 +104,13 @@ export async function consume (storage: Storage, options: ConsumeOptions): Promi
 export async function runConsumer (
   storage: Storage, families: readonly Family[], options: Consumption
 ): Promise<void> {
-  const { signal = new AbortController().signal } = options
+  // Its own, since many consumers may share the one that is given.
+  const signal = AbortSignal.any(options.signal === undefined ? [] : [options.signal])
   const shapes = new Set([commandsShape, consumersShape, ...families.flatMap(listShapes)])
   const guarded = await makeStorageAccess([...shapes])(storage)
   while (!signal.aborted) {
-    const place = await takeLease(guarded, options, signal)
-    if (place !== undefined) await work(guarded, families, options, place, signal)
+    const lease = await takeLease(guarded, options, signal)
+    if (lease !== undefined) await work(guarded, families, options, lease, signal)
   }
 }
 
@@ -155,7 +118,9 @@ export async function runConsumer (
  * Waits until it holds the lease; undefined where the signal is aborted first. The time is measured by the clock of the
  * process that takes over, so that the clocks of processes need not agree.
  */
-async function takeLease (storage: Storage, options: Consumption, signal: AbortSignal): Promise<Place | undefined> {
+async function takeLease (
+  storage: GuardedStorage, options: Consumption, signal: AbortSignal
+): Promise<Lease | undefined> {
   const { name: id, from = 'beginning', after, leaseTime = 10_000 } = options
   const holder = randomUUID()
   let seen: { readonly revision: number | undefined, readonly at: number } | undefined
@@ -167,7 +132,8 @@ async function takeLease (storage: Storage, options: Consumption, signal: AbortS
       if (found?.holder === undefined || at - seen.at > leaseTime) {
         const given = after === undefined ? undefined : findPosition(after)
         const position = found?.position ?? given ?? (from === 'now' ? await findEnd(storage) : 0)
-        return await save(storage, { id, position, parked: [], retried: [], ...found, holder }, found)
+        const place = { id, position, parked: [], retried: [], ...found, holder }
+        return new Lease(storage, await savePlace(storage, place, found), leaseTime)
       }
     } catch {
       // Another process took it, or the storage does not answer now.
@@ -177,71 +143,36 @@ async function takeLease (storage: Storage, options: Consumption, signal: AbortS
   return undefined
 }
 
-async function save (storage: Storage, place: Position, current: Place | undefined): Promise<Place> {
-  const change = keepRow(consumers, place, current)
-  await storage.commit([change])
-  return change.item
-}
-
-/** Saves a change of a place. If another process changes it at the same time, it is made again. */
-async function update (storage: Storage, known: Place, change: (place: Place) => Partial<Place>): Promise<Place> {
-  for (let place = known; ;) {
-    try {
-      return await save(storage, { ...place, ...change(place) }, place)
-    } catch (error) {
-      if (!(error instanceof ConflictError)) throw error
-      place = await getPlace(storage, known.id)
-    }
-  }
-}
-
-async function getPlace (storage: Storage, name: string): Promise<Place> {
-  const found = await storage.get(consumers, name) as Place | undefined
-  if (found !== undefined) return found
-  throw new errorCodes.FST_DEALBOOK_INVALID_CONSUMER(`there is no consumer "${name}"`)
-}
-
 /** Handles entries while it has the lease. */
 async function work (
-  storage: GuardedStorage, families: readonly Family[], options: Consumption, lease: Place, stopped: AbortSignal
+  storage: GuardedStorage, families: readonly Family[], options: Consumption, lease: Lease, stopped: AbortSignal
 ): Promise<void> {
-  const { handler, onError, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000, leaseTime = 10_000 } = options
-  const renewEvery = Math.ceil(leaseTime / 10)
-  const lost = new AbortController()
-  const signal = AbortSignal.any([stopped, lost.signal])
+  const { handler, onError, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000 } = options
+  const interval = Math.ceil(lease.time / 10)
+  const signal = AbortSignal.any([stopped, lease.signal])
   const sources = families.map(family => ({ family, reader: new Reader(family, storage, {}) }))
   const feed = new Feed(storage, sources, undefined)
-  let place = lease
-  let { position } = lease
-  let renewed = performance.now()
-  let saving: Promise<unknown> = Promise.resolve()
-  const timer = setInterval(() => {
-    // Another process may have it soon.
-    if (performance.now() - renewed > 0.7 * leaseTime) lost.abort()
-    else keep().catch(() => {})
-  }, renewEvery)
   try {
-    for await (const { entries, position: passed } of feed.follow(position, { signal, interval: renewEvery })) {
-      for (const { id } of place.retried) {
+    for await (const { entries, position } of feed.follow(lease.position, { signal, interval })) {
+      for (const { id } of lease.place.retried) {
         const entry = await storage.get('commands', id) as FeedEntry | undefined
         if (entry !== undefined) await handle(entry)
         if (signal.aborted) return
-        await keep(({ retried }) => ({ retried: retried.filter(each => each.id !== id) }))
+        await lease.keep(({ retried }) => ({ retried: retried.filter(each => each.id !== id) }))
       }
       for (const entry of entries) {
         await handle(entry)
         if (signal.aborted) return
-        position = entry.position
+        lease.position = entry.position
       }
-      position = passed
-      if (position !== place.position) await keep()
+      lease.position = position
+      if (position !== lease.place.position) await lease.keep()
     }
   } catch {
     // The storage does not answer, or the lease is lost: the caller begins again.
-    await delay(renewEvery, undefined, { signal }).catch(() => {})
+    await delay(interval, undefined, { signal }).catch(() => {})
   } finally {
-    clearInterval(timer)
-    await keep(() => ({ holder: undefined })).catch(() => {})
+    await lease.release().catch(() => {})
   }
 
   /** Calls the handler until it succeeds or the entry is set aside. */
@@ -254,29 +185,16 @@ async function work (
       } catch (error) {
         if (signal.aborted) return
         onError?.(error, shown)
-        if (attempt >= maxAttempts && place.parked.length < maxParked) {
+        if (attempt >= maxAttempts && lease.place.parked.length < maxParked) {
           const message = String((error as Error | undefined)?.message ?? error).slice(0, 500)
           const { id, family, position } = entry
           const failed = { id, family, position, attempts: attempt, error: message, at: new Date().toISOString() }
-          return await keep(({ parked }) => ({ parked: [...parked, failed] }))
+          return await lease.keep(({ parked }) => ({ parked: [...parked, failed] }))
         }
       }
       const pause = Math.min(maxRetryDelay, retryDelay * 2 ** Math.min(attempt - 1, 30))
       await delay(pause, undefined, { signal }).catch(() => {})
     }
-  }
-
-  /** Saves the position and a change, one after the other, and renews the lease by it. */
-  async function keep (change: (place: Place) => Partial<Place> = () => ({})): Promise<void> {
-    saving = saving.catch(() => {}).then(async () => {
-      place = await update(storage, place, current => {
-        if (current.holder === lease.holder) return { position, ...change(current) }
-        lost.abort()
-        throw new Error('The lease is lost')
-      })
-      renewed = performance.now()
-    })
-    await saving
   }
 }
 
@@ -311,7 +229,7 @@ export async function retryParked (storage: Storage, name: string): Promise<numb
   const place = await getPlace(storage, name)
   let count = place.parked.length
   if (count === 0) return 0
-  await update(storage, place, ({ parked, retried }) => {
+  await updatePlace(storage, place, ({ parked, retried }) => {
     count = parked.length
     return { parked: [], retried: [...retried, ...parked] }
   })

@@ -234,6 +234,20 @@ t.test('closing does not wait for a receiver that hangs', async t => {
   await t.resolves(app.close())
 })
 
+t.test('many attempts at the same time give no warning', async t => {
+  const { url, received } = await receive(t, () => undefined)
+  const warnings: string[] = []
+  const note = ({ message }: Error): void => { warnings.push(message) }
+  process.on('warning', note)
+  t.teardown(() => { process.off('warning', note) })
+  const app = await startApp(t, memoryStorage())
+  for (let index = 0; index < 12; index++) await createWebhook(app, { url })
+  await createDeal(app)
+  await until(() => received.length === 12)
+  await app.close()
+  t.strictSame(warnings, [])
+})
+
 t.test('a setting that is undefined has its default', async t => {
   const app = await startApp(t, memoryStorage(), { ...quick, timeout: undefined } as never)
   const { url } = await receive(t)
