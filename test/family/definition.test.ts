@@ -194,7 +194,7 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   [
     'a state by what is no field',
     { states: { lent: { filter: 'titel=a' } } },
-    /the state "lent" has a filter that cannot be used: "titel=a" is not a condition on a field\. Did you mean "title"\?/
+    /"lent" has a filter that cannot be used: "titel=a" is not a condition on a field\. Did you mean "title"\?/
   ],
   ['a state by a misspelt bound', { states: { lent: { filter: 'min-pagse=1' } } }, /Did you mean "min-pages"\?/],
   ['a state by a misspelt comparison', { states: { lent: { filter: 'paegs>=1' } } }, /Did you mean "pages"\?/],

@@ -6,7 +6,7 @@ export const textIdRule = 'has 1 to 100 of the characters A-Z a-z 0-9 . _ ~ -'
 /** Words in URLs below a list: at the URL of an item with such an id, the client would find something else. */
 export const reservedIds: readonly string[] = ['commands']
 // A router may ignore the case.
-const anyCase = reservedIds.map(word => word.replace(/[a-z]/g, letter => `[${letter}${letter.toUpperCase()}]`)).join('|')
+const anyCase = reservedIds.join('|').replace(/[a-z]/g, letter => `[${letter}${letter.toUpperCase()}]`)
 /** Text ids of new items. A URL that ends in . or .. leads elsewhere, too. */
 export const newIdPattern = `^(?!\\.\\.?$|(?:${anyCase})(?:\\.|$))${textIdPattern.slice(1)}`
 export const newIdRule = `${textIdRule}, and is not ., .. or ${reservedIds.join(', ')}, also with a suffix`
