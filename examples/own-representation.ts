@@ -1,6 +1,6 @@
 // Your own representation, HAL, in ten lines: node build/examples/own-representation.js
 import Fastify from 'fastify'
-import type { Representation, Storage } from 'fastify-dealbook'
+import type { Members, Representation, Storage } from 'fastify-dealbook'
 import { customers, memoryStorage, representations } from 'fastify-dealbook'
 
 const linksOf = (links: unknown) =>
@@ -12,7 +12,9 @@ export const hal: Representation = {
   mediaTypes: ['application/hal+json'],
   one: ({ document: { links, ...members } }) => JSON.stringify({ ...members, _links: linksOf(links) }),
   page ({ name, items, document }) {
-    const { links, items: _, ...members } = { ...document } as { links?: unknown, items?: unknown }
+    // A bare list, such as that of /query/…, has no other members.
+    const around = Array.isArray(document) ? {} : document as Members
+    const { links, items: _, ...members } = around
     return JSON.stringify({ ...members, _links: linksOf(links), _embedded: { [name]: items } })
   }
 }

@@ -6,7 +6,8 @@ export { deals, defineOperation } from './deals/deals.js'
 export type { Deal } from './deals/deals.js'
 export { errorCodes } from './core/errors.js'
 export { consume, listConsumers, retryParked } from './tools/consumers.js'
-export type { ConsumeOptions, ConsumerState, HandlerContext, ParkedEntry } from './tools/consumers.js'
+export type { ConsumeOptions, ConsumerState, HandlerContext } from './tools/consumers.js'
+export type { ParkedEntry } from './tools/leases.js'
 export type {
   AttributeForm, AttributeReading, ConstraintText, Context, CreateDefinition, CreateOf, DefinedOperation,
   EditDefinition, EditOf, Facts, FamilyDefinition, FieldName, ItemAndOthers, Lookups, MadeItems, OpenOperation,

@@ -6,7 +6,7 @@ import { parse as parseYaml } from 'yaml'
 import { ServiceFields } from '../lib/core/family/fields.js'
 import { reservedNames } from '../lib/core/query/filters.js'
 import { forms } from '../lib/http/forms/forms.js'
-import { defineFamily, errorCodes, problemCodes, Type } from '../lib/index.js'
+import { defineFamily, errorCodes, Problem, problemCodes, Type } from '../lib/index.js'
 import { findChunk } from './browser/apng.js'
 import { pages } from './docs/pages.js'
 
@@ -135,6 +135,15 @@ t.test('every problem has its row in the documentation, with its status', async 
   }
   const rows = [...documentation.matchAll(/^\| `([a-z-]+)` \| [45]\d\d \|/gm)].map(([, code]) => code)
   t.strictSame(rows.sort(), Object.keys(problemCodes).sort(), 'and no other')
+})
+
+t.test('every member of a problem is in docs/errors.md', async t => {
+  const [, section = ''] = (pages.get('docs/errors.md') as string).split('`error instanceof Problem` has:')
+  const [table = ''] = section.split('\n\n`document()`')
+  const listed = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
+  const problem = new Problem('taken', 'a', { cause: 'b' })
+  const members = Object.getOwnPropertyNames(problem).filter(name => name !== 'stack')
+  t.strictSame(listed.sort(), members.sort())
 })
 
 t.test('every error of a host is in docs/errors.md, with its code and its use', async t => {

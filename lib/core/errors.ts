@@ -11,10 +11,9 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_DECIMAL: ['decimal: %s', TypeError],
   // mounting it
   FST_DEALBOOK_INVALID_OPTION: ['fastify-dealbook, %s: %s', TypeError],
-  FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: a route at %s already exists: one of the host, of a family with ' +
-    'the same name and version, or of a family in a different scope. Choose a different prefix or version, register ' +
-    'families of one prefix in one scope, or give one the option "unversioned: false", which leaves /rest/commands, ' +
-    '/command and /query to the others', Error],
+  FST_DEALBOOK_MOUNTED_TWICE: ['fastify-dealbook, %s: two families of this name are mounted at %s. Choose a ' +
+    'different prefix or version for one of them', Error],
+  FST_DEALBOOK_ROUTE_TAKEN: ['fastify-dealbook: a route at %s already exists. %s', Error],
   FST_DEALBOOK_NAME_TAKEN: ['fastify-dealbook, %s: %s belongs to %s at the same prefix. Choose a different prefix, ' +
     'or set "unversioned: false" for one of them, which leaves /rest/commands, /command and /query to the other',
   Error],
@@ -38,6 +37,8 @@ export const errorCodes = makeErrors({
     TypeError],
   FST_DEALBOOK_INVALID_LOOKUP: ['fastify-dealbook, %s: prepare made an invalid lookup: %s', TypeError],
   FST_DEALBOOK_INVALID_ITEM: ['fastify-dealbook, %s, %s: the resulting item is invalid: %s %s', TypeError],
+  FST_DEALBOOK_CHANGED_ARGUMENT: ['fastify-dealbook, %s, %s: a rule changes its arguments, which are frozen; it must ' +
+    'return a new item. %s', TypeError],
   // loading items
   FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is not a family made by defineFamily', TypeError],
   FST_DEALBOOK_INVALID_LOAD: ['%s, item %s: %s %s', TypeError],

@@ -4,15 +4,19 @@ import { hashText } from '../core/values/ids.js'
 import { shorten } from '../core/values/words.js'
 import type { Representation } from '../representations/representation.js'
 
-/** A strong tag: of the revision and the shape of the family if a revision is stored, otherwise of the content. */
+/**
+ * A strong tag of the revision and the shape of the family, and of the content: where it depends on more than the item,
+ * or no revision is stored.
+ */
 export function makeEtag (
-  { revision }: { readonly revision: number },
-  document: object,
+  revision: number,
   { name }: Representation,
-  ofShape = ''
+  ofShape = '',
+  content?: unknown
 ): string {
-  if (revision > 0) return `"${revision}-${name}${ofShape}"`
-  return `"${hashText(JSON.stringify(document)).slice(0, 22)}-${name}"`
+  const hash = content === undefined ? '' : hashText(JSON.stringify(content)).slice(0, 22)
+  if (revision === 0) return `"${hash}-${name}"`
+  return `"${revision}-${name}${ofShape}${hash === '' ? '' : `-${hash}`}"`
 }
 
 /** In the order of RFC 9110, 13.2.2. Without `updatedAt`, dates are ignored. */

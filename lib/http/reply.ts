@@ -4,8 +4,8 @@ import { preconditionFailed, Problem, type ProblemCode } from '../core/problems.
 import { endReads } from '../core/storage/deadline.js'
 import type { Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
-import { json } from '../representations/formats.js'
-import type { OneView, PageView, ProblemView, Representation } from '../representations/representation.js'
+import { json, plainFormats } from '../representations/formats.js'
+import type { OneView, PageView, ProblemView } from '../representations/representation.js'
 import { checkReadConditions, explainTags, makeEtag, writeHttpDate } from './conditional.js'
 import { type Choice, type Chooser, explainMediaType } from './negotiate.js'
 import { readPreference, readRequestedFormat, splitUrl } from './request.js'
@@ -17,11 +17,13 @@ interface Answering {
 }
 
 export function send (answering: Answering, view: OneView | PageView): FastifyReply | Promise<FastifyReply> {
-  const { representation } = answering.choice
-  const write = representation[view.kind] as NonNullable<Representation['one' | 'page']>
-  const written = (write as (view: OneView | PageView, request: FastifyRequest) => ReturnType<typeof write>)(
-    view, answering.reply.request)
+  const written = write(answering, view)
   return typeof written === 'string' ? sendText(answering, written) : written.then(text => sendText(answering, text))
+}
+
+function write ({ choice: { representation }, reply }: Answering, view: OneView | PageView): string | Promise<string> {
+  const writeView = representation[view.kind] as (view: OneView | PageView, request: FastifyRequest) => string
+  return writeView(view, reply.request)
 }
 
 export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering, text: string): FastifyReply {
@@ -58,28 +60,64 @@ export function endStalled ({ raw, log }: FastifyReply): void {
   raw.destroy(new Error('The client does not read the response'))
 }
 
+type Versioned = Pick<Stored, 'revision' | 'updatedAt'>
+
 /**
  * Answers with the resource, 304 or 412.
  *
- * @param isByContent whether it contains other items, or depends on the reader: only its content shows whether it has
- * changed
+ * @param isByContent whether it contains other items, or depends on the reader or the clock: only its content shows
+ * whether it has changed
  */
 export function sendOne (
   answering: Answering & { readonly request: FastifyRequest },
-  { revision, updatedAt }: Pick<Stored, 'revision' | 'updatedAt'>,
+  item: Versioned,
   view: OneView | PageView,
   isByContent = false,
   ofShape?: string
 ): FastifyReply | Promise<FastifyReply> {
-  const { request: { headers }, reply, choice: { representation } } = answering
-  const etag = makeEtag({ revision: isByContent ? 0 : revision }, view.document, representation, ofShape)
-  const verdict = checkReadConditions(headers, { etag, updatedAt: isByContent ? undefined : updatedAt })
-  if (verdict === 'failed') throw preconditionFailed(view.name, revision, explainTags(headers, revision))
+  const { representation } = answering.choice
+  const content = isByContent ? view.document : undefined
+  if (representation.interactive !== true && !plainFormats.has(representation)) {
+    return sendObserved(answering, item, view, content, ofShape)
+  }
+  return checkAndSend(answering, item, view, content, ofShape, () => send(answering, view))
+}
+
+/** A representation of the host may show affordances, which change without the item: then the tag is of its text. */
+async function sendObserved (
+  answering: Answering & { readonly request: FastifyRequest },
+  item: Versioned,
+  view: OneView | PageView,
+  content: unknown,
+  ofShape: string | undefined
+): Promise<FastifyReply> {
+  let isShown = false
+  const observe = <T>(load: (() => Promise<T>) | undefined) => load && (() => { isShown = true; return load() })
+  const observed = view.kind === 'one'
+    ? { ...view, affordances: observe(view.affordances) }
+    : { ...view, affordances: observe(view.affordances), around: observe(view.around) }
+  const text = await write(answering, observed as OneView | PageView)
+  return await checkAndSend(answering, item, view, isShown ? text : content, ofShape, () => sendText(answering, text))
+}
+
+/** @param content undefined if it only depends on the item */
+function checkAndSend (
+  { request: { headers }, reply, choice: { representation } }: Answering & { readonly request: FastifyRequest },
+  { revision, updatedAt }: Versioned,
+  { name, document }: OneView | PageView,
+  content: unknown,
+  ofShape: string | undefined,
+  go: () => FastifyReply | Promise<FastifyReply>
+): FastifyReply | Promise<FastifyReply> {
+  const etag = makeEtag(revision, representation, ofShape, content ?? (revision === 0 ? document : undefined))
+  const isDated = content === undefined
+  const verdict = checkReadConditions(headers, { etag, updatedAt: isDated ? updatedAt : undefined })
+  if (verdict === 'failed') throw preconditionFailed(name, revision, explainTags(headers, revision))
   // A page also depends on its reader, their language, other items and the clock.
-  if (representation.interactive === true) return send(answering, view)
+  if (representation.interactive === true) return go()
   reply.header('etag', etag)
-  if (!isByContent) reply.header('last-modified', writeHttpDate(updatedAt))
-  if (verdict === 'go') return send(answering, view)
+  if (isDated) reply.header('last-modified', writeHttpDate(updatedAt))
+  if (verdict === 'go') return go()
   return setCaching(reply.code(304).header('vary', 'Accept')).send()
 }
 

@@ -122,6 +122,11 @@ export function mountRoot (
   }
 }
 
+const adviceForOwn = 'It belongs to your application, or to a family in a different scope. Choose a different prefix ' +
+  'or version'
+const adviceForShared = 'Register the families of one prefix in one scope, or set "unversioned: false" for one of ' +
+  'them, which leaves /rest/commands, /command and /query to the others'
+
 interface Declared extends Pick<Endpoint, 'handler' | 'before' | 'isList'> {
   readonly method: Endpoint['method'] | Endpoint['method'][]
 }
@@ -161,8 +166,9 @@ function declareRoute (
     if (isRead && !isOne) app.route({ ...route, method: others, schema: hidden })
   } catch (error) {
     if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
+    const advice = /^\/(?:rest\/commands|command|query)\b/.test(url) ? adviceForShared : adviceForOwn
     // A prefix with a trailing slash is the same prefix.
-    throw new errorCodes.FST_DEALBOOK_ROUTE_TAKEN(app.prefix.replace(/\/+$/, '') + url, { cause: error })
+    throw new errorCodes.FST_DEALBOOK_ROUTE_TAKEN(app.prefix.replace(/\/+$/, '') + url, advice, { cause: error })
   }
 }
 

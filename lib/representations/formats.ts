@@ -151,3 +151,6 @@ const references: Record<string, string> =
 function escape (text: string, special = /[&<>"\r]/g): string {
   return replaceUnsupported(text).replace(special, character => references[character] as string)
 }
+
+/** Those that show the document of a view, and nothing else. */
+export const plainFormats: ReadonlySet<Representation> = new Set([json, ndjson, csv, xml])

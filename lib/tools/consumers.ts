@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, type Family, getFamily, listShapes } from '../core/family/family.js'
-import { commandsShape, listFields, ServiceFields } from '../core/family/fields.js'
+import { commandsShape } from '../core/family/fields.js'
 import { type Caller, readMakers } from '../core/service/caller.js'
 import {
   Feed, type FeedEntry, findEnd, findPosition, findPruned, isPruned, refusePruned, showFollowed, writePosition
@@ -15,8 +15,9 @@ import type { Called } from '../core/service/renamed.js'
 import type { FollowedCommand } from '../core/service/service.js'
 import { type GuardedStorage, isStorage, makeStorageAccess } from '../core/service/storage-access.js'
 import { selectById } from '../core/storage/pages.js'
-import { ConflictError, type FamilyShape, type Storage, type Stored } from '../core/storage/storage.js'
+import type { Storage } from '../core/storage/storage.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
+import { consumersShape, getPlace, Lease, type ParkedEntry, type Place, type Position, savePlace, updatePlace } from './leases.js'
 import { keepMark, keepRow } from './rows.js'
 
 /** What a handler knows besides the entry. */
@@ -53,17 +54,6 @@ export interface ConsumeOptions {
   readonly signal?: AbortSignal
 }
 
-/** An entry that was set aside after too many failures. */
-export interface ParkedEntry {
-  readonly id: string
-  readonly family: string
-  readonly position: number
-  readonly attempts: number
-  /** The message of the last error. */
-  readonly error: string
-  readonly at: string
-}
-
 /** A consumer, as kept in the storage. */
 export interface ConsumerState {
   readonly name: string
@@ -76,33 +66,6 @@ export interface ConsumerState {
   readonly parked: readonly ParkedEntry[]
   readonly updatedAt: string
 }
-
-const Parked = Type.Array(Type.Object({}))
-
-/** Consumers keep their places in the storage, beside the log. */
-export const consumersShape: FamilyShape = {
-  name: 'command-consumers',
-  fields: listFields(Type.Object({
-    id: Type.String({ maxLength: 200 }),
-    ...ServiceFields.properties,
-    position: Type.Integer(),
-    holder: Type.Optional(Type.String({ maxLength: 100 })),
-    parked: Parked,
-    retried: Parked
-  })),
-  indexes: []
-}
-
-interface Position {
-  readonly id: string
-  readonly position: number
-  readonly holder?: string | undefined
-  readonly parked: readonly ParkedEntry[]
-  /** Set aside before, and to be tried again. */
-  readonly retried: readonly ParkedEntry[]
-}
-
-type Place = Position & Stored
 
 const consumers = consumersShape.name
 const prepare = makeStorageAccess([commandsShape, consumersShape])
@@ -148,12 +111,13 @@ export async function consume (storage: Storage, options: ConsumeOptions): Promi
 export async function runConsumer (
   storage: Storage, families: readonly Family[], options: Consumption
 ): Promise<void> {
-  const { signal = new AbortController().signal } = options
+  // Its own, since many consumers may share the one that is given.
+  const signal = AbortSignal.any(options.signal === undefined ? [] : [options.signal])
   const shapes = new Set([commandsShape, consumersShape, ...families.flatMap(listShapes)])
   const guarded = await makeStorageAccess([...shapes])(storage)
   while (!signal.aborted) {
-    const place = await takeLease(guarded, options, signal)
-    if (place !== undefined) await work(guarded, families, options, place, signal)
+    const lease = await takeLease(guarded, options, signal)
+    if (lease !== undefined) await work(guarded, families, options, lease, signal)
   }
 }
 
@@ -161,7 +125,9 @@ export async function runConsumer (
  * Waits until it holds the lease; undefined where the signal is aborted first. The time is measured by the clock of the
  * process that takes over, so that the clocks of processes need not agree.
  */
-async function takeLease (storage: Storage, options: Consumption, signal: AbortSignal): Promise<Place | undefined> {
+async function takeLease (
+  storage: GuardedStorage, options: Consumption, signal: AbortSignal
+): Promise<Lease | undefined> {
   const { name: id, leaseTime = 10_000 } = options
   const holder = randomUUID()
   let seen: { readonly revision: number | undefined, readonly at: number } | undefined
@@ -171,9 +137,10 @@ async function takeLease (storage: Storage, options: Consumption, signal: AbortS
       const at = performance.now()
       if (seen === undefined || found?.revision !== seen.revision) seen = { revision: found?.revision, at }
       if (found?.holder === undefined || at - seen.at > leaseTime) {
-        return found === undefined
+        const place = found === undefined
           ? await addPlace(storage, { id, position: await findFirst(storage, options), holder })
-          : await save(storage, { ...found, holder }, found)
+          : await savePlace(storage, { ...found, holder }, found)
+        return new Lease(storage, place, leaseTime)
       }
     } catch (error) {
       // Otherwise another process took it, or the storage does not answer now.
@@ -201,75 +168,40 @@ async function addPlace (storage: Storage, place: Pick<Position, 'id' | 'positio
   return change.item
 }
 
-async function save (storage: Storage, place: Position, current: Place | undefined): Promise<Place> {
-  const change = keepRow(consumers, place, current)
-  await storage.commit([change])
-  return change.item
-}
-
-/** Saves a change of a place. If another process changes it at the same time, it is made again. */
-async function update (storage: Storage, known: Place, change: (place: Place) => Partial<Place>): Promise<Place> {
-  for (let place = known; ;) {
-    try {
-      return await save(storage, { ...place, ...change(place) }, place)
-    } catch (error) {
-      if (!(error instanceof ConflictError)) throw error
-      place = await getPlace(storage, known.id)
-    }
-  }
-}
-
-async function getPlace (storage: Storage, name: string): Promise<Place> {
-  const found = await storage.get(consumers, name) as Place | undefined
-  if (found !== undefined) return found
-  throw new errorCodes.FST_DEALBOOK_INVALID_CONSUMER(`there is no consumer "${name}"`)
-}
-
 /** Handles entries while it has the lease. */
 async function work (
-  storage: GuardedStorage, families: readonly Family[], options: Consumption, lease: Place, stopped: AbortSignal
+  storage: GuardedStorage, families: readonly Family[], options: Consumption, lease: Lease, stopped: AbortSignal
 ): Promise<void> {
-  const { handler, onError, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000, leaseTime = 10_000 } = options
-  const renewEvery = Math.ceil(leaseTime / 10)
-  const lost = new AbortController()
-  const signal = AbortSignal.any([stopped, lost.signal])
+  const { handler, onError, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000 } = options
+  const interval = Math.ceil(lease.time / 10)
+  const signal = AbortSignal.any([stopped, lease.signal])
   const sources = families.map(family =>
     ({ family, reader: new Reader(makeProgram(family, families, storage), storage, {}) }))
   const feed = new Feed(storage, sources, undefined)
-  let place = lease
-  let { position } = lease
-  let renewed = performance.now()
-  let saving: Promise<unknown> = Promise.resolve()
-  const timer = setInterval(() => {
-    // Another process may have it soon.
-    if (performance.now() - renewed > 0.7 * leaseTime) lost.abort()
-    else keep().catch(() => {})
-  }, renewEvery)
   try {
     // At 0, it begins with the first entry that there is.
-    const start = position === 0 ? undefined : position
-    for await (const { entries, position: passed } of follow(feed, start, { signal, interval: renewEvery })) {
-      for (const { id } of place.retried) {
+    const start = lease.position === 0 ? undefined : lease.position
+    for await (const { entries, position } of follow(feed, start, { signal, interval })) {
+      for (const { id } of lease.place.retried) {
         const entry = await storage.get('commands', id) as FeedEntry | undefined
         if (entry !== undefined) for (const shown of await feed.filter([entry])) await handle(shown)
         if (signal.aborted) return
-        await keep(({ retried }) => ({ retried: retried.filter(each => each.id !== id) }))
+        await lease.keep(({ retried }) => ({ retried: retried.filter(each => each.id !== id) }))
       }
       for (const entry of entries) {
         await handle(entry)
         if (signal.aborted) return
-        position = entry.position
+        lease.position = entry.position
       }
-      position = passed
-      if (position !== place.position) await keep()
+      lease.position = position
+      if (position !== lease.place.position) await lease.keep()
     }
   } catch (error) {
     if (isPruned(error)) throw error
     // The storage does not answer, or the lease is lost: the caller begins again.
-    await delay(renewEvery, undefined, { signal }).catch(() => {})
+    await delay(interval, undefined, { signal }).catch(() => {})
   } finally {
-    clearInterval(timer)
-    await keep(() => ({ holder: undefined })).catch(() => {})
+    await lease.release().catch(() => {})
   }
 
   /** Calls the handler until it succeeds or the entry is set aside. */
@@ -282,29 +214,16 @@ async function work (
       } catch (error) {
         if (signal.aborted) return
         onError?.(error, shown)
-        if (attempt >= maxAttempts && place.parked.length < maxParked) {
+        if (attempt >= maxAttempts && lease.place.parked.length < maxParked) {
           const message = String((error as Error | undefined)?.message ?? error).slice(0, 500)
           const { id, family, position } = entry
           const failed = { id, family, position, attempts: attempt, error: message, at: new Date().toISOString() }
-          return await keep(({ parked }) => ({ parked: [...parked, failed] }))
+          return await lease.keep(({ parked }) => ({ parked: [...parked, failed] }))
         }
       }
       const pause = Math.min(maxRetryDelay, retryDelay * 2 ** Math.min(attempt - 1, 30))
       await delay(pause, undefined, { signal }).catch(() => {})
     }
-  }
-
-  /** Saves the position and a change, one after the other, and renews the lease by it. */
-  async function keep (change: (place: Place) => Partial<Place> = () => ({})): Promise<void> {
-    saving = saving.catch(() => {}).then(async () => {
-      place = await update(storage, place, current => {
-        if (current.holder === lease.holder) return { position, ...change(current) }
-        lost.abort()
-        throw new Error('The lease is lost')
-      })
-      renewed = performance.now()
-    })
-    await saving
   }
 }
 
@@ -355,7 +274,7 @@ export async function retryParked (storage: Storage, name: string): Promise<numb
   const place = await getPlace(storage, name)
   let count = place.parked.length
   if (count === 0) return 0
-  await update(storage, place, ({ parked, retried }) => {
+  await updatePlace(storage, place, ({ parked, retried }) => {
     count = parked.length
     return { parked: [], retried: [...retried, ...parked] }
   })
@@ -390,7 +309,7 @@ export async function skipPruned (storage: Storage, name: string): Promise<void>
   const position = await findPruned(storage)
   const place = await storage.get(consumers, name) as Place | undefined
   if (place === undefined) await addPlace(storage, { id: name, position })
-  else await update(storage, place, place => ({ position: Math.max(place.position, position) }))
+  else await updatePlace(storage, place, place => ({ position: Math.max(place.position, position) }))
 }
 
 /** The position up to which all consumers have handled everything. */

@@ -11,7 +11,7 @@ import {
   type Change, ConstraintError, DuplicateError, type Id, type Storage, type Stored
 } from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
-import { textIdPattern, uuidv7 } from '../core/values/ids.js'
+import { newIdPattern, textIdPattern, uuidv7 } from '../core/values/ids.js'
 import { findJsonFlaw, isObject, type MemberFlaw, type Members } from '../core/values/json.js'
 import { membersOf } from '../core/values/rules.js'
 import { makeValidator } from '../core/values/validate.js'
@@ -143,8 +143,10 @@ interface Row {
 }
 
 function makeRowReader (family: Family, log: string | undefined): (item: unknown, number: number) => Row {
-  const { schema, ownFields, singular, idSchema } = family
+  const { schema, ownFields, singular, idKind, idSchema, writable } = family
   const own = Object.fromEntries(ownFields.map(({ name }) => [name, schema.properties[name] as TSchema]))
+  // As for other new items. Those of a family that is only read may come from anywhere.
+  if (writable && idKind === 'string') own['id'] = { ...own['id'] as TSchema, allOf: [{ pattern: newIdPattern }] }
   const defaults = listDefaults(own)
   const id = Type.String({ pattern: textIdPattern })
   // As `service.log` returns it. Without an id it gets one; without an outcome it is `done`.

@@ -89,6 +89,10 @@ export async function post ({ url, headers, body, allowPrivate, timeout, signal 
       response.on('error', () => {})
     })
     const timer = setTimeout(() => { sent.destroy(new Error(`No response within ${timeout} ms`)) }, timeout)
-    sent.on('error', reject).on('close', () => { clearTimeout(timer) }).end(body)
+    sent.on('error', reject).on('close', () => {
+      clearTimeout(timer)
+      // A response that switches protocols ends in this event alone.
+      reject(new Error('The connection was closed without a response'))
+    }).end(body)
   })
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Family, listShapes } from '../core/family/family.js'
@@ -8,7 +9,8 @@ import { selectLog } from '../core/service/record.js'
 import type { FollowedCommand, Service } from '../core/service/service.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
 import { ConflictError, type Storage, type Stored } from '../core/storage/storage.js'
-import { consumersShape, runConsumer, skipPruned } from '../tools/consumers.js'
+import { runConsumer, skipPruned } from '../tools/consumers.js'
+import { consumersShape } from '../tools/leases.js'
 import { walk } from '../tools/rows.js'
 import {
   deleteDeliveries, deliveriesShape, type Delivery, getDelivery, nameDelivery, saveDelivery
@@ -66,6 +68,8 @@ export class Sender {
   readonly #following: Promise<void>
 
   constructor (readonly options: SenderOptions) {
+    // Every attempt listens to it, and every webhook may make one.
+    setMaxListeners(0, this.#stopped.signal)
     this.#following = this.#retry(this.#stopped.signal, () => this.#follow())
   }
 

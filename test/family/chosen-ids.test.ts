@@ -1,8 +1,9 @@
 import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
 import t from 'tap'
+import { reservedIds } from '../../lib/core/values/ids.js'
 import type { Storage } from '../../lib/index.js'
-import { deals, defineFamily, memoryStorage, Type } from '../../lib/index.js'
+import { dealbook, deals, defineFamily, loadItems, memoryStorage, Type, webhooks } from '../../lib/index.js'
 import { storages } from '../storages.js'
 
 const rooms = defineFamily({
@@ -81,6 +82,78 @@ for (const { name, make } of storages) {
   })
 }
 
+const rule = 'has 1 to 100 of the characters A-Z a-z 0-9 . _ ~ -, and is not ., .. or commands, also with a suffix'
+
+t.test('reserved ids are the fixed words below a list, in the routes of every family', async t => {
+  const storage = memoryStorage()
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const urls: string[] = []
+  app.addHook('onRoute', ({ url }) => { urls.push(url) })
+  app.register(rooms, { storage })
+  app.register(machines, { storage, version: 'v2' })
+  app.register(dealbook, { storage, version: 'v1' })
+  app.register(webhooks, { storage })
+  await app.ready()
+  const homes = ['/rooms', '/rest/v2/machines', '/customers', '/rest/v1/deals', '/webhooks']
+  const below = homes.flatMap(home => {
+    const own = urls.filter(url => url.startsWith(`${home}/`))
+      .map(url => url.slice(home.length + 1).replace(/\/.*/, ''))
+    t.ok(own.includes(':id'), home)
+    return own
+  })
+  const words = below.filter(word => /^[^:]/.test(word)).map(word => word.replace(/\.:extension$/, ''))
+  t.strictSame([...new Set(words)], reservedIds)
+})
+
+t.test('an id at whose URL something else is found is refused, from every caller', async t => {
+  const storage = memoryStorage()
+  const { app, create } = await houseApp(t, storage)
+  const ids = reservedIds.flatMap(word => [word, `${word}.`, `${word}.json`, `${word}.a.b`, word.toUpperCase()])
+  const flaw = [{ pointer: '/id', detail: rule }]
+  const book = rooms.service({ storage })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+  for (const id of ids) {
+    for (const url of ['/rooms', '/command/CreateRoom/']) {
+      const refused = await create({ id }, {}, url)
+      t.strictSame([refused.statusCode, refused.json().errors], [400, flaw], `${url} ${id}`)
+    }
+    const payload = `id=${id}&beds=1&_key=${id}`
+    t.equal((await app.inject({ method: 'POST', url: '/rooms', headers, payload })).statusCode, 400, id)
+    const many = await create({ commands: [{ action: 'CreateRoom', params: { id } }] }, {}, '/rest/commands')
+    t.equal(many.json().items[0].status, 400, id)
+    await t.rejects(book.create({ id }), { code: 'invalid-body', errors: flaw }, id)
+    await t.rejects(loadItems(storage, rooms, [{ id }]), { code: 'FST_DEALBOOK_INVALID_LOAD' }, id)
+    const made = deals.service({ storage, makeId: () => id }).create({ name: 'Tea', price: 1 })
+    await t.rejects(made, { code: 'FST_DEALBOOK_INVALID_OPTION' }, id)
+  }
+  await t.rejects(loadItems(storage, rooms, [{ id: 'a b' }]), { message: /\/id has 1 to 100/ })
+  t.strictSame((await app.inject('/rooms')).json().items, [])
+})
+
+t.test('the Location of every other id leads to the item', async t => {
+  const { app, create } = await houseApp(t, memoryStorage())
+  const ids = ['x', 'x.json', 'x.xml.json', '.json', 'json', 'x.', '.x', '...', '~', 'operations', 'command', 'events',
+    'a.commands', 'commands-1', 'totals', 'rest', 'rooms']
+  for (const id of ids) t.equal((await create({ id })).headers.location, `/rooms/${id}`)
+  for (const id of ids) t.equal((await app.inject(`/rooms/${id}`)).json().id, id)
+})
+
+t.test('an item that already has a reserved id is found by the service and in lists', async t => {
+  const storage = memoryStorage()
+  const { app } = await houseApp(t, storage)
+  const time = '2030-01-31T10:00:00.000Z'
+  const item = { id: 'commands', beds: 1, revision: 1, createdAt: time, updatedAt: time }
+  await storage.commit([{ type: 'insert', family: 'rooms', item }])
+  const book = rooms.service({ storage })
+  t.strictSame(await book.get('commands'), item)
+  t.equal((await book.run('edit', 'commands', { beds: 2 })).item?.beds, 2)
+  t.strictSame((await app.inject('/rooms')).json().items.map(({ id }: { id: string }) => id), ['commands'])
+  t.equal((await app.inject('/query/rooms/commands')).json()[0].beds, 2)
+  await book.remove('commands')
+  t.strictSame((await app.inject('/rooms')).json().items, [])
+})
+
 t.test('the id must be one that the family can have', async t => {
   const { app, create } = await houseApp(t, memoryStorage())
   for (const id of ['a b', 'a/b', 'ä', '', '.', '..', 'x'.repeat(21), 7, null]) {
@@ -88,7 +161,6 @@ t.test('the id must be one that the family can have', async t => {
     t.equal(refused.statusCode, 400, JSON.stringify(id))
     t.equal(refused.json().errors[0].pointer, '/id')
   }
-  const rule = 'has 1 to 100 of the characters A-Z a-z 0-9 . _ ~ -, and is not . or ..'
   t.equal((await create({ id: 'a b' })).json().errors[0].detail, rule)
   t.match((await create({})).json().errors, [{ pointer: '/id', detail: 'is required' }])
   for (const id of ['117', 1.5, 99, 2 ** 53]) {

@@ -194,8 +194,10 @@ const clashes: readonly (readonly [string, Partial<FamilyDefinition>, RegExp])[]
   [
     'a state by what is no field',
     { states: { lent: { filter: 'titel=a' } } },
-    /the state "lent" has a filter that cannot be used: "titel=a" is not a condition on a field/
+    /"lent" has a filter that cannot be used: "titel=a" is not a condition on a field\. Did you mean "title"\?/
   ],
+  ['a state by a misspelt bound', { states: { lent: { filter: 'min-pagse=1' } } }, /Did you mean "min-pages"\?/],
+  ['a state by a misspelt comparison', { states: { lent: { filter: 'paegs>=1' } } }, /Did you mean "pages"\?/],
   ['a state by a setting', { states: { lent: { filter: 'sort=id' } } }, /"sort=id" is not a condition on a field/],
   ['a state by alternatives', { states: { lent: { filter: 'or.pages=1&or.title=a' } } }, /"or.pages=1" is not a cond/],
   ['a state by a search', { states: { lent: { filter: 'title.has=a' } } }, /"title.has=a" searches in a text/],

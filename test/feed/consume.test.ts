@@ -1,9 +1,10 @@
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { ConsumeOptions, FollowedCommand, Storage, Stored } from '../../lib/index.js'
 import { consume, copyStorage, deals, listConsumers, memoryStorage, prune, retryParked } from '../../lib/index.js'
 import { openBook } from '../service/book.js'
-import { storages } from '../storages.js'
+import { anyStorage, storages } from '../storages.js'
 import { later, makeOld } from './old-entries.js'
 
 interface Started {
@@ -272,6 +273,68 @@ for (const { name, make } of storages) {
       }
       t.strictSame(names(followed), ['c', 'a', 'b', 'd'])
     })
+  })
+}
+
+for (const { name, make } of anyStorage) {
+  t.test(`on ${name}, many consumers renew their leases in one commit, and one loses its lease alone`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const count = 30
+    const renewed: string[][] = []
+    // All have the first position, so that a commit only renews.
+    const recording: Storage = {
+      ...bindAll(storage),
+      async commit (changes) {
+        await storage.commit(changes)
+        const places = changes.flatMap(change => change.type === 'replace' ? [String(change.item.id)] : [])
+        if (places.length > 0) renewed.push(places.sort())
+      }
+    }
+    const warnings: string[] = []
+    const note = ({ name }: Error): void => { warnings.push(name) }
+    process.on('warning', note)
+    const stopping = new AbortController()
+    const names = Array.from({ length: count }, (_, index) => `c${String(index).padStart(2, '0')}`)
+    const lost: string[] = []
+    const consuming = names.map(async name => {
+      await consume(recording, {
+        name,
+        families: [deals],
+        leaseTime: 3000,
+        signal: stopping.signal,
+        handler: async (_entry, { signal }) => {
+          await once(signal, 'abort')
+          if (!stopping.signal.aborted) lost.push(name)
+        }
+      })
+    })
+    const listHeld = async () => (await listConsumers(storage)).filter(({ holder }) => holder !== undefined)
+    await until(async () => (await listHeld()).length === count)
+    await openBook(storage).create({ name: 'a', price: 1 })
+    const sum = (lists: readonly string[][]): number => lists.reduce((total, { length }) => total + length, 0)
+    renewed.length = 0
+    await until(() => sum(renewed) >= 2 * count)
+    // Not one for each.
+    t.ok(renewed.length <= 4, `${renewed.length} commits for ${sum(renewed)} renewals`)
+    await until(() => renewed.at(-1)?.length === count)
+    t.strictSame(renewed.at(-1), names)
+
+    const place = await storage.get('command-consumers', 'c07')
+    if (place === undefined) throw new Error('no place')
+    const item = { ...place, holder: 'other', revision: place.revision + 1 }
+    await storage.commit([{ type: 'replace', family: 'command-consumers', item, expected: place.revision }])
+    await until(() => lost.length > 0)
+    const others = names.filter(name => name !== 'c07')
+    renewed.length = 0
+    await until(() => renewed.at(-1)?.length === others.length)
+    t.strictSame(renewed.at(-1), others)
+    t.strictSame(lost, ['c07'])
+    stopping.abort()
+    await Promise.all(consuming)
+    process.off('warning', note)
+    t.strictSame(warnings, [], 'also not of many listeners to one signal')
+    t.strictSame((await listHeld()).map(({ name, holder }) => ({ name, holder })), [{ name: 'c07', holder: 'other' }])
   })
 }
 

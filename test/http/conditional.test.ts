@@ -118,8 +118,11 @@ t.test('the order of conditions', async t => {
 })
 
 t.test('tags', async t => {
-  t.equal(makeEtag({ revision: 7 }, {}, json), '"7-json"')
-  const [one, other] = [makeEtag({ revision: 0 }, { a: 1 }, json), makeEtag({ revision: 0 }, { a: 2 }, json)]
+  t.equal(makeEtag(7, json), '"7-json"')
+  t.equal(makeEtag(7, json, '-abcdef'), '"7-json-abcdef"')
+  t.match(makeEtag(7, json, '', { a: 1 }), /^"7-json-[\w-]{22}"$/)
+  t.not(makeEtag(7, json, '', { a: 1 }), makeEtag(7, json, '', { a: 2 }))
+  const [one, other] = [makeEtag(0, json, '', { a: 1 }), makeEtag(0, json, '', { a: 2 })]
   t.match(one, /^"[\w-]{22}-json"$/)
   t.not(one, other, 'without a revision the content decides')
 })

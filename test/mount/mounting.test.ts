@@ -248,7 +248,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
         scope.register(invoices, v1)
       })
     },
-    /a route at \/rest\/commands\/:command already exists: .* register families of one prefix in one scope/
+    /a route at \/rest\/commands\/:command already exists\. Register the families of one prefix in one scope/
   ],
   [
     'the same, where the guarded scope comes first',
@@ -259,7 +259,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
       })
       app.register(deals, { ...v1, prefix: '/crm/' })
     },
-    /a route at \/crm\/rest\/commands\/:command already exists: .* "unversioned: false"/
+    /a route at \/crm\/rest\/commands\/:command already exists\. .* "unversioned: false"/
   ],
   [
     'two mounts that ask for the shared paths',
@@ -344,7 +344,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
       app.register(deals, v1)
       app.register(deals, v1)
     },
-    /a route at \/rest\/v1\/deals already exists/
+    /deals: two families of this name are mounted at \/rest\/v1\/deals\. Choose a different prefix or version for one/
   ],
   [
     'customers twice',
@@ -352,7 +352,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
       app.register(customers, { storage, prefix: '/crm' })
       app.register(customers, { storage, prefix: '/crm/' })
     },
-    /a route at \/crm\/customers already exists/
+    /customers: two families of this name are mounted at \/crm\/customers\./
   ],
   [
     'a route of the host',
@@ -360,7 +360,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
       app.get('/crm/customers', async () => 'mine')
       app.register(customers, { storage, prefix: '/crm' })
     },
-    /a route at \/crm\/customers already exists: one of the host/
+    /a route at \/crm\/customers already exists\. It belongs to your application, or to a family in a different scope/
   ],
   [
     'a route of the host on a shared path',
@@ -368,7 +368,7 @@ const clashes: [string, (app: FastifyInstance) => unknown, RegExp][] = [
       app.post('/command/HoldDeal', async () => 'mine')
       app.register(deals, v1)
     },
-    /a route at \/command\/HoldDeal already exists/
+    /a route at \/command\/HoldDeal already exists\. Register the families of one prefix in one scope, or set "unver/
   ],
   [
     'a parameter of another name',

@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import t from 'tap'
 import { buildApp } from '../../examples/own-representation.js'
-import { customers, json, type Representation } from '../../lib/index.js'
+import { customers, defineFamily, json, memoryStorage, type Representation, Type } from '../../lib/index.js'
 import { people, storageOf } from '../customers-app.js'
 
 t.test('a representation of the host\'s own', async t => {
@@ -15,8 +15,12 @@ t.test('a representation of the host\'s own', async t => {
   ]) {
     const answer = await app.inject(request)
     t.equal(answer.headers['content-type'], type, request.url)
-    t.match(answer.json(), { page: 1, _links: { next: { href: /after=/ } }, _embedded: { customers: people(2) } })
-    t.notOk('items' in answer.json<object>())
+    const plain = await app.inject({ ...request, url: request.url.replace('hal', 'json'), headers: {} })
+    const { items, links, ...members } = plain.json() as { items: object[], links: Record<string, string> }
+    const _links = Object.fromEntries(Object.entries(answer.json()._links as Record<string, { href: string }>)
+      .map(([rel, { href }]) => [rel, href.replace('hal', 'json')]))
+    t.strictSame({ ...answer.json(), _links }, { ...members, _links: links, _embedded: { customers: items } })
+    t.strictSame(items, people(2))
   }
   const one = await app.inject('/customers/2.hal')
   const _links = { self: { href: '/customers/2' }, collection: { href: '/customers' } }
@@ -30,11 +34,64 @@ t.test('a representation of the host\'s own', async t => {
     'what it cannot show, another does'
   )
   t.match((await app.inject('/customers?format=html')).body, 'format=hal', 'people are led to it too')
-  t.match(
-    (await app.inject('/query/customers/2.hal')).json(),
-    { _embedded: { customers: [{ id: 2 }] } },
-    'a bare list too'
-  )
+  for (const url of ['/query/customers/2.hal', '/query/customers/2?format=hal']) {
+    const list = { _links: {}, _embedded: { customers: [people(2)[1]] } }
+    t.strictSame((await app.inject(url)).json(), list, 'a bare list too')
+  }
+})
+
+t.test('one that shows what can be done has a tag of its content', async t => {
+  const actions: Representation = {
+    name: 'actions',
+    extension: 'actions',
+    mediaTypes: ['application/actions+json'],
+    async one ({ document, affordances }) {
+      // Forms also have a new key each time.
+      return JSON.stringify({ document, operations: (await affordances?.())?.operations.map(({ action }) => action) })
+    }
+  }
+  const plain: Representation = { ...json, name: 'plain', extension: 'plain', mediaTypes: ['application/plain+json'] }
+  let now = new Date('2030-01-01')
+  const notes = defineFamily({
+    name: 'notes',
+    singular: 'note',
+    fields: Type.Object({ id: Type.Integer(), text: Type.String() }),
+    create: ['text'],
+    operations: {
+      poke: {
+        name: 'poke',
+        verb: 'poke',
+        participle: 'poked',
+        noun: 'pokes',
+        action: 'PokeNote',
+        params: Type.Object({}),
+        allowed: (_note, _params, context) => context.now < '2030-01-02',
+        apply: note => ({ ...note, text: 'b' })
+      }
+    }
+  })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(notes, { storage: memoryStorage(), clock: () => now, representations: [json, actions, plain] })
+  await app.inject({ method: 'POST', url: '/notes', payload: { text: 'a' } })
+  const before = await app.inject('/notes/1.actions')
+  const tagged = await app.inject('/notes/1.plain')
+  t.match(before.headers.etag, /^"1-actions-[\w-]{6}-[\w-]{22}"$/)
+  t.notOk('last-modified' in before.headers)
+  t.match(tagged.headers.etag, /^"1-plain-[\w-]{6}"$/, 'one that shows the item only has that of the revision')
+  t.ok(tagged.headers['last-modified'])
+  const get = (url: string, headers: object) => app.inject({ url, headers: { ...headers } })
+  const headers = { 'if-none-match': String(before.headers.etag) }
+  t.equal((await get('/notes/1.actions', headers)).statusCode, 304)
+  t.equal((await get('/notes/1.plain', { 'if-none-match': String(tagged.headers.etag) })).statusCode, 304)
+  now = new Date('2030-01-03')
+  const after = await get('/notes/1.actions', headers)
+  t.equal(after.statusCode, 200)
+  t.not(after.body, before.body)
+  t.equal((await get('/notes/1.actions', { 'if-modified-since': 'Fri, 01 Jan 2100 00:00:00 GMT' })).statusCode, 200)
+  t.equal((await get('/notes/1.actions', { 'if-match': '"9-actions"' })).statusCode, 412)
+  const remove = { method: 'DELETE', url: '/notes/1', headers: { 'if-match': String(after.headers.etag) } } as const
+  t.equal((await app.inject(remove)).statusCode, 204, 'its revision counts for writes')
 })
 
 t.test('one that cannot show a problem', async t => {

@@ -138,9 +138,14 @@ t.test('given an initial, when an item is created, then it completes it', async 
   t.throws(() => create((item: object) => item), fault(/notes, create: .*: \/owner is required/))
   t.throws(() => create((item: object) => ({ ...item, owner: 7 })), fault(/\/owner must be a string/))
   t.throws(() => create((item: object) => ({ ...item, owner: 'a', onwer: 'b' })), fault(/\/onwer is unknown/))
-  t.throws(() => create(() => undefined), fault(/it must be an object, not a promise/))
-  t.throws(() => create(async (item: object) => item), fault(/not a promise/))
-  t.throws(() => create((item: { owner: string }) => { item.owner = 'ann'; return item }), /not extensible/)
+  t.throws(() => create(() => undefined), fault(/it must be an object, but the rule returned nothing/))
+  t.throws(() => create(() => null), fault(/but the rule returned null/))
+  t.throws(() => create(() => 'a'), fault(/but the rule returned a value of the type string/))
+  t.throws(() => create(async (item: object) => item), fault(/but the rule returned a promise/))
+  t.throws(() => create((item: { owner: string }) => { item.owner = 'ann'; return item }), {
+    code: 'FST_DEALBOOK_CHANGED_ARGUMENT',
+    message: /notes, create: a rule changes its arguments, .*object is not extensible/
+  })
   const problem = new Problem('forbidden', 'Not you')
   t.throws(() => create(() => { throw problem }), problem)
 })
@@ -222,7 +227,11 @@ t.test('an operation that makes what is no deal, or changes it in place, is a fa
     { code: 'FST_DEALBOOK_INVALID_ITEM', message: /deals, hold: the resulting item .*: \/price must be a number/ })
   t.throws(() => decide(wrong(item => ({ ...item, unknown: 1 })), open, hold, context),
     { code: 'FST_DEALBOOK_INVALID_ITEM' })
-  t.throws(() => decide(wrong(item => { item.held = true; return item }), open, hold, context), /read only/)
+  t.throws(() => decide(wrong(item => { item.held = true; return item }), open, hold, context), {
+    code: 'FST_DEALBOOK_CHANGED_ARGUMENT',
+    message: /deals, hold: a rule changes its arguments, which are frozen; .*read only property 'held'/,
+    cause: TypeError
+  })
   t.throws(() => decide(wrong(({ name, ...item }) => item), open, hold, context),
     { code: 'FST_DEALBOOK_INVALID_ITEM', message: /\/name is required/ })
   const old = { ...open, price: 'much' }

@@ -79,7 +79,14 @@ for (const size of [Infinity, NaN]) {
 }
 mistakes['apply returns an item that contains itself'] =
   { apply: (note: Note) => ({ ...note, more: loop }), then: noItem }
-const frozen = { name: 'TypeError', message: /read only|not extensible/ }
+const frozen = { code: 'FST_DEALBOOK_CHANGED_ARGUMENT', message: /notes, (mark|create): .*(read only|not extensible)/ }
+for (const [result, what] of [[undefined, 'nothing'], [null, 'null'], [7, 'a value of the type number']] as const) {
+  const message = 'fastify-dealbook, notes, mark: the resulting item is invalid: it must be an object, but the rule ' +
+    `returned ${what}`
+  mistakes[`apply returns ${what}`] = { apply: () => result, then: { ...noItem, message } }
+}
+mistakes['apply rejects'] =
+  { apply: async () => { throw new Error('late') }, then: { ...noItem, message: /but the rule returned a promise$/ } }
 mistakes['apply changes the item'] = { apply: (note: Note) => { note.size++; return note }, then: frozen }
 mistakes['apply changes what is in the item'] =
   { apply: (note: Note) => { note.more?.list.push(2); return note }, then: frozen }
@@ -137,7 +144,7 @@ t.test('a verdict that is none is 500, in the log of the host, and not offered',
   const answer = await app.inject({ method: 'PUT', url: `/notes/${id}/mark` })
   t.equal(answer.statusCode, 500, answer.body)
   t.notMatch(answer.body, /allowed returned/, 'the client is not told')
-  t.match(lines.join(''), /mark: allowed returned undefined/)
+  t.match(lines.join(''), /mark: allowed returned nothing/)
   t.match((await app.inject(`/notes/${id}/operations`)).json(), { items: [{ name: 'mark', allowed: false }] })
 })
 

@@ -1,7 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { DatabaseSync } from '@photostructure/sqlite'
+import Fastify from 'fastify'
 import t from 'tap'
 import {
   ids, insert, query, replace, settle, shape, thing, things, where
@@ -9,6 +11,7 @@ import {
 import { storageConformance } from '../../lib/conformance/storage-conformance.js'
 import type { Field, Storage } from '../../lib/core/storage/storage.js'
 import { ReadOnlyError } from '../../lib/core/storage/storage.js'
+import { checkHealth, deals } from '../../lib/index.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
 import type { SqliteDatabase } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
@@ -114,6 +117,63 @@ t.test('a file that cannot be opened is named', async t => {
     await t.rejects(storage.prepare(people), { message: new RegExp(`^SQLite, ${file}: .*${message}$`), cause })
     await storage.close()
   }
+})
+
+t.test('a file that is removed or replaced underneath: no write is acknowledged, and health shows it', async t => {
+  const away = (file: string): Promise<void> => rename(file, `${file}.away`)
+  type Case = [what: string, open: (file: string) => Promise<object>, change: (file: string) => Promise<void>]
+  const cases: Case[] = [
+    ['removed', async file => ({ file }), away],
+    ['replaced', async file => ({ file }), async file => { await away(file); await writeFile(file, '') }],
+    ['removed, of the host', async file => ({ database: await openDatabase(file) }), away]
+  ]
+  for (const [what, open, change] of cases) {
+    const file = newFile()
+    const lines: { level: number, err?: { message: string } }[] = []
+    const stream = { write: (line: string) => { lines.push(JSON.parse(line)) } }
+    const app = Fastify({ logger: { level: 'error', stream } })
+    const options = await open(file)
+    const storage = sqliteStorage(options as { file: string })
+    app.register(deals, { storage, version: 'v1' })
+    const create = async (name: string) =>
+      (await app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name, price: 1 } })).statusCode
+    t.strictSame([await create('a'), await create('b')], [201, 201], what)
+    t.equal((await checkHealth(storage)).healthy, true)
+    await change(file)
+    t.strictSame([await create('c'), await create('d')], [503, 503], what)
+    t.equal((await checkHealth(storage)).healthy, false, what)
+    t.equal((await app.inject('/rest/v1/deals')).statusCode, 503, what)
+    const message = `${file} was ${what.replace(/,.*/, '')} while it was open; put it back and restart the process`
+    t.strictSame(lines.map(({ err }) => err?.message), [message, message, message], what)
+    await app.close()
+    await storage.close()
+    if ('database' in options) (options.database as SqliteDatabase).close()
+  }
+})
+
+t.test('where nothing is written, health shows that the file, or its log, is gone', async t => {
+  const ann = insert('people', thing(1, { fullName: 'Ann' }))
+  for (const end of ['', '-wal']) {
+    const file = newFile()
+    const storage = sqliteStorage({ file })
+    await storage.prepare(people)
+    await storage.commit(ann)
+    t.equal((await checkHealth(storage)).healthy, true)
+    await rename(`${file}${end}`, `${file}${end}.away`)
+    // It is checked once a second.
+    while ((await checkHealth(storage)).healthy) await delay(50)
+    const message = `${file}${end} was removed while it was open; put it back and restart the process`
+    await t.rejects(storage.commit(ann), { message })
+    await storage.close()
+  }
+})
+
+t.test('a database in memory has no file to lose', async t => {
+  const storage = sqliteStorage({ file: ':memory:' })
+  t.teardown(() => storage.close())
+  await storage.prepare(people)
+  await storage.commit(insert('people', thing(1, { fullName: 'Ann' })))
+  t.equal((await checkHealth(storage)).healthy, true)
 })
 
 t.test('a column whose type does not fit is refused by name', async t => {

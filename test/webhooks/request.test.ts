@@ -1,6 +1,6 @@
 import type { lookup } from 'node:dns'
 import { createServer } from 'node:http'
-import { type AddressInfo, isIP } from 'node:net'
+import { type AddressInfo, createServer as createSocketServer, isIP, type Socket } from 'node:net'
 import Fastify from 'fastify'
 import t from 'tap'
 import { deals, makeWebhooks, memoryStorage, webhooks } from '../../lib/index.js'
@@ -146,6 +146,70 @@ t.test('of a response, only a small part is read, and none that does not come', 
   await t.rejects(to('/long', 60_000), { name: 'AbortError' })
 })
 
+/** A receiver that writes to the socket itself, once the request has arrived. */
+async function receiveRaw (
+  t: { teardown (work: () => unknown): void }, answer: (socket: Socket) => void
+): Promise<{ url: string, count (): number }> {
+  const sockets = new Set<Socket>()
+  let count = 0
+  const server = createSocketServer(socket => {
+    sockets.add(socket)
+    socket.on('error', () => {}).on('close', () => { sockets.delete(socket) })
+    socket.once('data', () => { count++; answer(socket) })
+  })
+  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => { for (const socket of sockets) socket.destroy(); server.close() })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, count: () => count }
+}
+
+const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
+
+t.test('whatever a receiver does, an attempt ends', async t => {
+  const noResponse = 'The connection was closed without a response'
+  type Case = [name: string, answer: (socket: Socket) => void, outcome: number | string | RegExp, timeout?: number]
+  const cases: Case[] = [
+    ['an upgrade', socket => socket.write(upgrade), noResponse],
+    ['an upgrade, and a frame', socket => socket.write(`${upgrade}\x81\x00`), noResponse],
+    ['101 without an upgrade', socket => socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n'), 101],
+    ['nothing', socket => socket.end(), 'socket hang up'],
+    ['a reset', socket => socket.resetAndDestroy(), /ECONNRESET|EPIPE|hang up/],
+    ['half a status line', socket => socket.end('HTTP/1.1 20'), 'socket hang up'],
+    ['half a head', socket => socket.end('HTTP/1.1 200 OK\r\nContent-'), 'socket hang up'],
+    ['no HTTP', socket => socket.end('SSH-2.0-OpenSSH\r\n'), /Parse Error/],
+    ['a long head', socket => socket.write(`HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}`), /Parse Error/],
+    ['a body that is cut', socket => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'), 200],
+    ['early hints, then a status', socket => socket.end(`${hints}HTTP/1.1 204 No Content\r\n\r\n`), 204],
+    ['early hints, then nothing', socket => socket.end(hints), 'socket hang up'],
+    ['early hints without end', socket => { repeat(socket) }, 'No response within 300 ms', 300]
+  ]
+  const { signal } = new AbortController()
+  for (const [name, answer, outcome, timeout = 60_000] of cases) {
+    const { url } = await receiveRaw(t, answer)
+    const sent = post({ url, headers: {}, body: '{}', allowPrivate: true, timeout, signal })
+    if (typeof outcome === 'number') t.equal(await sent, outcome, name)
+    else await t.rejects(sent, { message: outcome }, name)
+  }
+})
+
+const hints = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'
+
+function repeat (socket: Socket): void {
+  if (!socket.destroyed && socket.write(hints.repeat(10))) setImmediate(repeat, socket)
+  else socket.once('drain', () => { repeat(socket) })
+}
+
+t.test('a receiver that switches protocols is tried again, and does not hold up closing', async t => {
+  const { url, count } = await receiveRaw(t, socket => socket.write(upgrade))
+  const app = await startApp(t, memoryStorage())
+  const { home } = await createWebhook(app, { url })
+  await createDeal(app)
+  await until(() => count() > 1)
+  const { items } = (await app.inject(`${home}/deliveries`)).json() as { items: { status: string, error: string }[] }
+  const error = 'The connection was closed without a response'
+  t.strictSame(items.map(({ status, error }) => ({ status, error })), [{ status: 'waiting', error }])
+  await t.resolves(app.close())
+})
+
 t.test('every event has a connection of its own', async t => {
   let connections = 0
   const server = createServer((_request, response) => { response.end() })
@@ -168,6 +232,20 @@ t.test('closing does not wait for a receiver that hangs', async t => {
   await createDeal(app)
   await until(() => received.length > 0)
   await t.resolves(app.close())
+})
+
+t.test('many attempts at the same time give no warning', async t => {
+  const { url, received } = await receive(t, () => undefined)
+  const warnings: string[] = []
+  const note = ({ message }: Error): void => { warnings.push(message) }
+  process.on('warning', note)
+  t.teardown(() => { process.off('warning', note) })
+  const app = await startApp(t, memoryStorage())
+  for (let index = 0; index < 12; index++) await createWebhook(app, { url })
+  await createDeal(app)
+  await until(() => received.length === 12)
+  await app.close()
+  t.strictSame(warnings, [])
 })
 
 t.test('a setting that is undefined has its default', async t => {

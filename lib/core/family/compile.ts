@@ -3,7 +3,7 @@ import { errorCodes } from '../errors.js'
 import { readOrder, toTotalOrder } from '../query/cursor.js'
 import { mayBeLong } from '../storage/shapes.js'
 import type { Field, Id, Order } from '../storage/storage.js'
-import { chosenIdPattern, hashText, maxChosenId, readId } from '../values/ids.js'
+import { hashText, maxChosenId, newIdPattern, readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import { addArticle } from '../values/words.js'
@@ -135,7 +135,7 @@ function compileLifecycle (definition: FamilyDefinition): Lifecycle {
     danger: true,
     final: true
   }
-  if (sent.id?.type === 'string') sent.id = { ...sent.id, allOf: [{ pattern: chosenIdPattern }] }
+  if (sent.id?.type === 'string') sent.id = { ...sent.id, allOf: [{ pattern: newIdPattern }] }
   if (sent.id?.type === 'integer') sent.id = { ...sent.id, allOf: [{ maximum: maxChosenId }] }
   return {
     createAction: nameAction('Create', singular),

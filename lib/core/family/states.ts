@@ -4,6 +4,7 @@ import type { QueryLimits } from '../query/values.js'
 import { isPlain, matcher } from '../storage/conditions.js'
 import type { Field, FieldCondition, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import { didYouMean } from '../values/words.js'
 import { type FamilyDefinition, readCreate, readEdit } from './definition.js'
 import type { ShownState, StateDefinition } from './presentation.js'
 
@@ -42,7 +43,10 @@ export function readStateFilter (fields: readonly Field[], filter: string): read
   const given: GivenFilters = { byKey: new Map(), patterns: 0 }
   for (const part of splitQuery(filter)) {
     const use = part.name === undefined ? undefined : findFilter(filters, part)
-    if (use === undefined || use.group !== undefined) return `"${part.raw}" is not a condition on a field`
+    if (use === undefined || use.group !== undefined) {
+      const hint = didYouMean(part.name?.replace(/[<>].*$/s, '') ?? part.raw, filters.keys())
+      return `"${part.raw}" is not a condition on a field.${hint}`
+    }
     if (!isPlain({ field: use.filter.field.name, op: use.filter.op } as FieldCondition)) {
       return `"${part.raw}" searches in a text`
     }

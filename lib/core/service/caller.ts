@@ -7,7 +7,7 @@ import { findFlawInConditions, numberDecimals } from '../query/filters.js'
 import { matcher } from '../storage/conditions.js'
 import { type DeadlineSettings, RequestDeadline } from '../storage/deadline.js'
 import type { Condition, Id, Storage, Stored } from '../storage/storage.js'
-import { isTextId, textIdRule, uuidv7 } from '../values/ids.js'
+import { isNewId, isTextId, newIdRule, textIdRule, uuidv7 } from '../values/ids.js'
 import { findJsonFlaw, findTextFlaw, isObject, type Members } from '../values/json.js'
 import { findFlaw, membersOf, rules } from '../values/rules.js'
 import { type GuardedStorage, guardOpening, isStorage, makeStorageAccess } from './storage-access.js'
@@ -159,8 +159,8 @@ export function readMakers (family: Family, { clock, makeId = family.makeId, mak
     },
     makeId: makeId && (() => {
       const id: unknown = makeId()
-      if (id !== undefined && family.readId(String(id)) === id) return id as Id
-      const rule = family.idKind === 'integer' ? 'is a safe integer' : textIdRule
+      if (id !== undefined && family.readId(String(id)) === id && isNewId(id as Id)) return id as Id
+      const rule = family.idKind === 'integer' ? 'is a safe integer' : newIdRule
       throw refuse(`"makeId" returned ${inspect(id)}; an id ${rule}`)
     }),
     makeCommandId () {

@@ -7,7 +7,7 @@ import { canonicalizeItem, haveSameContent, readDecimals } from '../family/param
 import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { findJsonFlaws, freeze, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
-import { copyRefusal, explainForbidden, type Reach, refuseInState } from './refusal.js'
+import { copyRefusal, describeResult, explainForbidden, type Reach, refuseInState, runRule } from './refusal.js'
 
 /** A request for a change, independent of the URL form. */
 export interface Command {
@@ -62,7 +62,9 @@ export function decideCreation (
   const { now } = context
   const given = freeze({ id, ...defaults, ...params })
   const opened = openOthers(others)
-  const result = initial === undefined ? given : initial(given, addItems(context, opened))
+  const result = initial === undefined
+    ? given
+    : runRule(family, 'create', () => initial(given, addItems(context, opened)))
   const isWhole = (family.lifecycle as Lifecycle).others.length === 0
   const made = isWhole ? { item: result, others: {} } : readMade(family, 'create', result, [...opened.keys()])
   const item = readFields(family, 'create', made.item, given)
@@ -121,7 +123,7 @@ export function decide (
   const opened = openOthers(others)
   try {
     const withItems = addItems(context, opened)
-    const result = operation.apply(own.known, params, withItems)
+    const result = runRule(family, name, () => operation.apply(own.known, params, withItems))
     const made = operation.with === undefined && operation.creates === undefined
       ? { item: result, others: {}, created: {} as Members }
       : readMade(family, name, result, [...opened.keys()], newIds.map(({ name }) => name))
@@ -129,7 +131,7 @@ export function decide (
     const changed = compareOthers(opened, name, made.others)
     const created = newIds.filter(({ name }) => made.created[name] !== undefined)
     if (!after.isChanged && changed.size === 0 && created.length === 0) return { outcome: 'unchanged' }
-    const reason = explainForbidden(operation, own.known, params, withItems)
+    const reason = runRule(family, name, () => explainForbidden(operation, own.known, params, withItems))
     if (reason !== undefined) {
       return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason, context, reach) }
     }
@@ -236,7 +238,8 @@ function refuseFlaw ({ name }: Family, operation: string, [flaw]: readonly Membe
 /** What differs from `known` is checked and copied as JSON, so that every storage keeps the same. */
 function readFields (family: Family, operation: string, made: unknown, known: Members): Members {
   if (typeof made !== 'object' || made === null || made instanceof Promise) {
-    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, operation, 'it', 'must be an object, not a promise')
+    const flaw = `must be an object, but the rule returned ${describeResult(made)}`
+    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, operation, 'it', flaw)
   }
   const given: Record<string, unknown> = {}
   for (const name of Object.keys(made)) {

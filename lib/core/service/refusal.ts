@@ -17,10 +17,29 @@ export function explainForbidden (
   const verdict: unknown = operation.allowed(item, params, context)
   if (typeof verdict === 'boolean') return verdict ? undefined : ''
   if (typeof verdict === 'string') return verdict
+  throw new errorCodes.FST_DEALBOOK_INVALID_VERDICT(operation.name, describeResult(verdict))
+}
+
+/** What a rule returned by mistake, for its error. */
+export function describeResult (result: unknown): string {
+  if (result === undefined) return 'nothing'
+  if (!(result instanceof Promise)) return result === null ? 'null' : `a value of the type ${typeof result}`
   // So that a rejection is not a second, unhandled error.
-  if (verdict instanceof Promise) verdict.catch(() => {})
-  const what = verdict instanceof Promise ? 'a promise' : verdict === null ? 'null' : typeof verdict
-  throw new errorCodes.FST_DEALBOOK_INVALID_VERDICT(operation.name, what)
+  result.catch(() => {})
+  return 'a promise'
+}
+
+// Messages of V8 for a change of something frozen.
+const changesFrozen = /^Cannot (?:assign to read only|add|delete|define|redefine) property/
+
+/** Runs a rule of the host, whose arguments are frozen. */
+export function runRule<T> ({ name: family }: Family, operation: string, rule: () => T): T {
+  try {
+    return rule()
+  } catch (error) {
+    if (!(error instanceof TypeError && changesFrozen.test(error.message))) throw error
+    throw new errorCodes.FST_DEALBOOK_CHANGED_ARGUMENT(family, operation, error.message, { cause: error })
+  }
 }
 
 /** Items that fields name, by their fields; undefined if there is none, or the caller may not read it. */
@@ -43,7 +62,10 @@ export function explainNow (
     const withItems = others.length === 0 ? context : Object.freeze({ ...context, items: freeze(items) })
     // An item that the caller may not read must not be guessed from a reason.
     const isHidden = others.some(({ field = '' }) => !isAbsent(item[field]) && find(field) === undefined)
-    if (!isHidden) reason = explainForbidden(operation, freeze({ ...item }), undefined, withItems)
+    if (!isHidden) {
+      reason = runRule(family, operation.name, () =>
+        explainForbidden(operation, freeze({ ...item }), undefined, withItems))
+    }
   } catch (error) {
     if (error instanceof Problem) reason = error.message
     else report?.(error)

@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { type DecimalSchema, findFlawInDecimal, isMultiple } from './decimals.js'
 import { formatTests, getFormat } from './formats.js'
-import { chosenIdPattern, textIdPattern, textIdRule } from './ids.js'
+import { newIdPattern, newIdRule, textIdPattern, textIdRule } from './ids.js'
 import { escapePointer, type MemberFlaw } from './json.js'
 import { didYouMean, maxHints } from './words.js'
 
@@ -93,7 +93,7 @@ function describe ({ keyword, schema, message, parentSchema = {}, data }: ErrorO
       literal ?? values?.join(', ') ?? type).join(', ')}`
     case 'pattern':
       if (schema === textIdPattern) return textIdRule
-      return schema === chosenIdPattern ? `${textIdRule}, and is not . or ..` : message ?? 'is not valid'
+      return schema === newIdPattern ? newIdRule : message ?? 'is not valid'
     case 'format': return getFormat(schema as string)?.rule ?? 'is not valid'
     case 'type': return `must be ${/^[aeiou]/.test(String(schema)) ? 'an' : 'a'} ${schema}`
     case 'minLength': return schema === 1 ? 'must not be empty' : `must have at least ${schema} characters`

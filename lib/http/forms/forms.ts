@@ -149,7 +149,7 @@ function answerCreated (exchange: Exchange, outcome: Outcome): FastifyReply | Pr
   const document = showItem(mount, request, created)
   reply
     .header('location', document.links.self)
-    .header('etag', makeEtag(created, document, choice.representation, mount.family.tag))
+    .header('etag', makeEtag(created.revision, choice.representation, mount.family.tag))
     .header('last-modified', writeHttpDate(created.updatedAt))
   return sendItem(exchange, 201, outcome, { ...document, ...outcome.secrets })
 }

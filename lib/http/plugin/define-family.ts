@@ -189,6 +189,9 @@ async function mountFamily (
   const prefix = app.prefix.replace(/\/+$/, '')
   const neighbours = findNeighbours(scope, prefix)
   const mount = await makeMount(family, prefix, neighbours, options, findSchemaTexts(app))
+  if (neighbours.mounts.some(({ home, family: { name } }) => home === mount.home && name === family.name)) {
+    throw new errorCodes.FST_DEALBOOK_MOUNTED_TWICE(family.name, prefix + mount.home)
+  }
   neighbours.mounts.push(mount)
   const { storage } = options
   // Only now are all families known; those of a storage chosen by request never are.

@@ -36,6 +36,8 @@ export interface SqlConnection<Write> {
   makeMissing (layout: Layout): Promise<void>
   listUnique (layout: Layout): Promise<readonly (readonly string[])[]>
   openTable (layout: Layout): Promise<SqlTable<Write>>
+  /** Called before a read; throws if the database is known to be gone. It must be cheap. */
+  check? (): void
   /** Atomic. */
   commit (writes: readonly Write[]): Promise<void> | undefined
   watch (wake: () => void): () => void
@@ -181,6 +183,7 @@ export function createSqlStorage<Write> (
   function getReader (family: string, signal: AbortSignal | undefined): SqlTable<Write>['reader'] {
     const { reader } = getTable(family)
     signal?.throwIfAborted()
+    connection?.check?.()
     return reader
   }
 }

@@ -4,6 +4,7 @@ import { CommitCounts } from '../sql/options.js'
 import {
   isBusy, prepareRead, prepareTransaction, prepareWrite, type SqliteDatabase, waitUntilFree, type WriteStatement
 } from './driver.js'
+import type { FileGuard } from './file-guard.js'
 import type { Anchors } from './paths.js'
 import { explainRefusal, isConstraint, runWrites, type Write } from './writer.js'
 
@@ -89,6 +90,7 @@ const maxWrites = 2000
 
 interface CommitSettings {
   readonly changes: Changes
+  readonly guard: FileGuard | undefined
   readonly anchors: Anchors
   readonly busyTimeout: number
   readonly maxWaitingCommits: number
@@ -103,7 +105,12 @@ export class CommitQueue {
   readonly #transact: (run: () => void) => void
 
   constructor (readonly database: SqliteDatabase, readonly settings: CommitSettings) {
-    this.#transact = prepareTransaction(database)
+    const transact = prepareTransaction(database)
+    this.#transact = run => {
+      settings.guard?.check()
+      transact(run)
+      settings.guard?.confirmCommit()
+    }
   }
 
   metrics (): Readonly<Record<string, number>> {

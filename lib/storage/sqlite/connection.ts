@@ -2,6 +2,7 @@ import { HeavyReadQueue, type QueueLimits } from '../../core/storage/turns.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import { Changes, CommitQueue, ReadBurst } from './bursts.js'
 import { findFile, openDatabase, type SqliteDatabase } from './driver.js'
+import { FileGuard } from './file-guard.js'
 import { HeavyReads } from './heavy-reads.js'
 import { Anchors, pathLimits } from './paths.js'
 import { TableReader } from './reader.js'
@@ -25,10 +26,12 @@ export async function openConnection (options: OpenOptions, limits = pathLimits)
   const burst = new ReadBurst(database, file !== undefined, busyTimeout)
   const anchors = new Anchors(database, limits.anchorRows)
   const changes = new Changes(database)
-  const queue = new CommitQueue(database, { busyTimeout, maxWaitingCommits, anchors, changes })
+  const path = findFile(database)
+  const guard = path === undefined ? undefined : new FileGuard(path, file === undefined ? undefined : `${path}-wal`)
+  const queue = new CommitQueue(database, { busyTimeout, maxWaitingCommits, anchors, changes, guard })
   const heavyQueue = new HeavyReadQueue(options)
   // Only a file that was opened by its name can be opened again by a worker.
-  const heavy = new HeavyReads(heavyQueue, file === undefined ? undefined : findFile(database))
+  const heavy = new HeavyReads(heavyQueue, file === undefined ? undefined : path)
 
   return {
     dialect: sqliteDialect,
@@ -48,6 +51,7 @@ export async function openConnection (options: OpenOptions, limits = pathLimits)
         writer: layout.writable ? new TableWriter(database, layout) : undefined
       }
     },
+    check: () => { guard?.check() },
     commit: writes => queue.add(writes),
     watch: wake => changes.watch(wake),
     async idle () {

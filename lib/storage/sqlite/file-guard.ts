@@ -1,0 +1,47 @@
+import { statSync } from 'node:fs'
+
+// Milliseconds between two checks while nothing is committed.
+const checkEvery = 1000
+
+/** Notices that the file of an open database was removed or replaced. SQLite would continue in the old one. */
+export class FileGuard {
+  // The device and the inode by file.
+  readonly #known = new Map<string, string>()
+  #checkedAt = performance.now()
+  #flaw: string | undefined
+
+  /** @param log the write-ahead log; undefined where the host may change the mode of the database */
+  constructor (readonly file: string, readonly log: string | undefined) {
+    this.#compare(file)
+  }
+
+  /** Called after a commit, before it is acknowledged: a system call of 2 to 3 µs. */
+  confirmCommit (): void {
+    this.#compare(this.file)
+    // The first commit makes it.
+    if (this.log !== undefined && !this.#known.has(this.log)) this.#compare(this.log)
+  }
+
+  /** Checks the files now and then. Throws for good once one is gone. */
+  check (): void {
+    if (this.#flaw !== undefined) throw new Error(this.#flaw)
+    const now = performance.now()
+    if (now - this.#checkedAt < checkEvery) return
+    this.#checkedAt = now
+    this.#compare(this.file)
+    if (this.log !== undefined) this.#compare(this.log)
+  }
+
+  #compare (file: string): void {
+    const stats = statSync(file, { throwIfNoEntry: false })
+    const known = this.#known.get(file)
+    const found = stats && `${stats.dev} ${stats.ino}`
+    if (known === found) return
+    if (known === undefined) this.#known.set(file, found as string)
+    else {
+      this.#flaw = `${file} was ${found === undefined ? 'removed' : 'replaced'} while it was open; ` +
+        'put it back and restart the process'
+      throw new Error(this.#flaw)
+    }
+  }
+}
