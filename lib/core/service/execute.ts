@@ -272,9 +272,10 @@ function replay ({ family, caller, storage, grant }: Execution, record: CommandR
 
 /** An id that was used for a different command is a problem. */
 async function findReplay (execution: Execution, identity: CommandId): Promise<CommandRecord | undefined> {
-  const { family, command, grant } = execution
+  const { family, command, grant, storage, caller: { signal } } = execution
   const record = await getRecord(execution, identity)
   if (record === undefined) return undefined
+  await storage.confirm?.('commands', record.id, signal)
   const { target, key } = command
   // The id of an item of another family may not be valid here.
   const isVisible = record.family !== family.name || await canSeeReplay(execution, record)
