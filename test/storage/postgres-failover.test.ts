@@ -140,3 +140,37 @@ t.test('a replica on an old timeline is not read, though its log is longer', asy
     t.equal(await read(token === undefined ? {} : { 'dealbook-seen': token }), 4, `${token}`)
   }
 })
+
+t.test('a primary that vanishes without a word: followers go on, and the next one notifies them', async t => {
+  const lost = await startProxy(t, second)
+  const [writer, follower] = [await open(t, second.url), await open(t, lost.url)]
+  const ending = new AbortController()
+  const ids: string[] = []
+  const following = (async () => {
+    const book = deals.service({ storage: follower.storage })
+    for await (const { id } of book.follow({ signal: ending.signal })) ids.push(id)
+  })().catch(() => {})
+  const until = async (id: string): Promise<void> => { while (!ids.includes(id)) await delay(20) }
+  const countListeners = async (): Promise<number> =>
+    (await runSql(second, "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN %'")).length
+  await until('thrice')
+  while (await countListeners() === 0) await delay(20)
+  const before = await countListeners()
+  lost.silence()
+  await setPrice(writer, deal, 4, 'meanwhile')
+  await until('meanwhile')
+  while (await countListeners() === before) await delay(100)
+  ending.abort()
+  await following
+  t.strictSame(ids.slice(-2), ['thrice', 'meanwhile'])
+})
+
+t.test('a storage can be closed, though its server has vanished', async t => {
+  const lost = await startProxy(t, second)
+  const { app, storage } = await open(t, lost.url)
+  t.equal((await app.inject('/rest/commands')).statusCode, 200)
+  lost.isSilent = true
+  lost.silence()
+  t.equal((await app.inject('/rest/commands?maxpagesize=1')).statusCode, 503)
+  await storage.close()
+})
