@@ -1,5 +1,9 @@
+import { errorCodes } from '../core/errors.js'
 import { selectById } from '../core/storage/pages.js'
-import type { Change, Id, Query, Storage, Stored } from '../core/storage/storage.js'
+import {
+  type Change, ConflictError, ConstraintError, DuplicateError, type Id, type Query, ReadOnlyError, type Storage,
+  type Stored
+} from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
 
 /** A new row in a table of the service itself, or the next revision of one. */
@@ -11,6 +15,25 @@ export function keepRow<T extends { readonly id: Id }> (
   const item = { ...row, revision: expected + 1, createdAt, updatedAt: now }
   if (current === undefined) return { type: 'insert', family, item }
   return { type: 'replace', family, item, expected, current }
+}
+
+// What a repeated call would meet again.
+const lasting = [ConflictError, ConstraintError, DuplicateError, ReadOnlyError]
+
+/** The same storage. If it fails, such as in a restart, the error says to make the call again. */
+export function makeResumable (storage: Storage, call: string): Storage {
+  const explain = (error: unknown): never => {
+    const { code = '', message } = error as { code?: string, message: string }
+    if (lasting.some(known => error instanceof known) || Object.hasOwn(errorCodes, code)) throw error
+    throw new errorCodes.FST_DEALBOOK_INTERRUPTED(call, message, { cause: error })
+  }
+  return {
+    prepare: shape => storage.prepare(shape),
+    find: (...given) => storage.find(...given).catch(explain),
+    get: (...given) => storage.get(...given).catch(explain),
+    commit: changes => storage.commit(changes).catch(explain),
+    close: () => storage.close()
+  }
 }
 
 // In characters of JSON, so that wide rows do not fill the memory.

@@ -1,5 +1,5 @@
 import { type Family, listRelated } from '../family/family.js'
-import { invalidBody, Problem } from '../problems.js'
+import { admitEarlier, invalidBody, Problem } from '../problems.js'
 import { numberDecimals } from '../query/filters.js'
 import { isAbsent, matcher } from '../storage/conditions.js'
 import { findByIds, pageOf, selectById } from '../storage/pages.js'
@@ -107,7 +107,7 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
   } catch (error) {
     if (isCommitting) isAbandoned = true
     else countFailure(storage.counters, error)
-    throw error
+    throw executions.every(({ identity }) => identity === undefined) ? error : admitEarlier(error)
   }
 
   async function decideAll () {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Family } from '../family/family.js'
 import { hideSecrets, listSecrets } from '../family/params.js'
 import { renameKnown, toOwnItem } from '../family/rename.js'
-import { idReused, notFound, Problem } from '../problems.js'
+import { admitEarlier, idReused, notFound, Problem } from '../problems.js'
 import { completer } from '../storage/shapes.js'
 import { ConstraintError, type Id, type Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
@@ -90,7 +90,7 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
     // If a commit outlasts its deadline, its outcome is counted when it ends.
     if (execution.isCommitting) execution.isAbandoned = true
     else countFailure(counters, error)
-    throw error
+    throw execution.identity === undefined ? error : admitEarlier(error)
   }
 }
 
