@@ -123,8 +123,8 @@ t.test('one whose commit takes too long may have been done, and is found by its 
   t.match(second?.json(), { detail: /nothing was changed/ })
   for (const again of [retry, all]) {
     t.equal(again?.statusCode, 503)
-    const detail = 'It took longer than 50 ms. The change may have been made: send it again with the same id to find out'
-    t.equal(again?.json().detail, detail, 'a retry, while the first attempt waits')
+    t.equal(again?.json().detail, 'It took longer than 50 ms. The change may have been made: ' +
+      'send it again with the same id to find out', 'a retry, while the first attempt waits')
   }
   t.strictSame(told, [])
   letGo()

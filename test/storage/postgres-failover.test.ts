@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { deals, type Storage } from '../../lib/index.js'
+import { customers, deals, type Storage } from '../../lib/index.js'
 import { type PostgresOptions, postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
+import { needsPgbouncer, startPgbouncer } from '../postgres/pgbouncer.js'
 import { startProxy } from '../postgres/proxy.js'
 import { runSql, type Server, startServer } from '../postgres/server.js'
 
@@ -26,6 +27,7 @@ interface App {
 async function open (t: Test, connectionString: string, options: PostgresOptions = {}): Promise<App> {
   const storage = postgresStorage({ connectionString, poolSize: 5, ...limits, ...options })
   const app = Fastify()
+  await app.register(customers, { storage })
   await app.register(deals, { storage, version: 'v1', timeout })
   t.teardown(async () => {
     await app.close()
@@ -79,6 +81,10 @@ let deal: string
 
 t.test('a command that no standby has is not replayed, and is done once on the new primary', async t => {
   const own = await open(t, proxy.url)
+  // One that refuses a setting of the session, and one that ignores it.
+  const settings = [['server_login_retry = 1'], ['ignore_startup_parameters = statement_timeout']]
+  const pooled = await Promise.all((needsPgbouncer.skip === false ? settings : []).map(async each =>
+    await open(t, await startPgbouncer(t, proxy.url, 3, each))))
   const created = await own.app.inject({ method: 'POST', url: '/rest/v1/deals', payload: { name: 'Tea', price: 0 } })
   deal = created.json().id
   const has = `SELECT 1 FROM deals WHERE id = '${deal}'`
@@ -87,6 +93,9 @@ t.test('a command that no standby has is not replayed, and is done once on the n
 
   await setStandbys(first, '*')
   t.equal((await setPrice(own, deal, 1, 'once')).status, 503, 'it waits for the standby')
+  const { status, detail } = await setPrice(own, deal, 1, 'once')
+  t.strictSame([status, detail], [503, 'The data to change was locked for too long. The change may have been made: ' +
+    'send it again with the same id to find out'], 'so does a retry')
   await first.kill()
   await first.start()
   await runSql(first, "SELECT pg_logical_emit_message(false, '', repeat('-', 1000000)) FROM generate_series(1, 30)")
@@ -111,6 +120,12 @@ t.test('a command that no standby has is not replayed, and is done once on the n
     })
   }
   for (const [name, decide] of Object.entries(decided)) t.equal((await decide()).status, 503, name)
+  for (const each of pooled) t.equal((await setPrice(each, deal, 1, 'once')).status, 503, 'replay through pgbouncer')
+  const reports = Fastify()
+  const storage = postgresStorage({ connectionString: first.url, migrate: 'off' })
+  await reports.register(customers, { storage })
+  t.equal((await reports.inject('/customers')).statusCode, 200, 'families that are only read may be on a standby')
+  await storage.close()
 
   // So that the standby gets nothing more from it.
   await first.stop()
