@@ -40,7 +40,10 @@ export interface PostgresOptions extends SqlOptions {
   readonly poolSize?: number
   /** URLs of replicas for clients' reads, each of one server. Default: none. */
   readonly replicas?: string | readonly string[]
-  /** Set it to `false` behind a proxy that pins a connection to a client that prepares statements. */
+  /**
+   * Set it to `false` behind a proxy that pins a connection to a client that prepares statements, and with your own
+   * `pool` behind one that pools transactions.
+   */
   readonly preparedStatements?: boolean
 }
 
