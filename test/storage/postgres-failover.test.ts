@@ -11,8 +11,8 @@ import { startProxy } from '../postgres/proxy.js'
 import { runSql, type Server, startServer } from '../postgres/server.js'
 
 // Milliseconds, so that nothing waits for long.
-const limits = { statementTimeout: 500, connectionTimeout: 1000 }
-const timeout = 1000
+const limits = { statementTimeout: 1000, connectionTimeout: 2000 }
+const timeout = 5000
 
 const first = await startServer({ settings: ['wal_keep_size=256MB'] })
 const second = await startServer({ primary: first })

@@ -6,6 +6,7 @@ import {
 
 // SQLSTATE of a proxy that refuses a setting for the session.
 const refusedStart = '08P01'
+const isStandby = "SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE 'off' END"
 // Milliseconds for a server to close its connections.
 const endTimeout = 1000
 
@@ -129,7 +130,9 @@ export class Hosts implements ConnectionSource {
   }
 
   async #check (client: PostgresClient): Promise<void> {
-    if (await ask(client, 'SHOW transaction_read_only', this.timeout) === 'off') this.#writable.add(client)
+    // A single primary may be read-only for a while, such as for maintenance, and still be read.
+    const text = this.hosts.length > 1 ? 'SHOW transaction_read_only' : isStandby
+    if (await ask(client, text, this.timeout) === 'off') this.#writable.add(client)
     else {
       client.release(true)
       throw new Error('The server accepts no writes')
