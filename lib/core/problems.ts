@@ -141,6 +141,15 @@ export function changeProblem (problem: Problem, detail: string, changes: Proble
   })
 }
 
+/** Under an id, a request that did nothing may be a retry: its first attempt may be running, or be done by now. */
+export function admitEarlier (error: unknown): unknown {
+  if (!(error instanceof Problem)) return error
+  const detail = error.message.replace(/; nothing was (?:done|changed)$/, `. ${maybeMade}`)
+  return detail === error.message ? error : changeProblem(error, detail, {})
+}
+
+export const maybeMade = 'The change may have been made: send it again with the same id to find out'
+
 /** @param hint the end of the sentence */
 export function preconditionFailed (what: string, revision: number, hint = ''): Problem {
   const detail = `The ${what} does not match the precondition; it is at revision ${revision}${hint}`

@@ -17,7 +17,9 @@ import { type GuardedStorage, isStorage, makeStorageAccess } from '../core/servi
 import { selectById } from '../core/storage/pages.js'
 import type { Storage } from '../core/storage/storage.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
-import { consumersShape, getPlace, Lease, type ParkedEntry, type Place, type Position, savePlace, updatePlace } from './leases.js'
+import {
+  consumersShape, getPlace, Lease, type ParkedEntry, type Place, type Position, savePlace, updatePlace
+} from './leases.js'
 import { keepMark, keepRow } from './rows.js'
 
 /** What a handler knows besides the entry. */

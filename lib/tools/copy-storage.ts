@@ -9,7 +9,7 @@ import {
   type Change, type Condition, ConstraintError, type FamilyShape, type Id, type Storage, type Stored
 } from '../core/storage/storage.js'
 import { copyPlaces } from './consumers.js'
-import { selectAfter, walk } from './rows.js'
+import { makeResumable, selectAfter, walk } from './rows.js'
 
 /** Options of `copyStorage`. */
 export interface CopyOptions {
@@ -33,7 +33,8 @@ export interface CopyProgress {
 /**
  * Copies everything from one storage into another, such as from SQLite to PostgreSQL: items with their revisions and
  * dates, and logs with the results of commands for retries. Stop all writes to both before. If the target holds
- * anything but the beginning of this copy, nothing is written. An interrupted copy continues.
+ * anything but the beginning of this copy, nothing is written. An interrupted copy (`FST_DEALBOOK_INTERRUPTED`)
+ * continues when it is called again.
  *
  * @example
  * await copyStorage(sqliteStorage({ file: 'dealbook.db' }), postgresStorage({ connectionString }), {
@@ -42,16 +43,17 @@ export interface CopyProgress {
  * @returns how many of each family are in the target; `commands` are the entries of all logs
  */
 export async function copyStorage (
-  from: Storage,
-  to: Storage,
+  source: Storage,
+  target: Storage,
   options: CopyOptions
 ): Promise<Readonly<Record<string, number>>> {
-  const parts = listParts(from, to, options?.families)
+  const parts = listParts(source, target, options?.families)
   const { families, onProgress, signal } = options
-  for (const storage of [from, to]) {
+  for (const storage of [source, target]) {
     noteShapes(storage, families.flatMap(family => listShapes(getFamily(family))))
     checkMappedFamilies(storage)
   }
+  const [from, to] = [makeResumable(source, 'copyStorage'), makeResumable(target, 'copyStorage')]
   for (const { shapes } of parts) {
     for (const shape of shapes) {
       await from.prepare(shape)

@@ -15,6 +15,7 @@ import { newIdPattern, textIdPattern, uuidv7 } from '../core/values/ids.js'
 import { findJsonFlaw, isObject, type MemberFlaw, type Members } from '../core/values/json.js'
 import { membersOf } from '../core/values/rules.js'
 import { makeValidator } from '../core/values/validate.js'
+import { makeResumable } from './rows.js'
 
 /** Options of `loadItems`. */
 export interface LoadOptions {
@@ -34,7 +35,7 @@ export interface LoadOptions {
  *
  * An item that does not fit the family, or breaks `unique` or `references`, stops it with an error that names the item
  * and the reason; earlier batches stay. Repeating it is safe: items that exist with the same content are skipped, so
- * an interrupted load continues.
+ * an interrupted load continues (`FST_DEALBOOK_INTERRUPTED`).
  *
  * @example
  * await loadItems(storage, customers, [{ id: 1, age: 30, children: 2 }])
@@ -50,6 +51,7 @@ export async function loadItems (
   checkOptions(compiled, options)
   const { batchSize = 1000, onProgress, log, signal } = options
   const readRow = makeRowReader(compiled, log)
+  const resumable = makeResumable(storage, 'loadItems')
   await makeStorageAccess(listShapes(compiled).filter(shape => shape !== commandsShape || log !== undefined))(storage)
   let loaded = 0
   let size = 0
@@ -65,7 +67,7 @@ export async function loadItems (
 
   async function flush (): Promise<void> {
     signal?.throwIfAborted()
-    await commitRows(storage, compiled, batch)
+    await commitRows(resumable, compiled, batch)
     loaded += batch.length
     size = 0
     batch = []

@@ -1,7 +1,11 @@
+import { errorCodes } from '../core/errors.js'
 import type { FeedEntry } from '../core/service/feed.js'
 import { prunedId, readHighest } from '../core/service/record.js'
 import { selectById } from '../core/storage/pages.js'
-import type { Change, Id, Query, Storage, Stored } from '../core/storage/storage.js'
+import {
+  type Change, ConflictError, ConstraintError, DuplicateError, type Id, type Query, ReadOnlyError, type Storage,
+  type Stored
+} from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
 
 /** A new row in a table of the service itself, or the next revision of one. */
@@ -28,6 +32,25 @@ export function keepMark (mark: Stored | undefined, entries: readonly FeedEntry[
   }
   const row = { id: prunedId, position, family: '', target: '', action: 'Prune', outcome: 'done', result }
   return keepRow('commands', row, mark)
+}
+
+// What a repeated call would meet again.
+const lasting = [ConflictError, ConstraintError, DuplicateError, ReadOnlyError]
+
+/** The same storage. If it fails, such as in a restart, the error says to make the call again. */
+export function makeResumable (storage: Storage, call: string): Storage {
+  const explain = (error: unknown): never => {
+    const { code = '', message } = error as { code?: string, message: string }
+    if (lasting.some(known => error instanceof known) || Object.hasOwn(errorCodes, code)) throw error
+    throw new errorCodes.FST_DEALBOOK_INTERRUPTED(call, message, { cause: error })
+  }
+  return {
+    prepare: shape => storage.prepare(shape),
+    find: (...given) => storage.find(...given).catch(explain),
+    get: (...given) => storage.get(...given).catch(explain),
+    commit: changes => storage.commit(changes).catch(explain),
+    close: () => storage.close()
+  }
 }
 
 // In characters of JSON, so that wide rows do not fill the memory.

@@ -270,3 +270,28 @@ t.test('others go on meanwhile, though everything is in memory', async t => {
   const turns = await countTurns(() => copyStorage(from, to, { families: [customers] }))
   t.ok(turns > 5, `${turns} turns`)
 })
+
+t.test('a restart of either database stops it; called again, it continues', async t => {
+  const source = memoryStorage()
+  await loadItems(source, customers, people(30))
+  const fail = (): never => { throw Object.assign(new Error('terminating connection'), { code: '57P01' }) }
+  for (const broken of ['source', 'target']) {
+    const target = memoryStorage()
+    let calls = 0
+    const failing = (storage: Storage): Storage => ({
+      ...storage,
+      find: async (...given) => broken === 'source' && ++calls === 4 ? fail() : await storage.find(...given),
+      commit: async changes => broken === 'target' && ++calls === 2 ? fail() : await storage.commit(changes)
+    })
+    const copy = () => copyStorage(
+      broken === 'source' ? failing(source) : source, broken === 'target' ? failing(target) : target,
+      { families: [customers] })
+    await t.rejects(copy(), {
+      code: 'FST_DEALBOOK_INTERRUPTED',
+      message: 'copyStorage: the storage failed: terminating connection. ' +
+        'Call it again: it continues after what is stored',
+      cause: { code: '57P01' }
+    }, broken)
+    t.match(await copy(), { customers: 30 }, broken)
+  }
+})

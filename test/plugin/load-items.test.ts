@@ -55,6 +55,32 @@ t.test('batches', async t => {
   t.strictSame(commits, [3, 3, 1], 'nothing is no commit')
 })
 
+t.test('a restart of the database stops it; called again, it continues', async t => {
+  const inner = memoryStorage()
+  let commits = 0
+  const storage: Storage = {
+    ...inner,
+    commit: async changes => {
+      const isRestarted = ++commits === 2
+      // It was made, though its answer is lost.
+      await inner.commit(changes)
+      if (isRestarted) {
+        const error = new Error('terminating connection due to administrator command')
+        throw Object.assign(error, { code: '57P01', severity: 'FATAL' })
+      }
+    }
+  }
+  const load = () => loadItems(storage, customers, people(9), { batchSize: 3 })
+  await t.rejects(load(), {
+    code: 'FST_DEALBOOK_INTERRUPTED',
+    message: 'loadItems: the storage failed: terminating connection due to administrator command. ' +
+      'Call it again: it continues after what is stored',
+    cause: { code: '57P01' }
+  })
+  t.equal(await load(), 9)
+  t.equal((await idsIn(storage)).length, 9)
+})
+
 t.test('a wrong item stops it, naming the item and the member; whole batches before it stay', async t => {
   const table: [unknown, RegExp][] = [
     [{ id: 4, age: 'old', children: 0 }, /^customers, item 4: \/age must be an integer$/],

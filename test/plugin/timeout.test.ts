@@ -106,15 +106,26 @@ t.test('one whose commit takes too long may have been done, and is found by its 
   const payload = { action: 'HoldDeal', params: { reason: 'a' } }
   const put = { method: 'PUT', url: `${home}/${id}/commands/c1`, payload }
   hang('commit')
-  const [first, second] = await Promise.all([
+  const [first, second, retry, all] = await Promise.all([
     app.inject(put as never),
-    app.inject({ method: 'PUT', url: `/hasty${home}/${id}/change-price`, payload: { newPrice: 7, reason: 'a' } })
+    app.inject({ method: 'PUT', url: `/hasty${home}/${id}/change-price`, payload: { newPrice: 7, reason: 'a' } }),
+    app.inject({ ...put, url: `/hasty${put.url}` } as never),
+    app.inject({
+      method: 'POST',
+      url: '/hasty/rest/commands',
+      payload: { atomic: true, commands: [{ ...payload, deal: id, id: 'c1' }] }
+    })
   ])
   t.equal(first?.statusCode, 503)
   t.match(first?.json(), { type: 'urn:dealbook:problem:timeout', detail: /may have been made: send it again/ })
   t.equal(first?.headers['retry-after'], '1')
   t.equal(second?.statusCode, 503, 'who waits behind it')
   t.match(second?.json(), { detail: /nothing was changed/ })
+  for (const again of [retry, all]) {
+    t.equal(again?.statusCode, 503)
+    t.equal(again?.json().detail, 'It took longer than 50 ms. The change may have been made: ' +
+      'send it again with the same id to find out', 'a retry, while the first attempt waits')
+  }
   t.strictSame(told, [])
   letGo()
   while (told.length < 1) await new Promise(resolve => setImmediate(resolve))

@@ -60,6 +60,28 @@ testOverStorages(async (t, { book, storage, another }) => {
     }
   })
 
+  t.test('a command that ran before is confirmed by the storage, before its result is sent again', async t => {
+    const confirmed: unknown[] = []
+    const unsure = openBook({
+      ...storage,
+      async confirm (...[family, id]) {
+        confirmed.push([family, id])
+        if (confirmed.length > 2) throw new Error('lost')
+      }
+    })
+    const id = await dealAfter(book)
+    const run = { operation: 'hold', id, params: { reason: 'a' }, command: randomUUID() } as const
+    await unsure.runAll([run], { atomic: true })
+    t.strictSame(confirmed, [], 'not the first time')
+    const row = ['commands', run.command]
+    t.match(await unsure.runAll([run, run], { atomic: true }), [{ replayed: true }, { replayed: true }])
+    t.strictSame(confirmed, [row, row])
+    t.equal((await refusal(unsure.run('hold', id, run.params, { command: run.command }))).code, 'storage-unavailable')
+    const twice = { ...run, command: randomUUID(), id: await dealAfter(book) }
+    t.match(await unsure.runAll([twice, twice], { atomic: true }), [{ replayed: false }, { replayed: true }],
+      'what is in the same commit need not be')
+  })
+
   t.test('conditions of a grant that are none hide nothing', async t => {
     const granted = await dealsApp(storage, { authorize: () => ({ where: [] }) })
     t.teardown(() => granted.close())

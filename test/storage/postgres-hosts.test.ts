@@ -33,14 +33,15 @@ t.test('the first host that accepts writes is used, and each is tried again', as
   t.equal((await storage.get('things', 1))?.id, 1)
 })
 
-t.test('hosts of which none accepts writes', async t => {
+t.test('hosts of which none accepts writes: the error names all', async t => {
   const { username, password, host, pathname } = new URL(await makeDatabase(t))
-  const connectionString = `postgres://${username}:${password}@${host},${host}${pathname}` +
+  const connectionString = `postgres://${username}:${password}@${host},127.0.0.1:1${pathname}` +
     '?options=-c%20default_transaction_read_only=on'
   const storage = postgresStorage({ connectionString })
   t.teardown(() => storage.close())
   await t.rejects(storage.prepare(things), {
-    message: `PostgreSQL, ${host},${host}${pathname}: No host of PostgreSQL accepts writes`
+    message: `PostgreSQL, ${host},127.0.0.1:1${pathname}: ${host}: The server accepts no writes; ` +
+      '127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1'
   })
 })
 

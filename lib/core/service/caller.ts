@@ -2,7 +2,7 @@ import { inspect, types } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { type Family, listShapes } from '../family/family.js'
-import { Problem } from '../problems.js'
+import { maybeMade, Problem } from '../problems.js'
 import { findFlawInConditions, numberDecimals } from '../query/filters.js'
 import { matcher } from '../storage/conditions.js'
 import { type DeadlineSettings, RequestDeadline } from '../storage/deadline.js'
@@ -211,7 +211,7 @@ export async function makeCallers<R extends HostRequest> (
       if (why === 'gone') return new Problem('timeout', 'The client has disconnected', { status: 499 })
       const detail = why === 'late'
         ? `It took longer than ${timeout} ms; nothing was changed`
-        : `It took longer than ${timeout} ms. The change may have been made: send it again with the same id to find out`
+        : `It took longer than ${timeout} ms. ${maybeMade}`
       return new Problem('timeout', detail, { headers: { 'retry-after': '1' } })
     }
   }

@@ -1,5 +1,5 @@
 import { type Family, listRelated } from '../family/family.js'
-import { invalidBody, Problem } from '../problems.js'
+import { admitEarlier, invalidBody, Problem } from '../problems.js'
 import { numberDecimals } from '../query/filters.js'
 import { isAbsent, matcher } from '../storage/conditions.js'
 import { findByIds, pageOf, selectById } from '../storage/pages.js'
@@ -106,7 +106,7 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
   } catch (error) {
     if (isCommitting) isAbandoned = true
     else countFailure(storage.counters, error)
-    throw error
+    throw executions.every(({ identity }) => identity === undefined) ? error : admitEarlier(error)
   }
 
   async function decideAll () {
@@ -172,7 +172,7 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
  * @param families those whose items may be changed
  */
 function makeDraft (storage: GuardedStorage, families: readonly Family[]) {
-  const { findText, ...own } = storage
+  const { findText, confirm, ...own } = storage
   // By the names of items, as writers call them.
   const nameItem = (family: string, id: Id): string => `${family}/${id}`
   const changes = new Map<string, Change>()
@@ -212,6 +212,12 @@ function makeDraft (storage: GuardedStorage, families: readonly Family[]) {
       const before = await storage.find(family, { ...all, where: named, limit: 0 }, signal)
       return { ...page, total: Number(found.total) - Number(before.total) + Number(here.total) }
     },
+
+    ...(confirm !== undefined && {
+      confirm: async (family, id, signal) => {
+        if (!changes.has(nameItem(family, id))) await confirm.call(storage, family, id, signal)
+      }
+    }),
 
     async commit (more, signal, ended) {
       for (const change of more) {

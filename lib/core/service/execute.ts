@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Family } from '../family/family.js'
 import { hideSecrets, listSecrets } from '../family/params.js'
 import { renameKnown, toOwnItem } from '../family/rename.js'
-import { idReused, notFound, Problem } from '../problems.js'
+import { admitEarlier, idReused, notFound, Problem } from '../problems.js'
 import { completer } from '../storage/shapes.js'
 import { ConflictError, ConstraintError, type Id, type Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
@@ -91,7 +91,7 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
     // If a commit outlasts its deadline, its outcome is counted when it ends.
     if (execution.isCommitting) execution.isAbandoned = true
     else countFailure(counters, error)
-    throw error
+    throw execution.identity === undefined ? error : admitEarlier(error)
   }
 }
 
@@ -282,9 +282,10 @@ function replay ({ family, caller, storage, grant }: Execution, found: CommandRe
 
 /** An id that was used for a different command is a problem. */
 async function findReplay (execution: Execution, identity: CommandId): Promise<CommandRecord | undefined> {
-  const { family, command, grant } = execution
+  const { family, command, grant, storage, caller: { signal } } = execution
   const record = await getRecord(execution, identity)
   if (record === undefined) return undefined
+  await storage.confirm?.('commands', record.id, signal)
   const { target, key } = command
   // The id of an item of another family may not be valid here.
   const isVisible = record.family !== family.name || await canSeeReplay(execution, record)

@@ -57,7 +57,7 @@ export function guardStorage (storage: Storage): GuardedStorage {
 }
 
 function makeGuarded (storage: Storage): GuardedStorage {
-  const { nextId, watch, replica, seen } = storage
+  const { nextId, confirm, watch, replica, seen } = storage
   const endsItself = isDeadlineAware(storage)
   return {
     writers: new WriteQueue(),
@@ -68,6 +68,9 @@ function makeGuarded (storage: Storage): GuardedStorage {
     ...(seen !== undefined && { seen: () => seen.call(storage) }),
     ...(nextId !== undefined && {
       nextId: (family, signal) => read(signal, signal => nextId.call(storage, family, signal))
+    }),
+    ...(confirm !== undefined && {
+      confirm: (family, id, signal) => read(signal, signal => confirm.call(storage, family, id, signal))
     }),
     ...(watch !== undefined && { watch: wake => watch.call(storage, wake) }),
     commit (changes, signal, ended) {

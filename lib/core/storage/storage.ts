@@ -179,6 +179,11 @@ export interface Storage extends StorageReads {
   nextId? (family: string, signal?: AbortSignal): Promise<Id | undefined>
   /** All changes or none; durable when the promise resolves. Call `checkChanges` to refuse two changes of one item. */
   commit (changes: readonly Change[]): Promise<void>
+  /**
+   * Resolves once an item that was read can no longer be lost, and fails if it was. Commands that ran before are
+   * confirmed before their result is sent again. Default: what can be read cannot be lost.
+   */
+  confirm? (family: string, id: Id, signal?: AbortSignal): Promise<void>
   /** Safe to repeat. */
   close (): Promise<void>
   /** The SQL that creates what these families lack; empty if nothing is missing. */

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { Watchers } from '../../core/storage/storage.js'
-import type { Connections } from './connections.js'
-import { type ConnectionSource, ignore, type PostgresClient } from './driver.js'
+import type { Connection, Connections } from './connections.js'
+import { ignore } from './driver.js'
 
 // Milliseconds. A notification in every commit would halve their rate.
 const notifyEvery = 30
 // Behind a proxy that pools transactions, no notification arrives.
 const lookEvery = 1000
+// A server that has vanished sends nothing, not even an end.
+const checkEvery = 5000
 
 /** Notices commits of this process at once, and of others by a notification. */
 export class Changes {
@@ -14,13 +16,13 @@ export class Changes {
   readonly #watchers = new Watchers()
   #timer: NodeJS.Timeout | undefined
   #notifying: NodeJS.Timeout | undefined
-  #listener: PostgresClient | undefined
-  #isConnecting = false
+  #listener: Connection | undefined
+  #isAsking = false
+  #answeredAt = 0
 
   /** @param mayListen false where the pool has no connection to spare */
   constructor (
     readonly connections: Connections,
-    readonly pool: ConnectionSource,
     schema: string | undefined,
     readonly mayListen: boolean
   ) {
@@ -60,26 +62,32 @@ export class Changes {
   }
 
   async #listen (): Promise<void> {
-    if (!this.mayListen || this.#listener !== undefined || this.#isConnecting) return
-    this.#isConnecting = true
+    if (!this.mayListen || this.#isAsking) return
+    if (this.#listener !== undefined && performance.now() - this.#answeredAt < checkEvery) return
+    this.#isAsking = true
     try {
-      const client = await this.pool.connect()
-      client.on('error', () => { this.#lose(client) })
-      client.on('notification', () => { this.#watchers.notify() })
-      this.#listener = client
-      await client.query({ text: `LISTEN ${this.#channel}` })
+      this.#listener ??= await this.#connect()
+      // Again, to see whether the server still answers.
+      await this.connections.ask(this.#listener, `LISTEN ${this.#channel}`)
+      this.#answeredAt = performance.now()
     } catch {
       // Tried again at the next look.
       if (this.#listener !== undefined) this.#lose(this.#listener)
     } finally {
-      this.#isConnecting = false
+      this.#isAsking = false
       if (this.#timer === undefined) this.stop()
     }
   }
 
-  #lose (client: PostgresClient): void {
-    if (this.#listener !== client) return
-    this.#listener = undefined
-    client.release(true)
+  async #connect (): Promise<Connection> {
+    const connection = await this.connections.open()
+    connection.client.on('error', () => { this.#lose(connection) })
+    connection.client.on('notification', () => { this.#watchers.notify() })
+    return connection
+  }
+
+  #lose (connection: Connection): void {
+    if (this.#listener === connection) this.#listener = undefined
+    connection.release(true)
   }
 }

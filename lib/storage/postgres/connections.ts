@@ -34,6 +34,11 @@ export const tooMany = 'Too many requests are waiting for the database'
 const maxNames = 200
 // Milliseconds that commits wait for a lock: longer than most are held, and too short to be noticed.
 const lockTimeout = 100
+// Milliseconds that a server may take longer than the limit of a statement.
+const grace = 1000
+// A small commit that any role may make. Without synchronous standbys, nothing is written.
+const waitForStandbys = "SELECT CASE WHEN current_setting('synchronous_standby_names') <> '' " +
+  "THEN pg_logical_emit_message(true, 'fastify-dealbook', '') END"
 // Rows of the first and of the largest part of a scan: most pages are full after a few.
 const firstPart = 250
 const largestPart = 4000
@@ -55,14 +60,6 @@ export class Connection {
     client.on('error', this.#onError)
   }
 
-  readonly run: Run = async (text, values) => {
-    const query: PostgresQuery = { text, rowMode: 'array', types }
-    if (values !== undefined) query.values = values
-    // Several statements in one text have several results, whose rows are not needed.
-    const { rows = [] } = await this.client.query(query) as Partial<Result>
-    return rows
-  }
-
   /** Closing it ends its statement. */
   release (error?: unknown): void {
     if (this.#isReleased) return
@@ -81,21 +78,27 @@ export class Connections {
   #usesNames: boolean
   /** Used a moment ago: to take one from the pool and return it costs a third of a small read. */
   readonly #idle: Connection[] = []
+  /** Those with a running statement. */
   readonly #used = new Set<Connection>()
   readonly #checks: ((now: number) => boolean)[] = []
-  /** Settings of a transaction: several statements in one text are one, even without BEGIN. */
-  readonly #settings: string
   readonly #commitSettings: string
   #timer: NodeJS.Timeout | undefined
 
   constructor (readonly pool: ConnectionSource, readonly settings: ConnectionSettings) {
-    const { statementTimeout } = settings
-    // Explicit, since the default may be stricter and refuse valid commits.
-    const set = (lock: number): string => 'SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ' +
-      `SET LOCAL lock_timeout = ${lock}; SET LOCAL statement_timeout = ${statementTimeout}`
-    this.#settings = set(statementTimeout)
-    this.#commitSettings = set(lockTimeout)
+    this.#commitSettings = this.#set('', lockTimeout)
     this.#usesNames = settings.preparedStatements && settings.limitsTime
+  }
+
+  /** Settings of a transaction: several statements in one text are one, even without BEGIN. */
+  #set (mode: string, lock: number): string {
+    // Explicit, since the default may be stricter and refuse valid commits.
+    return `SET TRANSACTION ISOLATION LEVEL READ COMMITTED${mode}; SET LOCAL lock_timeout = ${lock}; ` +
+      `SET LOCAL statement_timeout = ${this.settings.statementTimeout}`
+  }
+
+  /** Behind a proxy that pools transactions, each may be on a different server. A standby refuses this. */
+  get #readSettings (): string {
+    return this.#set(this.pool.mustWrite === true ? ', READ WRITE' : '', this.settings.statementTimeout)
   }
 
   /** Calls `check` at intervals while something is running. It returns whether it waits for something. */
@@ -118,14 +121,21 @@ export class Connections {
     for (const connection of this.#idle.splice(0)) connection.release()
   }
 
+  /** Ends what is still running, such as notifications: a server that has vanished would answer none. */
+  close (): void {
+    this.releaseIdle()
+    for (const connection of this.#used) connection.release(true)
+  }
+
   #giveBack (connection: Connection): void {
     // The host may be waiting for a connection of its pool.
     if (connection.isSpent || (this.pool.waitingCount ?? 0) > 0) return connection.release()
     this.#idle.push(connection)
+    this.watch()
   }
 
   /** Waits for a limited time even if the host's pool does not. */
-  async #connect (): Promise<Connection> {
+  async open (): Promise<Connection> {
     const connecting = this.pool.connect()
     let timer: NodeJS.Timeout | undefined
     const timeout = new Promise<never>((_resolve, reject) => {
@@ -145,9 +155,7 @@ export class Connections {
   async use<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
     let connection = this.#idle.pop()
     for (; connection?.isSpent === true; connection = this.#idle.pop()) connection.release()
-    connection ??= await this.#connect()
-    this.#used.add(connection)
-    this.watch()
+    connection ??= await this.open()
     try {
       const result = await work(connection)
       this.#giveBack(connection)
@@ -156,18 +164,22 @@ export class Connections {
       if (isRefusal(error)) this.#giveBack(connection)
       else connection.release(error)
       throw error
-    } finally {
-      this.#used.delete(connection)
     }
   }
 
   /** One statement sees one state in every isolation: it needs a transaction only to limit its time. */
   async read (connection: Connection, { text, values, name }: Statement): Promise<unknown[][]> {
     const { limitsTime } = this.settings
-    if (!limitsTime) return await this.#runTogether(connection, this.#settings, [writeValues(text, values)])
+    if (!limitsTime) return await this.#runTogether(connection, this.#readSettings, [writeValues(text, values)])
     const query: PostgresQuery = { text, values: values as unknown[], rowMode: 'array', types }
     if (name !== undefined && this.#usesNames) query.name = name
     return (await this.#query(connection, query)).rows
+  }
+
+  /** Reads again what was found, once all that the server has is also on the standbys that commits wait for. */
+  async confirm ({ text, values }: Statement): Promise<unknown[][]> {
+    return await this.use(connection =>
+      this.#runTogether(connection, this.#readSettings, [waitForStandbys, writeValues(text, values)]))
   }
 
   /** Reads rows in one transaction, until `take` returns true. Each statement has the comment `tag`. */
@@ -206,10 +218,16 @@ export class Connections {
     return (results.at(-1) as Result).rows
   }
 
-  /** Ended by the check at intervals: a timer for each statement costs a tenth of a small read. */
-  async #query (connection: Connection, query: PostgresQuery): Promise<Result> {
-    // A working server has ended the statement by then.
-    const deadline = connection.deadline = performance.now() + this.settings.statementTimeout + 1000
+  /**
+   * Ended by the check at intervals: a timer for each statement costs a tenth of a small read. `limit`: milliseconds;
+   * by default, a working server has ended the statement by then.
+   */
+  async #query (
+    connection: Connection, query: PostgresQuery, limit = this.settings.statementTimeout + grace
+  ): Promise<Result> {
+    const deadline = connection.deadline = performance.now() + limit
+    this.#used.add(connection)
+    this.watch()
     try {
       return await connection.client.query(query) as Result
     } catch (error) {
@@ -217,13 +235,29 @@ export class Connections {
       throw new Error('PostgreSQL did not answer before the timeout', { cause: error })
     } finally {
       connection.deadline = Infinity
+      this.#used.delete(connection)
     }
+  }
+
+  #makeRun (connection: Connection, limit?: number): Run {
+    return async (text, values) => {
+      const query: PostgresQuery = { text, rowMode: 'array', types }
+      if (values !== undefined) query.values = values
+      // Several statements in one text have several results, whose rows are not needed.
+      const { rows = [] } = await this.#query(connection, query, limit) as Partial<Result>
+      return rows
+    }
+  }
+
+  /** On a connection that the caller keeps. Fails if the server does not answer as soon as it should connect. */
+  async ask (connection: Connection, text: string): Promise<void> {
+    await this.#query(connection, { text }, this.settings.connectionTimeout)
   }
 
   /** An error closes the connection, and with it the transaction. */
   async #transact<T> (connection: Connection, run: Run, work: (run: Run) => Promise<T>): Promise<T> {
     try {
-      await run(`BEGIN; ${this.#settings}`)
+      await run(`BEGIN; ${this.#readSettings}`)
       const done = await work(run)
       await run('COMMIT')
       return done
@@ -233,16 +267,18 @@ export class Connections {
     }
   }
 
-  readonly run: Run = (text, values) => this.retry(() => this.use(({ run }) => run(text, values)))
+  readonly run: Run = (text, values) =>
+    this.retry(() => this.use(connection => this.#makeRun(connection)(text, values)))
 
-  async transact<T> (work: (run: Run) => Promise<T>): Promise<T> {
-    return await this.use(connection => this.#transact(connection, connection.run, work))
+  /** `timeout` in milliseconds, for each statement. */
+  async transact<T> (timeout: number, work: (run: Run) => Promise<T>): Promise<T> {
+    return await this.use(connection => this.#transact(connection, this.#makeRun(connection, timeout + grace), work))
   }
 
   /** Runs outside of a transaction, on a connection that is then closed. `timeout` in milliseconds. */
   async runAlone<T> (timeout: number, work: (run: Run) => Promise<T>): Promise<T> {
     return await this.use(async connection => {
-      const { run } = connection
+      const run = this.#makeRun(connection, timeout + grace)
       connection.isSpent = true
       // Only a limit that this session set: one of the role, or behind a proxy, applies to others too.
       const [[source] = []] = await run("SELECT source FROM pg_settings WHERE name = 'statement_timeout'")

@@ -15,7 +15,10 @@ export interface PostgresPool {
 }
 
 /** The part of it by which connections are made. */
-export type ConnectionSource = Pick<PostgresPool, 'options' | 'waitingCount' | 'connect' | 'end'>
+export interface ConnectionSource extends Pick<PostgresPool, 'options' | 'waitingCount' | 'connect' | 'end'> {
+  /** Whether connections to a standby are refused. Default: false. */
+  readonly mustWrite?: boolean
+}
 
 /** The part of a connection that is used. */
 export interface PostgresClient {

@@ -1,7 +1,14 @@
-import { addErrorListeners, type ConnectionSource, getCode, loadDriver, type PostgresClient } from './driver.js'
+import { Socket } from 'node:net'
+import { describeError } from '../sql/sql-storage.js'
+import {
+  addErrorListeners, type ConnectionSource, getCode, loadDriver, type PostgresClient, type PostgresPool
+} from './driver.js'
 
 // SQLSTATE of a proxy that refuses a setting for the session.
 const refusedStart = '08P01'
+const isStandby = "SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE 'off' END"
+// Milliseconds for a server to close its connections.
+const endTimeout = 1000
 
 interface PoolOptions {
   readonly connectionString: string
@@ -12,27 +19,57 @@ interface PoolOptions {
 
 /**
  * Resolves once it has reached the server. `limitsTime`: sessions have the time limit for statements. A proxy that
- * pools transactions refuses that; then `statementTimeout` is undefined.
+ * pools transactions refuses or ignores that; then `statementTimeout` is undefined.
  */
 export async function openPool (
   options: PoolOptions, statementTimeout: number | undefined
-): Promise<{ readonly pool: ConnectionSource, readonly limitsTime: boolean }> {
+): Promise<{ readonly pool: Hosts, readonly limitsTime: boolean }> {
   const { Pool } = await loadDriver()
   const urls = splitHosts(options.connectionString)
-  // Leaves time for every host.
-  const connectionTimeoutMillis = Math.ceil(options.connectionTimeoutMillis / urls.length)
-  const open = (session: object): ConnectionSource => joinPools(urls.map(connectionString =>
-    addErrorListeners(new Pool({ ...options, ...session, connectionString, connectionTimeoutMillis }))))
+  // Leaves time for every host, and to report them.
+  const timeout = urls.length === 1
+    ? options.connectionTimeoutMillis
+    : Math.ceil(options.connectionTimeoutMillis * 0.9 / urls.length)
+  const open = (session: object): Hosts => {
+    const sockets = new Set<Socket>()
+    const stream = (): Socket => keep(sockets, new Socket())
+    const hosts = urls.map(connectionString => {
+      const own = { ...options, ...session, connectionString, connectionTimeoutMillis: timeout, stream }
+      return { name: describeHost(connectionString), pool: addErrorListeners(new Pool(own)) }
+    })
+    return new Hosts(hosts, timeout, sockets)
+  }
   if (statementTimeout === undefined) return { pool: open({}), limitsTime: false }
   const pool = open({ statement_timeout: statementTimeout })
   try {
-    (await pool.connect()).release()
-    return { pool, limitsTime: true }
+    const client = await pool.connect()
+    const source = await ask(client, "SELECT source FROM pg_settings WHERE name = 'statement_timeout'", timeout)
+    client.release()
+    if (source === 'client') return { pool, limitsTime: true }
   } catch (error) {
-    await pool.end()
-    if (getCode(error) !== refusedStart) throw error
-    return await openPool(options, undefined)
+    if (!listCauses(error).some(cause => getCode(cause) === refusedStart)) {
+      await pool.end()
+      throw error
+    }
   }
+  await pool.end()
+  return await openPool(options, undefined)
+}
+
+export function usePool (pool: PostgresPool, timeout: number): Hosts {
+  return new Hosts([{ name: '', pool: addErrorListeners(pool) }], timeout)
+}
+
+function keep (sockets: Set<Socket>, socket: Socket): Socket {
+  sockets.add(socket)
+  return socket.once('close', () => { sockets.delete(socket) })
+}
+
+/** Without user and password. */
+export function describeHost (url: string): string {
+  if (!URL.canParse(url)) return 'PostgreSQL'
+  const { host, searchParams } = new URL(url)
+  return host || searchParams.get('host') || 'localhost'
 }
 
 /** The URLs of `postgres://user@first:5432,second:5432/crm`, one for each host. */
@@ -42,49 +79,104 @@ export function splitHosts (connectionString: string): string[] {
   return start === undefined ? [connectionString] : hosts.split(',').map(host => `${start}${host}${rest}`)
 }
 
+interface Host {
+  readonly name: string
+  readonly pool: PostgresPool
+}
+
 /**
  * Connects to the first host that accepts writes, as libpq does with `target_session_attrs=read-write`. Begins with the
- * last good one: an old primary that is started again may not know yet that there is a new one.
+ * last good one: an old primary that is started again may not know yet that there is a new one. A single host may be a
+ * proxy, which does not know either.
  */
-function joinPools (pools: readonly ConnectionSource[]): ConnectionSource {
-  const [first] = pools as [ConnectionSource]
-  // A single host may be a standby, for families that are only read.
-  if (pools.length === 1) return first
-  const writable = new WeakSet<PostgresClient>()
-  let good = 0
-  return {
-    options: first.options ?? {},
-    get waitingCount () {
-      return pools[good]?.waitingCount ?? 0
-    },
-    async connect () {
-      let failure: unknown
-      for (const index of pools.keys()) {
-        const at = (good + index) % pools.length
-        try {
-          const client = await (pools[at] as ConnectionSource).connect()
-          if (!writable.has(client)) await checkWritable(client)
-          writable.add(client)
-          good = at
-          return client
-        } catch (error) {
-          failure = error
-        }
+export class Hosts implements ConnectionSource {
+  /**
+   * A standby may have entries that it loses later, so commands must not be decided there. A session of a primary
+   * remains one until it ends. A single host may be a standby, for families that are only read.
+   */
+  mustWrite: boolean
+  readonly #writable = new WeakSet<PostgresClient>()
+  #good = 0
+
+  constructor (
+    readonly hosts: readonly Host[], readonly timeout: number, readonly sockets: ReadonlySet<Socket> = new Set()
+  ) {
+    this.mustWrite = hosts.length > 1
+  }
+
+  get options (): NonNullable<ConnectionSource['options']> {
+    return this.hosts[0]?.pool.options ?? {}
+  }
+
+  get waitingCount (): number {
+    return this.hosts[this.#good]?.pool.waitingCount ?? 0
+  }
+
+  async connect (): Promise<PostgresClient> {
+    const failures: Failure[] = []
+    for (const index of this.hosts.keys()) {
+      const at = (this.#good + index) % this.hosts.length
+      const { name, pool } = this.hosts[at] as Host
+      try {
+        const client = await pool.connect()
+        if (this.mustWrite && !this.#writable.has(client)) await this.#check(client)
+        this.#good = at
+        return client
+      } catch (error) {
+        failures.push({ name, error })
       }
-      throw failure
-    },
-    async end () {
-      await Promise.all(pools.map(pool => pool.end()))
     }
+    throw failures.length === 1 ? failures[0]?.error : joinErrors(failures)
+  }
+
+  async #check (client: PostgresClient): Promise<void> {
+    // A single primary may be read-only for a while, such as for maintenance, and still be read.
+    const text = this.hosts.length > 1 ? 'SHOW transaction_read_only' : isStandby
+    if (await ask(client, text, this.timeout) === 'off') this.#writable.add(client)
+    else {
+      client.release(true)
+      throw new Error('The server accepts no writes')
+    }
+  }
+
+  /** A server that has vanished never closes its end. */
+  async end (): Promise<void> {
+    setTimeout(() => { for (const socket of this.sockets) socket.destroy() }, endTimeout).unref()
+    await Promise.all(this.hosts.map(({ pool }) => pool.end()))
   }
 }
 
-async function checkWritable (client: PostgresClient): Promise<void> {
-  try {
-    const { rows: [row] } = await client.query({ text: 'SHOW transaction_read_only', rowMode: 'array' })
-    if ((row as [string])[0] !== 'off') throw new Error('No host of PostgreSQL accepts writes')
-  } catch (error) {
-    client.release(true)
-    throw error
+/** The first value. Closes the connection if there is none in time. */
+async function ask (client: PostgresClient, text: string, timeout: number): Promise<unknown> {
+  let isReleased = false
+  const close = (): void => {
+    if (!isReleased) client.release(true)
+    isReleased = true
   }
+  const timer = setTimeout(close, timeout).unref()
+  try {
+    const { rows: [row] } = await client.query({ text, rowMode: 'array' })
+    return (row as [unknown])[0]
+  } catch (error) {
+    close()
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+interface Failure extends Pick<Host, 'name'> {
+  readonly error: unknown
+}
+
+function joinErrors (failures: readonly Failure[]): Error {
+  const errors = failures.map(({ error }) => error)
+  const message = failures.map(({ name, error }) => `${name}: ${describeError(error)}`).join('; ')
+  const codes = new Set(errors.map(getCode))
+  const [code] = codes
+  return Object.assign(new AggregateError(errors, message), codes.size === 1 && code !== '' ? { code } : {})
+}
+
+function listCauses (error: unknown): readonly unknown[] {
+  return error instanceof AggregateError ? error.errors : [error]
 }

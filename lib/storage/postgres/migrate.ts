@@ -71,7 +71,7 @@ export class Migration {
 
   /** Undefined if another process has the lock. */
   async #lock<T> (work: (run: Run) => Promise<T>): Promise<T | undefined> {
-    return await this.connections.transact(async run => {
+    return await this.connections.transact(this.timeout, async run => {
       // Without values: they would leave something open on the connection that a build waits for.
       const key = writeLiteral(`fastify-dealbook ${this.schema ?? ''}`)
       const [[isLocked] = []] = await run(`SELECT pg_try_advisory_xact_lock(hashtext(${key}))`)

@@ -11,13 +11,13 @@ import { Changes } from './changes.js'
 import { CommitQueue } from './commits.js'
 import { Connections } from './connections.js'
 import { postgresDialect as dialect } from './dialect.js'
-import { addErrorListeners, ignore, type PostgresPool, removeErrorListeners } from './driver.js'
-import { openPool, splitHosts } from './hosts.js'
+import { ignore, type PostgresPool, removeErrorListeners } from './driver.js'
+import { describeHost, openPool, splitHosts, usePool } from './hosts.js'
 import { Migration } from './migrate.js'
 import { Positions } from './positions.js'
 import { KeptText, ReadQueue } from './read-queue.js'
 import { TableReader } from './reader.js'
-import { addReplicas, type PostgresServer } from './replicas.js'
+import { addReplicas, type Position, type PostgresServer } from './replicas.js'
 import { readColumns, readIndexed, readUniqueColumns } from './tables.js'
 import { checkType, mappableTypes } from './types.js'
 import { TableWriter, type Write } from './writer.js'
@@ -40,7 +40,10 @@ export interface PostgresOptions extends SqlOptions {
   readonly poolSize?: number
   /** URLs of replicas for clients' reads, each of one server. Default: none. */
   readonly replicas?: string | readonly string[]
-  /** Set it to `false` behind a proxy that pins a connection to a client that prepares statements. */
+  /**
+   * Set it to `false` behind a proxy that pins a connection to a client that prepares statements, and with your own
+   * `pool` behind one that pools transactions.
+   */
   readonly preparedStatements?: boolean
 }
 
@@ -66,13 +69,13 @@ export function postgresStorage (
   const { pool, replicas, ...others } = options as AllOptions
   const urls = [replicas].flat().flatMap(url => splitHosts(url as string))
   return addReplicas(primary, urls.map(connectionString =>
-    openServer({ ...others, connectionString, migrate: 'off' }, describeLocation(connectionString))))
+    openServer({ ...others, connectionString, migrate: 'off' }, describeLocation(connectionString), true)))
 }
 
-function openServer (options: AllOptions, location: string): PostgresServer {
+function openServer (options: AllOptions, location: string, isReplica = false): PostgresServer {
   let opening: ReturnType<typeof openConnection> | undefined
   const open = (): ReturnType<typeof openConnection> => {
-    opening ??= openConnection(options).catch(error => {
+    opening ??= openConnection(options, isReplica).catch(error => {
       opening = undefined
       throw error
     })
@@ -95,9 +98,7 @@ function openServer (options: AllOptions, location: string): PostgresServer {
 function describeLocation (connectionString: string): string {
   const urls = splitHosts(connectionString)
   if (!urls.every(url => URL.canParse(url))) return 'PostgreSQL'
-  const parsed = urls.map(url => new URL(url))
-  const hosts = parsed.map(({ host, searchParams }) => host || searchParams.get('host') || 'localhost')
-  return `PostgreSQL, ${hosts.join()}${parsed[0]?.pathname}`
+  return `PostgreSQL, ${urls.map(describeHost).join()}${new URL(urls[0] as string).pathname}`
 }
 
 interface AllOptions extends PostgresOptions {
@@ -119,21 +120,21 @@ const optionRules: OptionRules<AllOptions> = {
 }
 
 /** Reads and commits have separate connections, so that neither waits for the other. */
-async function openConnection (options: AllOptions) {
+async function openConnection (options: AllOptions, isReplica = false) {
   const { connectionString, poolSize: max = 10, connectionTimeout = 5000, statementTimeout = 10_000 } = options
   const { schema, preparedStatements = true, maxWaitingCommits = 1000, migrationTimeout = 600_000 } = options
-  const own = { max, connectionTimeoutMillis: connectionTimeout, keepAlive: true }
+  const own = { max, connectionTimeoutMillis: connectionTimeout, keepAlive: true, keepAliveInitialDelayMillis: 10_000 }
   // The host limits the time of statements in its own pool.
   const { pool, limitsTime } = connectionString !== undefined
     ? await openPool({ ...own, connectionString }, preparedStatements ? statementTimeout : undefined)
-    : { pool: addErrorListeners(options.pool as PostgresPool), limitsTime: true }
+    : { pool: usePool(options.pool as PostgresPool, connectionTimeout), limitsTime: preparedStatements }
   // The default of pg.
-  const size = pool.options?.max ?? 10
+  const size = pool.options.max ?? 10
   const forCommits = size < 4 ? 1 : Math.max(2, Math.floor(size * 0.4))
   const forReads = Math.max(1, size - forCommits)
   const connections = new Connections(pool, { statementTimeout, connectionTimeout, limitsTime, preparedStatements })
   const reads = new ReadQueue(connections, forReads)
-  const changes = new Changes(connections, pool, schema, size >= 4)
+  const changes = new Changes(connections, schema, size >= 4)
   const commits = new CommitQueue(connections, forCommits, maxWaitingCommits, () => { changes.notify() })
   // Leaves some connections for short reads.
   const maxHeavyReads = Math.min(options.maxHeavyReads ?? 2, Math.max(1, Math.floor(forReads / 3)))
@@ -142,7 +143,7 @@ async function openConnection (options: AllOptions) {
 
   const close = async (): Promise<void> => {
     changes.stop()
-    connections.releaseIdle()
+    connections.close()
     if (options.pool !== undefined) removeErrorListeners(options.pool)
     else await pool.end()
   }
@@ -160,6 +161,8 @@ async function openConnection (options: AllOptions) {
       for (const column of layout.columns) {
         if (column.present !== undefined) checkType(layout, column, column.present, mappableTypes)
       }
+      // Where there is a log, commands are decided.
+      if (layout.sequence !== undefined && !isReplica) pool.mustWrite = true
       return {
         layout,
         reader: new TableReader(reads, layout, indexes, heavyReads,
@@ -185,10 +188,19 @@ async function openConnection (options: AllOptions) {
     })
   }
   const position = new KeptText(positionText, undefined, true, { text: positionText })
-  return { ...connection, readPosition: async () => BigInt(String((await reads.read('', position, []))[0]?.[0])) }
+  const readPosition = async (): Promise<Position> => {
+    const [[timeline, bytes] = []] = await reads.read('', position, [])
+    return { timeline: Number(timeline), bytes: BigInt(String(bytes)) }
+  }
+  return { ...connection, readPosition }
 }
 
 // Of a replica, what it has replayed. In its own statement: one that reads may see less than the server has by then.
-const positionText = `SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+// Not every role sees the receiver; then a new timeline is known from the next restart point on.
+const positionText = `SELECT CASE WHEN pg_is_in_recovery() THEN greatest(
+    (SELECT timeline_id FROM pg_control_checkpoint()), (SELECT min_recovery_end_timeline FROM pg_control_recovery()),
+    (SELECT received_tli FROM pg_stat_wal_receiver))
+  ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int END,
+  (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
   WHEN current_setting('synchronous_commit') = 'off' THEN pg_current_wal_insert_lsn()
   ELSE pg_current_wal_flush_lsn() END - '0/0')::text`

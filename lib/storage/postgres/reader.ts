@@ -63,6 +63,13 @@ export class TableReader {
     return row === undefined ? undefined : makeRowDecoder([id], dialect)(row).id
   }
 
+  /** After a crash, a server may show what its standbys do not have yet. */
+  async confirm (id: Id, signal?: AbortSignal): Promise<void> {
+    const { text } = this.#get
+    const rows = await raceSignal(signal, this.queue.connections.confirm({ text, values: [id] }))
+    if (rows.length === 0) throw new Error(`${this.layout.family} ${id} was lost in a failover`)
+  }
+
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
     await this.#catchUp(query, signal)

@@ -10,29 +10,38 @@ const pollEvery = 5
 const positionMaxAge = 20
 const behindFor = 1000
 const downFor = 5000
+// For a new timeline of the primary.
+const lookEvery = 1000
+
+/** In the log of a server. Bytes of different timelines cannot be compared. */
+export interface Position {
+  /** One more after each promotion. */
+  readonly timeline: number
+  readonly bytes: bigint
+}
 
 export interface PostgresServer {
   readonly storage: Storage
-  /** How far its log is written, or replayed if it is a replica, in bytes. */
-  readPosition (): Promise<bigint>
+  /** How far its log is written, or replayed if it is a replica. */
+  readPosition (): Promise<Position>
   close (): Promise<void>
 }
 
 class Replica {
-  #position = 0n
+  #position = start
   #readAt = -Infinity
   #reading: Promise<void> | undefined
   #prepared = 0
   #preparing = Promise.resolve()
   #downUntil = 0
   /** A position that it did not reach in time. */
-  #missed = { position: 0n, until: 0 }
+  #missed = { position: start, until: 0 }
 
   constructor (readonly server: PostgresServer, readonly shapes: readonly FamilyShape[]) {}
 
-  isSkipped (position: bigint): boolean {
+  isSkipped (position: Position): boolean {
     const now = performance.now()
-    return now < this.#downUntil || (now < this.#missed.until && position >= this.#missed.position)
+    return now < this.#downUntil || (now < this.#missed.until && includes(position, this.#missed.position))
   }
 
   skip (): void {
@@ -42,15 +51,15 @@ class Replica {
   }
 
   /** Whether it has, or soon has, everything up to a position. A later read sees it, but not one that has begun. */
-  async reaches (position: bigint): Promise<boolean> {
+  async reaches (position: Position): Promise<boolean> {
     const end = performance.now() + longestWait
     for (;;) {
       const now = performance.now()
-      if (this.#position >= position && now - this.#readAt < positionMaxAge) return true
+      if (includes(this.#position, position) && now - this.#readAt < positionMaxAge) return true
       if (now >= end) break
       await Promise.race([this.#read(), delay(end - now, undefined, { ref: false })])
       if (this.#downUntil > now) return false
-      if (this.#position < position) await delay(pollEvery)
+      if (!includes(this.#position, position)) await delay(pollEvery)
     }
     this.#missed = { position, until: performance.now() + behindFor }
     return false
@@ -83,6 +92,22 @@ class Replica {
   }
 }
 
+const start: Position = { timeline: 0, bytes: 0n }
+
+function includes (position: Position, earlier: Position): boolean {
+  return position.timeline === earlier.timeline && position.bytes >= earlier.bytes
+}
+
+/** Undefined if it is not a token of `writeToken`. */
+function readToken (token: string): Position | undefined {
+  const [, timeline, bytes] = /^([\da-f]{1,8})-([\da-f]{1,16})$/.exec(token) ?? []
+  return bytes === undefined ? undefined : { timeline: parseInt(timeline as string, 16), bytes: BigInt(`0x${bytes}`) }
+}
+
+function writeToken ({ timeline, bytes }: Position): string {
+  return `${timeline.toString(16)}-${bytes.toString(16)}`
+}
+
 /**
  * The primary's storage, with replicas for clients' reads: those that decide nothing. Each waits until its replica has
  * all that this process has committed, or read as a feed, and what the client has seen elsewhere.
@@ -94,7 +119,8 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
   const counts = { replica_reads_total: 0, replica_misses_total: 0 }
   let next = 0
   // Undefined if it could not be read: then replicas are not used. The last one is the highest.
-  let position: Promise<bigint | undefined> = Promise.resolve(0n)
+  let position: Promise<Position | undefined> = Promise.resolve(start)
+  let lookedAt = performance.now()
 
   return markDeadlineAware<Storage>({
     ...storage,
@@ -119,11 +145,12 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
     metrics: () => ({ ...storage.metrics?.(), ...counts }),
 
     async seen () {
-      return (await note())?.toString(16)
+      const seen = await note()
+      return seen && writeToken(seen)
     },
 
     replica (seen) {
-      const least = seen === undefined ? 0n : /^[\da-f]{1,16}$/.test(seen) ? BigInt(`0x${seen}`) : undefined
+      const least = seen === undefined ? start : readToken(seen)
       if (least === undefined) return storage
       return {
         find: (family, query, signal) => isPositioned(family, query)
@@ -143,9 +170,29 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
     return found
   }
 
-  function note (): Promise<bigint | undefined> {
+  function note (): Promise<Position | undefined> {
+    lookedAt = performance.now()
     position = primary.readPosition().catch(() => undefined)
     return position
+  }
+
+  /** A process that only reads must notice, too, that a replica has stayed behind at a failover. */
+  async function look (own: Position): Promise<void> {
+    if (performance.now() - lookedAt < lookEvery) return
+    lookedAt = performance.now()
+    const known = position
+    const found = await primary.readPosition().catch(() => own)
+    if (found.timeline !== own.timeline && position === known) position = Promise.resolve(found)
+  }
+
+  /** What a replica must have; undefined if no replica can be known to have it. */
+  async function findRequired (least: Position): Promise<Position | undefined> {
+    const known = await position ?? await note()
+    if (known !== undefined) look(known)
+    const own = known !== undefined && known.timeline < least.timeline ? await note() : known
+    if (own === undefined || own.timeline < least.timeline) return undefined
+    // What was seen on an earlier timeline is before this one, or lost.
+    return own.timeline === least.timeline && least.bytes > own.bytes ? least : own
   }
 
   function isPositioned (family: string, { where, order }: Query): boolean {
@@ -154,10 +201,10 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
   }
 
   async function read<T> (
-    least: bigint, signal: AbortSignal | undefined, work: (source: StorageReads) => Promise<T>
+    least: Position, signal: AbortSignal | undefined, work: (source: StorageReads) => Promise<T>
   ): Promise<T> {
-    const own = await position ?? await note()
-    const replica = own === undefined ? undefined : await choose(own > least ? own : least)
+    const required = await findRequired(least)
+    const replica = required === undefined ? undefined : await choose(required)
     if (replica !== undefined) {
       try {
         await replica.prepare()
@@ -174,7 +221,7 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
   }
 
   /** In turns, except those that are down or behind. */
-  async function choose (position: bigint): Promise<Replica | undefined> {
+  async function choose (position: Position): Promise<Replica | undefined> {
     next++
     const inTurn = replicas.map((_, index) => replicas[(next + index) % replicas.length] as Replica)
     const replica = inTurn.find(each => !each.isSkipped(position))

@@ -18,6 +18,8 @@ interface SqlTable<Write> {
     findText (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
     /** Undefined if the database does not assign ids. */
     nextId (signal?: AbortSignal): Id | undefined | Promise<Id | undefined>
+    /** As of a storage. */
+    confirm? (id: Id, signal?: AbortSignal): Promise<void>
   }
   /** Undefined if the table is read-only. */
   readonly writer: {
@@ -85,6 +87,10 @@ export function createSqlStorage<Write> (
 
     async nextId (family, signal) {
       return await getTable(family).reader.nextId(signal)
+    },
+
+    async confirm (family, id, signal) {
+      await getReader(family, signal).confirm?.(id, signal)
     },
 
     async commit (changes) {
@@ -193,12 +199,12 @@ function addLocation (error: unknown, location: string): unknown {
   const { code } = error as { code?: string }
   // Our errors already have it.
   if (error instanceof BusyError || (code !== undefined && Object.hasOwn(errorCodes, code))) return error
-  const named = new Error(`${location}: ${describe(error)}`, { cause: error })
+  const named = new Error(`${location}: ${describeError(error)}`, { cause: error })
   return code === undefined ? named : Object.assign(named, { code })
 }
 
 // A host name with several addresses has one error for each, and no message for the whole.
-function describe (error: unknown): string {
+export function describeError (error: unknown): string {
   const { message, errors = [], code } = error as Partial<AggregateError> & { code?: string }
-  return message || errors.map(describe).join(', ') || String(code ?? error)
+  return message || errors.map(describeError).join(', ') || String(code ?? error)
 }
