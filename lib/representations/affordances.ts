@@ -253,6 +253,7 @@ export interface FormField {
   readonly label: string
   /** The condition of a filter, unless it is equality. */
   readonly bound?: 'from' | 'to' | 'has' | undefined
+  /** Of a list of amounts, one per line: that of each. */
   readonly kind: Kind
   readonly required: boolean
   readonly description?: string | undefined
