@@ -109,7 +109,8 @@ t.test('a question, and several items, are answered in the language in which the
 t.test('filters by amounts have an address for all languages', async t => {
   const app = await openLeases(t, memoryStorage(), german)
   for (const rent of [12.5, 1500]) await app.inject({ method: 'POST', url: '/leases', payload: { name: 'a', rent } })
-  t.match(await see(app, '/leases'), /<form method="get" [^>]*class="find"[^>]*>\s*<input type="hidden" name="_language"/)
+  const list = await see(app, '/leases')
+  t.match(list, /<form method="get" [^>]*class="find"[^>]*>\s*<input type="hidden" name="_language"/)
   const open = async (query: string) => await app.inject({ url: `/leases?${query}`, headers: { accept: 'text/html' } })
   const sent = await open('_language=de-DE&min-rent=12%2C5&max-rent=&rent.lt=99.5&sort=rent')
   t.strictSame([sent.statusCode, sent.headers.location], [303, '/leases?min-rent=12.5&rent.lt=99.5&sort=rent'])
