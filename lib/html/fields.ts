@@ -1,4 +1,6 @@
+import { isAmount, writeAmount } from '../core/query/amounts.js'
 import { toLocal } from '../core/query/time-zones.js'
+import type { Kind } from '../core/storage/storage.js'
 import type { FormAffordance, FormField } from '../representations/affordances.js'
 import { type Content, type Markup, markup } from './markup.js'
 import { formatBoolean, renderValue } from './values.js'
@@ -9,12 +11,32 @@ export function renderInputs (words: Words, { name, fields, key, revision, dange
   return markup`<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
 <input type="hidden" name="_revision" value="${revision}">`}${asksFirst && markup`
 <input type="hidden" name="_confirm" value="ask">`}${hasMoment(fields) && markup`
-<input type="hidden" name="_zone" value="${words.zone ?? 'UTC'}">`}
+<input type="hidden" name="_zone" value="${words.zone ?? 'UTC'}">`}${hasAmount(fields) && markup`
+${renderLanguage(words)}`}
 ${fields.map(field => renderField(words, field, name))}`
 }
 
 function hasMoment (fields: readonly FormField[]): boolean {
   return fields.some(({ kind, rows = [] }) => kind === 'date-time' || rows.some(hasMoment))
+}
+
+export function hasAmount (fields: readonly FormField[]): boolean {
+  return fields.some(field => isTypedAmount(field) || field.rows?.some(hasAmount))
+}
+
+// Other items are chosen, or found by their titles.
+function isTypedAmount (field: FormField): boolean {
+  return isAmount(field) && field.reference === undefined
+}
+
+/** Amounts of a list are on lines. */
+function showAmounts ({ texts: { locale } }: Words, text: string): string {
+  return text.split('\n').map(line => writeAmount(locale, line)).join('\n')
+}
+
+/** Amounts are read in the language in which they were shown. */
+export function renderLanguage ({ texts: { locale } }: Words): Markup {
+  return markup`<input type="hidden" name="_language" value="${locale}">`
 }
 
 export const filterForm = 'filter'
@@ -82,7 +104,11 @@ export function labelField (words: Words, { label, bound }: FormField): string {
 export function formatError (words: Words, field: FormField): string {
   const label = labelField(words, field)
   const subject = field.line === undefined ? label : `${label} ${field.line}`
-  return words.texts.sentence(subject, words.translate(field.error as string))
+  const detail = words.translate(field.error as string)
+  const { locale } = words.texts
+  // Such as the least amount.
+  const shown = detail.replace(/(?<![\w.-])-?\d+\.\d+(?![\w.])/g, text => writeAmount(locale, text))
+  return words.texts.sentence(subject, isAmount(field) ? shown : detail)
 }
 
 /** `label`: if there is no label element. */
@@ -92,7 +118,9 @@ function renderControl (
   id: string,
   { form, label, isDescribed }: { form: string, label?: string, isDescribed?: boolean }
 ): Markup {
-  const { name, kind, required, value, maxLength, error, shape, reference } = field
+  const { name, kind, required, maxLength, error, shape, reference } = field
+  const isShown = field.isTyped !== true && isTypedAmount(field) && field.value !== undefined
+  const value = isShown ? showAmounts(words, field.value) : field.value
   const described = [isDescribed === true && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean)
   const attributes = markup`id="${id}" name="${name}"${required && markup` required`}${
     label !== undefined && markup` aria-label="${label}"`}${
@@ -118,7 +146,7 @@ ${value}</textarea>`
     return markup`<input ${attributes} type="text" dir="auto" autocomplete="off"${ahead} value="${value}">${
       lookup !== undefined && markup`<datalist id="${id}-list"></datalist>`}`
   }
-  return markup`<input ${attributes} ${renderType(words, field)}>`
+  return markup`<input ${attributes} ${renderType(words, kind, value, maxLength)}>`
 }
 
 /** Undefined where anything can be entered. */
@@ -135,20 +163,15 @@ export function listChoices (words: Words, field: FormField): (readonly [value: 
   return values?.map(value => [value, nameState(words, value)])
 }
 
-function renderType (words: Words, { kind, value = '', minimum, maxLength, scale = 0 }: FormField): Markup {
-  // Browsers clear a number or date input with an invalid value, so such an entry is shown in a text input.
-  const asText = (mode: string) => markup`type="text" inputmode="${mode}"${valued}`
+function renderType (words: Words, kind: Kind, value = '', maxLength?: number): Markup {
   const valued: Content = value !== '' && markup` value="${value}"`
-  const isNumber = number.test(value)
-  const min = minimum !== undefined && markup` min="${minimum}"`
-  const step = kind === 'decimal' ? (10 ** -scale).toFixed(scale) : 'any'
   switch (kind) {
-    case 'integer':
-      return isNumber ? markup`type="number" step="1" inputmode="numeric"${min}${valued}` : asText('numeric')
+    // Browsers read a number input in their own language, not in that of the page.
+    case 'integer': return markup`type="text" inputmode="numeric"${valued}`
     case 'number':
-    case 'decimal':
-      return isNumber ? markup`type="number" step="${step}" inputmode="decimal"${min}${valued}` : asText('decimal')
-    case 'date': return day.test(value) ? markup`type="date"${valued}` : asText('text')
+    case 'decimal': return markup`type="text" inputmode="decimal"${valued}`
+    // Browsers clear a date input with an invalid value, so such an entry is shown in a text input.
+    case 'date': return markup`type="${day.test(value) ? 'date' : 'text'}"${valued}`
     case 'date-time': return renderMoment(words, value)
     default:
       return markup`type="text" dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}${valued}`
@@ -172,13 +195,16 @@ function showMoment (zone: string | undefined, value: string): string {
 }
 
 /** The value that the input showed, to recognize an untouched field. */
-function renderWas ({ zone }: Words, { name, kind, was }: FormField): Content {
+function renderWas (words: Words, field: FormField): Content {
+  const { name, kind, was } = field
+  const { zone } = words
   if (was === undefined) return undefined
-  const [shown, moment] = kind === 'date-time' ? [showMoment(zone, was), markMoment(zone, was)] : [was]
+  const [shown, moment] = kind === 'date-time'
+    ? [showMoment(zone, was), markMoment(zone, was)]
+    : [isTypedAmount(field) ? showAmounts(words, was) : was]
   return markup`
 <input type="hidden" name="_was.${name}" value="${shown}"${moment}>`
 }
 
-// The forms that browsers accept (HTML, 2.3.4 and 2.3.5).
-const number = /^(-?(\d+|\d*\.\d+)(e[+-]?\d+)?)?$/i
+// The form that browsers accept (HTML, 2.3.5).
 const day = /^(\d{4,}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01]))?$/

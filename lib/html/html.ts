@@ -61,7 +61,8 @@ export function html (options: HtmlOptions = {}): Representation {
       }
       if (many !== undefined) {
         const heading = nameOperation(words, many.form)
-        return await write(words, request, { heading, content: renderManyItems(words, many), ...affordances })
+        const { isDone } = many
+        return await write(words, request, { heading, content: renderManyItems(words, many), isDone, ...affordances })
       }
       const member = affordances?.title ?? 'name'
       const { [member]: named, id } = view.document
@@ -70,7 +71,9 @@ export function html (options: HtmlOptions = {}): Representation {
         : words.texts.item(nameSingular(words, view.name), id === undefined ? undefined : String(id))
       if (affordances?.confirm === undefined) {
         const content = await renderItem(words, view, affordances)
-        return await write(words, request, { heading, content, ...affordances })
+        // A form that is answered by what it made, with what is never shown again.
+        const parts = affordances ?? { isDone: request.method === 'POST' }
+        return await write(words, request, { heading, content, ...parts })
       }
       const { site, trail, confirm } = affordances
       const content = renderConfirmation(words, heading, confirm)

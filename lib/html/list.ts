@@ -1,3 +1,4 @@
+import { writeAmount } from '../core/query/amounts.js'
 import { isDate } from '../core/values/formats.js'
 import type { Members } from '../core/values/json.js'
 import { isVisible } from '../core/values/words.js'
@@ -5,7 +6,7 @@ import type {
   ActiveFilter, FormAffordance, FormField, Home, PageAffordances, ShownKind
 } from '../representations/affordances.js'
 import { type PageView, writeInTurns } from '../representations/representation.js'
-import { filterForm, listChoices, renderField, renderInputs } from './fields.js'
+import { filterForm, hasAmount, listChoices, renderField, renderInputs, renderLanguage } from './fields.js'
 import { renderMany, renderRefusal, renderRequests } from './form.js'
 import { type Content, type Markup, markup, renderHidden, renderLink, shorten } from './markup.js'
 import { renderDays, renderLive, renderMessage, renderRecent as renderActivity, renderTimeline } from './timeline.js'
@@ -80,7 +81,8 @@ function renderFind (words: Words, affordances: PageAffordances): Markup {
   const rest = fields.slice(main)
   return markup`<div class="bar">
 <form method="get" action="${url({}).replace(/\?.*$/s, '')}" class="find" role="search">
-${renderHidden(kept)}${needsZone && renderHidden([['time-zone', words.zone]])}${
+${hasAmount(filters) && renderLanguage(words)}${renderHidden(kept)}${
+  needsZone && renderHidden([['time-zone', words.zone]])}${
   search !== undefined && markup`<input type="search" name="search" value="${search}" aria-label="${texts.search}">
 <button type="submit">${texts.search}</button>
 `}${fields.length > 0 && markup`<details class="filter"${isOpen}>
@@ -178,6 +180,7 @@ function formatOperand (
   if (referred !== undefined) return referred.title
   if (kind === 'boolean') return formatBoolean(words, value === 'true')
   if (kind === 'choice') return nameState(words, value)
+  if (isNumber(kind)) return writeAmount(words.texts.locale, value)
   return (kind === 'date' || kind === 'date-time') && isDate(value) ? formatDate(words, value) : value
 }
 

@@ -64,20 +64,37 @@ export const script = `
       else if (target.querySelector('[type="date"][name="' + CSS.escape(name) + '"]')) hasDays = true
     }
     if (zone === undefined && own && hasDays) formData.set('time-zone', own)
+    // Written alike in all languages, amounts need no redirection.
+    const amounts = [...target.querySelectorAll('[inputmode]')]
+    if (amounts.every(({ value }) => /^[0-9]*$/.test(value))) formData.delete('_language')
   })
 
-  // Keeps what was typed when the host asks for a sign-in.
+  // Keeps what was typed when the host asks for a sign-in, and its key: what was done is not done again.
   const keys = document.querySelectorAll('form [name="_key"]')
-  const isOwn = input => input.type !== 'hidden' && input.name && input.type !== 'checkbox'
-  const place = form => 'draft ' + form.getAttribute('action')
+  const isOwn = input => input.name && (input.name === '_key' || !['hidden', 'checkbox'].includes(input.type))
+  const place = form => 'draft ' + form.getAttribute('action') +
+    (form.querySelector('[name="_operation"]') ? ' of many' : '')
+  const read = (form, isKept = () => true) => [...form.elements].filter(input => isOwn(input) && isKept(input))
+    .map(input => [input.name, input.value])
+  const withoutKey = typed => typed.filter(([name]) => name !== '_key')
   const keep = (form, isKept) => {
-    const typed = [...form.elements].filter(input => isOwn(input) && isKept(input))
-      .map(input => [input.name, input.value])
-    if (typed.some(([, value]) => value !== '')) sessionStorage.setItem(place(form), JSON.stringify(typed))
+    const typed = read(form, isKept)
+    if (withoutKey(typed).some(([, value]) => value !== '')) sessionStorage.setItem(place(form), JSON.stringify(typed))
   }
+  const isDone = document.querySelector('main[data-done]')
+  const doneBefore = () => JSON.parse(sessionStorage.getItem('done') ?? '[]')
+  try {
+    const sent = isDone && sessionStorage.getItem('sent')
+    const kept = sent && sessionStorage.getItem(sent)
+    if (kept) {
+      const done = JSON.stringify([sent, withoutKey(JSON.parse(kept))])
+      sessionStorage.removeItem(sent)
+      sessionStorage.setItem('done', JSON.stringify([...doneBefore(), done].slice(-20)))
+    }
+  } catch {}
   for (const { form } of keys) {
     try {
-      const kept = document.querySelector('.message') ? null : sessionStorage.getItem(place(form))
+      const kept = isDone ? null : sessionStorage.getItem(place(form))
       sessionStorage.removeItem(place(form))
       if (kept !== null && !document.querySelector('.refused')) {
         const values = new Map(JSON.parse(kept))
@@ -87,7 +104,15 @@ export const script = `
         const box = form.closest('details')
         if (box) box.open = true
       }
-      form.addEventListener('submit', () => keep(form, () => true))
+      form.addEventListener('submit', () => {
+        keep(form)
+        sessionStorage.setItem('sent', place(form))
+      })
+      // When people go back, browsers fill in again what they sent from here.
+      addEventListener('pageshow', () => {
+        const shown = JSON.stringify([place(form), withoutKey(read(form))])
+        if (doneBefore().includes(shown)) form.reset()
+      })
     } catch {}
   }
 

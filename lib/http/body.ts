@@ -42,8 +42,10 @@ function readForm (bytes: Buffer): string {
 }
 
 export class FormBody {
-  /** With line feeds as line ends, without fields that were not changed. */
-  readonly entries: Map<string, string>
+  /** As typed, with line feeds as line ends, without fields that were not changed. */
+  readonly entries: ReadonlyMap<string, string>
+  /** The same with the ids of items that were entered by their titles. */
+  resolved: ReadonlyMap<string, string>
   /** The revision that the form showed. */
   readonly revision: string | undefined
   /** Depends on the form and its content; undefined if the form is not ours. */
@@ -56,6 +58,8 @@ export class FormBody {
   readonly addsRows: boolean
   /** The zone of local times. */
   readonly zone: string | undefined
+  /** The language of amounts. */
+  readonly language: string | undefined
   /** For several items: the operation, the items with the revisions that were shown, and whether to act now. */
   readonly operation: string | undefined
   readonly items: ReadonlyMap<string, string>
@@ -76,11 +80,13 @@ export class FormBody {
     this.asksFirst = take('_confirm') !== undefined
     this.addsRows = take('_add') !== undefined
     this.zone = take('_zone')
+    this.language = take('_language')
     this.operation = take('_operation')
     this.isReady = take('_ready') !== undefined
     this.items = takeItems(entries)
     dropUntouched(entries)
     this.entries = entries
+    this.resolved = entries
     this.formKey = key
     // Includes the content, so that a corrected form is a different request.
     this.key = key === undefined ? undefined : hashText(JSON.stringify([key, ...entries]))
@@ -207,7 +213,8 @@ export function readJsonParams (params: Params, request: FastifyRequest): Member
 export function readSentParams (params: Params, request: FastifyRequest): Members {
   const { body } = request
   if (!(body instanceof FormBody)) return readJsonParams(params, request)
-  return readEntries(params, body.entries, body.zone)
+  const { zone, language, key } = body
+  return readEntries(params, body.resolved, { zone, language, isOwn: key !== undefined })
 }
 
 /** The Idempotency-Key header, or the key of one of our forms. */

@@ -2,9 +2,11 @@ import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import { declaresNull, listFields, withoutNull } from '../core/family/fields.js'
 import type { Params } from '../core/family/params.js'
 import { invalidBody } from '../core/problems.js'
+import { isAmount, readAmount } from '../core/query/amounts.js'
 import { toInstant } from '../core/query/time-zones.js'
 import { type ReadResult, readValue } from '../core/query/values.js'
 import type { Field } from '../core/storage/storage.js'
+import { readDecimal } from '../core/values/decimals.js'
 import { escapePointer, isObject, type MemberFlaw, type Members } from '../core/values/json.js'
 
 /** How a form sends a member that is not a single text: a list as lines of one field, objects as `name.0.member`. */
@@ -41,15 +43,25 @@ interface Read {
   flaws: MemberFlaw[]
 }
 
-/** The members of a form, with its texts converted to the types of the schema. `zone` is that of local times. */
-export function readEntries (params: Params, entries: ReadonlyMap<string, string>, zone: string | undefined): Members {
+/** How the texts of a form are read. */
+export interface Writing {
+  /** The zone of local times; default: UTC. */
+  readonly zone: string | undefined
+  /** The language of amounts; without it, they are as in JSON. */
+  readonly language: string | undefined
+  /** Whether the form showed the defaults: an empty field was emptied then. */
+  readonly isOwn: boolean
+}
+
+/** The members of a form, with its texts converted to the types of the schema. */
+export function readEntries (params: Params, entries: ReadonlyMap<string, string>, writing: Writing): Members {
   const members: [name: string, value: unknown][] = []
   const flaws: MemberFlaw[] = []
   for (const name of new Set([...entries.keys()].map(name => name.replace(/\..*$/s, '')))) {
     const field = params.fields.find(field => field.name === name)
     const read = field === undefined
       ? { value: entries.get(name) ?? '', flaws: [] }
-      : readMember(params, field, entries, zone)
+      : readMember(params, field, entries, writing)
     flaws.push(...read.flaws, ...field === undefined ? [] : findUnknown(params, field, entries))
     if (read.value !== undefined) members.push([name, read.value])
   }
@@ -71,47 +83,56 @@ function findUnknown ({ schema }: Params, { name, kind }: Field, entries: Readon
 }
 
 function readMember (
-  { schema, isPartial }: Params,
+  { schema, isPartial, defaults }: Params,
   field: Field,
   entries: ReadonlyMap<string, string>,
-  zone: string | undefined
+  writing: Writing
 ): Read {
   const { name } = field
   const declared = schema.properties[name] as TSchema
   const pointer = `/${escapePointer(name)}`
+  const isDefault = writing.isOwn && defaults[name] !== undefined
+  const isFilled = isPartial || isDefault
   // Left empty, a field is null, or not sent if it cannot be. Emptied, it is null, or else an empty text or list.
   const empty: Read = { flaws: [] }
-  if (isPartial ? declaresNull(declared) : field.nullable === true) empty.value = null
+  if (isFilled ? declaresNull(declared) : field.nullable === true) empty.value = null
   const nested = field.kind === 'json' ? findNested(declared) : undefined
   if (nested === undefined) {
     const text = entries.get(name) ?? ''
-    return text === '' && (empty.value === null || !isPartial) ? empty : readText(field, text, zone, pointer)
+    return text === '' && (empty.value === null || !isFilled) ? empty : readText(field, text, writing, pointer)
   }
   const texts = new Map([...entries].filter(([key]) => key === name || key.startsWith(`${name}.`)))
   if ([...texts.values()].every(text => text.trim() === '')) {
-    const isAbsent = empty.value === null || nested.shape === 'group' || (!isPartial && field.optional)
-    return isAbsent ? empty : { value: [], flaws: [] }
+    const isGroup = nested.shape === 'group'
+    if (empty.value === null || (isGroup ? !isDefault : !isFilled && field.optional)) return empty
+    if (!isGroup) return { value: [], flaws: [] }
   }
-  if (nested.shape === 'group') return readObject(nested.fields, texts, name, zone, pointer)
+  if (nested.shape === 'group') return readObject(nested.fields, texts, name, writing, pointer)
   const all = nested.shape === 'lines'
     ? (entries.get(name) ?? '').split('\n').map(line => line.trim()).filter(line => line !== '')
-        .map((line, index) => readText(nested.fields[0], line, zone, `${pointer}/${index}`))
+        .map((line, index) => readText(nested.fields[0], line, writing, `${pointer}/${index}`))
     : findRows(texts, name).map((row, index) =>
-      readObject(nested.fields, texts, `${name}.${row}`, zone, `${pointer}/${index}`))
+      readObject(nested.fields, texts, `${name}.${row}`, writing, `${pointer}/${index}`))
   return { value: all.map(({ value }) => value), flaws: all.flatMap(({ flaws }) => flaws) }
 }
 
-function readText (field: Field, text: string, zone: string | undefined, pointer: string): Read {
-  const local = field.kind === 'date-time' ? toInstant(text, zone ?? 'UTC') : undefined
-  const read: ReadResult = local === undefined ? readValue(field, text) : { value: local }
-  return 'value' in read ? { value: read.value, flaws: [] } : { flaws: [{ pointer, detail: read.expected }] }
+function readText (field: Field, given: string, { zone, language }: Writing, pointer: string): Read {
+  const local = field.kind === 'date-time' ? toInstant(given, zone ?? 'UTC') : undefined
+  if (local !== undefined) return { value: local, flaws: [] }
+  const text: ReadResult<string> = language !== undefined && isAmount(field)
+    ? readAmount(language, given)
+    : { value: given }
+  const read = 'value' in text ? readValue(field, text.value) : text
+  if ('expected' in read) return { flaws: [{ pointer, detail: read.expected }] }
+  // In a list or an object, only the canonical text is valid.
+  return { value: field.kind === 'decimal' ? readDecimal(read.value, field.scale as number) : read.value, flaws: [] }
 }
 
 function readObject (
   fields: readonly Field[],
   texts: ReadonlyMap<string, string>,
   path: string,
-  zone: string | undefined,
+  writing: Writing,
   pointer: string
 ): Read {
   const members: [name: string, value: unknown][] = []
@@ -121,7 +142,7 @@ function readObject (
     const isEmpty = text === '' && (field.optional || field.nullable === true || field.kind !== 'string')
     if (isEmpty && field.nullable === true) members.push([field.name, null])
     if (isEmpty) continue
-    const read = readText(field, text, zone, `${pointer}/${escapePointer(field.name)}`)
+    const read = readText(field, text, writing, `${pointer}/${escapePointer(field.name)}`)
     flaws.push(...read.flaws)
     if (read.value !== undefined) members.push([field.name, read.value])
   }

@@ -89,8 +89,14 @@ export const de: Texts = {
     'must NOT have more than {} items': 'darf höchstens {} Einträge haben',
     'must NOT have duplicate items{}': 'darf nichts doppelt haben',
     'must match pattern {}': 'hat nicht die richtige Form',
-    'must be a decimal with at most {} digits after the point{}':
-      'muss eine Zahl mit höchstens {} Nachkommastellen sein',
+    'must be a decimal number with at most {} digits after the point and {} in all, such as "{}"':
+      'muss eine Zahl mit höchstens {} Nachkommastellen und {} Stellen insgesamt sein, zum Beispiel {}',
+    'must be a decimal number with at most {} digit after the point and {} in all, such as "{}"':
+      'muss eine Zahl mit höchstens {} Nachkommastelle und {} Stellen insgesamt sein, zum Beispiel {}',
+    'must be a decimal number with no digit after the point and {} in all, such as "{}"':
+      'muss eine ganze Zahl mit höchstens {} Stellen sein, zum Beispiel {}',
+    'is ambiguous: write {} or {}': 'ist nicht eindeutig: Schreiben Sie {} oder {}',
+    'must be written as {}': 'muss so geschrieben werden: {}',
     'must be an existing date, such as {}': 'muss ein Datum sein, zum Beispiel {}',
     'must be a date and time, such as {}': 'muss ein Zeitpunkt sein, zum Beispiel {}',
     'must be a time with an offset, such as {}': 'muss eine Uhrzeit sein, zum Beispiel {}',
@@ -109,6 +115,8 @@ export const de: Texts = {
     '{} must be an existing date, such as {}': '{} muss ein Datum sein, zum Beispiel {}',
     '{} must be a date and time, such as {}': '{} muss ein Zeitpunkt sein, zum Beispiel {}',
     '{} must be one of {}': '{} muss eines davon sein: {}',
+    '{} is ambiguous: write {} or {}': '{} ist nicht eindeutig: Schreiben Sie {} oder {}',
+    '{} must be written as {}': '{} muss so geschrieben werden: {}',
     'Unknown parameter "{}".{}': 'Das Suchmerkmal „{}“ ist unbekannt',
     // details of problems
     'There is no {} "{}"': '{}: „{}“ gibt es nicht',

@@ -253,6 +253,7 @@ export interface FormField {
   readonly label: string
   /** The condition of a filter, unless it is equality. */
   readonly bound?: 'from' | 'to' | 'has' | undefined
+  /** Of a list of amounts, one per line: that of each. */
   readonly kind: Kind
   readonly required: boolean
   readonly description?: string | undefined
@@ -264,8 +265,10 @@ export interface FormField {
   /** Of a decimal: the digits after the point. */
   readonly scale?: number | undefined
   readonly maxLength?: number | undefined
-  /** What was entered before, or the value of the item. */
+  /** What was entered before, or the value of the item, or the default. */
   readonly value?: string | undefined
+  /** Whether a person typed it in the language of a page; otherwise an amount is as in JSON. */
+  readonly isTyped?: boolean | undefined
   /** How the value is entered if it is not a single text: lines of a list, rows of a table, or members. */
   readonly shape?: 'lines' | 'rows' | 'group' | undefined
   /** The fields of each row, or of the only one. */

@@ -7,6 +7,7 @@ import { de } from '../../lib/locales/de.js'
 import { findBarriers } from '../browser/barriers.js'
 import { focused, focusedFirst, message } from '../browser/forms.js'
 import { follow, needsBrowser, openBrowser, openTab } from '../browser/open.js'
+import { openLeases } from '../pages/leases.js'
 import { createOrder, openShop } from '../pages/shop.js'
 import { isLong } from '../size.js'
 
@@ -123,8 +124,109 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
     await press(tab, 'Price the order')
     t.match(await tab.locator('ul.many').innerText(), /c Done: price the order\na Done: price the order/)
     t.strictSame(await Promise.all([1, 2, 3].map(async id => await total(app, id))), ['9.00', '0.00', '9.00'])
+    await tab.goto(new URL('/shop/orders', tab.url()).href)
+    t.equal(await tab.locator('#create-total').inputValue(), '0.00', 'the form for new orders is as ever')
+  })
+
+  t.test(`a German page in an English browser, ${name}`, needsBrowser, async t => {
+    const app = await openLeases(t, memoryStorage(), { texts: [de] }, 60)
+    const address = await app.listen({ port: 0 })
+    const tab = await openTab(shared as Browser, options)
+    t.teardown(() => tab.close())
+    await tab.goto(`${address}/leases`)
+    t.strictSame(
+      await Promise.all(['renews', 'currency', 'months', 'tags', '_find-client'].map(async id =>
+        await tab.locator(`#create-${id}`).inputValue())),
+      ['true', 'EUR', '12,5', 'new\nbig', 'Client 2 (2)'], 'the defaults'
+    )
+    await tab.locator('#create-name').fill('Hall')
+    await tab.locator('#create-rent').fill('12.500')
+    await tab.locator('#create-rates').fill('1,50\n1,5\n2')
+    await tab.locator('#create-steps-0-from').fill('1')
+    await tab.locator('#create-steps-0-price').fill('1,5')
+    await tab.locator('#create-_find-client').fill('lient 60')
+    await press(tab, 'Lease anlegen')
+    t.equal(await tab.locator('#create-rent-error').innerText(),
+      'Rent ist nicht eindeutig: Schreiben Sie 12500 oder 12,5.')
+    t.strictSame(
+      await Promise.all(['rent', 'rates', 'steps-0-price', '_find-client'].map(async id =>
+        await tab.locator(`#create-${id}`).inputValue())),
+      ['12.500', '1,50\n1,5\n2', '1,5', 'lient 60'], 'as typed'
+    )
+    await tab.locator('#create-rent').fill('1234,5')
+    await press(tab, 'Lease anlegen')
+    t.equal(await message(tab), 'Angelegt.')
+    t.match((await app.inject('/leases/1')).json(), {
+      rent: 1234.5, rates: ['1.50', '1.50', '2.00'], steps: [{ from: 1, price: '1.50' }], client: 60, renews: true
+    })
+    await tab.goto(`${address}/leases`)
+    await tab.locator('.filter > summary').click()
+    await tab.getByText('Weitere Filter').click()
+    await tab.locator('#filter-min-rent').fill('1.234,5')
+    await press(tab, 'Anwenden')
+    const { searchParams } = new URL(tab.url())
+    t.strictSame([searchParams.get('min-rent'), searchParams.has('_language')], ['1234.5', false])
+    t.equal(await tab.locator('#filter-min-rent').inputValue(), '1234,5')
+    t.equal(await tab.locator('td.title').innerText(), 'Hall')
   })
 }
+
+t.test('what was accepted is in no form any more', needsBrowser, async t => {
+  let isSignedIn = true
+  const { app, clients: [client], open } = await start(t, {}, app => {
+    app.addHook('onRequest', async (request, reply) => {
+      if (!isSignedIn && request.method === 'POST') return await reply.redirect('/login', 303)
+    })
+    app.get('/login', async (_request, reply) => await reply.type('text/html').send('<!DOCTYPE html><title>In</title>'))
+  })
+  const { id } = await createOrder(app, { title: 'Bolts', client })
+  const list = '/shop/orders'
+  const tab = await open(`${list}/${id}`, scripts)
+  const go = async (path: string) => await tab.goto(new URL(path, tab.url()).href)
+  const unfold = async (name: string) => await tab.locator('summary', { hasText: name }).click()
+  const shown = async () => [
+    await tab.locator('details.create').getAttribute('open'), await tab.locator('#create-title').inputValue()
+  ]
+
+  // Sent, but not accepted: it waits for its page.
+  await unfold('Price the order')
+  await tab.locator('#price-total').fill('77')
+  await tab.locator('#price-reason').fill('A long text')
+  isSignedIn = false
+  await press(tab, 'Price the order')
+  isSignedIn = true
+
+  await go(list)
+  await unfold('New order')
+  await tab.locator('#create-title').fill('Nuts')
+  await tab.locator('#create-client').selectOption({ index: 1 })
+  await press(tab, 'Create the order')
+  await follow(tab, () => tab.locator('.trail').getByRole('link', { name: 'Orders' }).click())
+  t.strictSame(await shown(), [null, ''], 'by the breadcrumb')
+  await tab.goBack()
+  await tab.goBack()
+  t.strictSame(await shown(), [null, ''], 'by the button of the browser')
+
+  await unfold('New order')
+  await tab.locator('#create-title').fill('Screws')
+  await follow(tab, () => tab.locator('td.title a', { hasText: 'Nuts' }).click())
+  await unfold('Edit the order')
+  await tab.locator('#edit-title').fill('Wing nuts')
+  await press(tab, 'Save')
+  t.equal(await message(tab), 'Done: edit the order.')
+  await tab.goBack()
+  t.equal(await tab.locator('#edit-title').inputValue(), 'Wing nuts', 'as it is now')
+  await tab.goBack()
+  t.equal((await shown())[1], 'Screws', 'what was not sent')
+
+  await go(`${list}/${id}`)
+  t.equal(await tab.locator('#price-reason').inputValue(), 'A long text', 'what was sent in vain')
+  await press(tab, 'Price the order')
+  t.equal(await message(tab), 'Done: price the order.')
+  await go(`${list}/${id}`)
+  t.equal(await tab.locator('#price-reason').inputValue(), '')
+  t.equal((await app.inject(`${list}?count=exact`)).json().total, 2, 'nothing is made twice')
+})
 
 t.test('in Auckland, today is today', needsBrowser, async t => {
   const now = new Date()

@@ -216,7 +216,7 @@ for (const { name, make } of storages) {
     t.match(await read('/invoices', 'application/x-ndjson'), '"total":"-1000.00"')
     const list = await read('/invoices', 'text/html')
     t.match(list, 'data-label="Total"><div dir="auto"><span class="number">1,234,567.50</span></div>')
-    t.match(list, /<input id="create-total" name="total" required[^>]*step="0.01" inputmode="decimal" min="-1000"/)
+    t.match(list, /<input id="create-total" name="total" required[^>]* type="text" inputmode="decimal">/)
     t.match(await read('/invoices/1', 'text/html'), '<span class="number">-1,000.00</span>')
     const sent = await app.inject({
       method: 'POST',

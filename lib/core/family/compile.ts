@@ -141,7 +141,7 @@ function compileLifecycle (definition: FamilyDefinition): Lifecycle {
     createAction: nameAction('Create', singular),
     deletion: remove === false ? undefined : { operation: deletion, params: compileParams(Type.Object({})) },
     takesId: sent.id !== undefined,
-    params: compileParams(Type.Object(sent)),
+    params: compileParams(Type.Object(sent), false, listDefaults(sent)),
     defaults: listDefaults(properties),
     initial: initial as Lifecycle['initial'],
     others: compileOthers(definition, others as Operation['with'])

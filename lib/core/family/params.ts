@@ -13,10 +13,12 @@ export interface Params {
   readonly fields: readonly Field[]
   /** Whether these are fields of the item; omitted ones stay unchanged. */
   readonly isPartial: boolean
+  /** Of a creation: the values of members that are not sent. */
+  readonly defaults: Members
   read (value: unknown): { readonly params: Members } | { readonly flaws: readonly MemberFlaw[] }
 }
 
-export function compileParams (declared: TObject, isPartial = false): Params {
+export function compileParams (declared: TObject, isPartial = false, defaults: Members = {}): Params {
   const schema = Type.Object(declared.properties, { additionalProperties: false })
   const fields = listFields(schema)
   const validate = makeValidator(schema)
@@ -25,6 +27,7 @@ export function compileParams (declared: TObject, isPartial = false): Params {
     schema,
     fields,
     isPartial,
+    defaults,
     read (value) {
       const sent = transformed.length > 0 && isObject(value) ? transformMembers(transformed, value) : value
       const flaws = validate(sent)

@@ -241,6 +241,7 @@ async function showAgain (exchange: Exchange, form: FormBody, problem?: Problem)
     // Selected items belong to no other form.
     action: form.operation === undefined ? mount.urls.self(request).replace(/\/$/, '') : '',
     entered: new Map(takeShort(form.entries)),
+    language: form.language,
     problem,
     since: isStale ? Number(form.revision) : undefined,
     choices: (problem as { choices?: RefusedForm['choices'] } | undefined)?.choices

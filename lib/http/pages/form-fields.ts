@@ -3,6 +3,7 @@ import type { Family } from '../../core/family/family.js'
 import { declaresNull, logFields, withoutNull } from '../../core/family/fields.js'
 import type { Params } from '../../core/family/params.js'
 import type { Flaw, Problem } from '../../core/problems.js'
+import { isAmount } from '../../core/query/amounts.js'
 import { isOrdered } from '../../core/query/filters.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import type { Field, Stored } from '../../core/storage/storage.js'
@@ -14,12 +15,16 @@ import type {
 import { canEnter, findNested, findRows, listRows, type Nested } from '../form-values.js'
 import type { Exchange, Mount } from '../mount.js'
 import { listActions, readWrongState } from './log-entries.js'
-import { finding, findReferenceFields, type FoundChoices, listReferences, type Target } from './references.js'
+import {
+  finding, findReferenceFields, type FoundChoices, listReferences, nameChosen, type Target
+} from './references.js'
 
 export interface RefusedForm {
   /** The URL it was sent to; undefined for the filters of a list. */
   readonly action: string | undefined
   readonly entered: ReadonlyMap<string, string>
+  /** The language in which amounts were entered; without it, they are as in JSON. */
+  readonly language?: string | undefined
   /** Undefined if the form only gets more rows. */
   readonly problem: Problem | undefined
   /** The revision that its page showed, if that is why. */
@@ -28,15 +33,19 @@ export interface RefusedForm {
   readonly choices?: FoundChoices | undefined
 }
 
-type Entered = Partial<Pick<RefusedForm, 'problem' | 'choices'>> & Pick<RefusedForm, 'entered'>
+type Entered = Partial<Pick<RefusedForm, 'problem' | 'choices' | 'language'>> & Pick<RefusedForm, 'entered'>
 
 /** How the fields of a form are filled in. */
 interface Filling {
   /** The item that the form edits. */
   readonly item?: Members | undefined
+  /** The values of a new item, unless others are entered. */
+  readonly defaults?: Members
   readonly references?: ReadonlyMap<string, ReferenceField>
   /** The titles of the items that it refers to. */
   readonly titles?: Readonly<Record<string, { readonly title: string } | undefined>>
+  /** Items that were chosen before, or by default, as a look-up has them. */
+  readonly chosen?: ReadonlyMap<string, string>
   /** Values that others have changed since. */
   readonly theirs?: ReadonlyMap<string, ShownMember>
 }
@@ -44,15 +53,20 @@ interface Filling {
 /** Undefined if a person cannot send it: a required member cannot be entered. Keeps what was entered. */
 export async function makeForm (
   exchange: Exchange,
-  { operation, params: { schema, fields }, others }: Pick<Target, 'params' | 'others'> & { operation: FormOperation },
+  { operation, params, others }: Pick<Target, 'params' | 'others'> & { operation: FormOperation },
   form: Pick<FormAffordance, 'action' | 'key' | 'revision' | 'request'>,
   refused: RefusedForm | undefined,
-  filling: Omit<Filling, 'references'> = {}
+  given: Pick<Filling, 'item' | 'titles' | 'theirs'> = {}
 ): Promise<FormAffordance | undefined> {
   const { family } = exchange.mount
+  const { schema, fields, defaults } = params
   const { name, summary: title, danger, final } = operation
-  const references = await findReferenceFields(exchange, listReferences(family, others), fields)
+  const names = listReferences(family, others)
+  const references = await findReferenceFields(exchange, names, fields)
   const sent = refused?.action === form.action ? refused : undefined
+  const looked = [...references].filter(([, { choices }]) => choices === undefined).map(([name]) => name)
+  const ids = new Map(looked.map(name => [name, sent?.entered.get(name) ?? writeValue(defaults[name])]))
+  const filling = { ...given, defaults, references, chosen: await nameChosen(exchange, names, ids) }
   const schemaOf = ({ name }: Field) => schema.properties[name] as TSchema
   const shown = fields.filter(field => canEnter(field, schemaOf(field)))
   const isWhole = fields.every(field => shown.includes(field) || field.optional || field.nullable === true)
@@ -64,7 +78,7 @@ export async function makeForm (
     title,
     danger,
     final,
-    fields: shown.map(field => makeField(field, schemaOf(field), sent, { ...filling, references })),
+    fields: shown.map(field => makeField(field, schemaOf(field), sent, filling)),
     isRefused: sent !== undefined
   }
 }
@@ -73,10 +87,12 @@ type FormOperation = Pick<Target['operation'], 'name' | 'summary' | 'danger' | '
 
 function makeField (field: Field, schema: TSchema, sent: Entered | undefined, filling: Filling): FormField {
   const { name, kind, values, scale, optional, nullable = false } = field
-  const { item, references, titles, theirs } = filling
+  const { item, defaults = {}, references, theirs } = filling
   const { description, minimum, maxLength, minLength = 0 } = withoutNull(schema)
   const nested = kind === 'json' ? findNested(schema) : undefined
   const was = item && writeValue(item[name])
+  const byDefault = defaults[name] === undefined ? undefined : writeValue(defaults[name])
+  const entered = sent?.entered.get(name)
   const takesEmpty = (kind === 'string' && values === undefined && minLength === 0) || kind === 'json'
   // A field may have become stricter since the item was stored.
   const isListed = values === undefined || was === undefined || was === '' || values.includes(was)
@@ -90,15 +106,18 @@ function makeField (field: Field, schema: TSchema, sent: Entered | undefined, fi
     maxLength,
     values: isListed ? values : [...values, was],
     // A nullable field that is left empty is null.
-    required: was === undefined ? !optional && !nullable : was !== '' && !takesEmpty && !declaresNull(schema),
-    value: sent?.entered.get(name) ?? was,
+    required: (was ?? byDefault) === undefined
+      ? !optional && !nullable
+      : (was ?? byDefault) !== '' && !takesEmpty && !declaresNull(schema),
+    value: entered ?? was ?? byDefault,
+    isTyped: entered !== undefined && sent?.language !== undefined,
     was,
     error: findError(sent, name),
     theirs: sent === undefined ? undefined : theirs?.get(name)
   }
   const reference = references?.get(name)
-  if (reference !== undefined) return refer(made, reference, sent, titles?.[name]?.title)
-  return nested === undefined ? made : nest(made, nested, sent, item?.[name])
+  if (reference !== undefined) return refer(made, reference, sent, filling)
+  return nested === undefined ? made : nest(made, nested, sent, (item ?? defaults)[name])
 }
 
 function writeValue (value: unknown): string {
@@ -107,9 +126,18 @@ function writeValue (value: unknown): string {
 }
 
 /** The text of a look-up is the title. */
-function refer (field: FormField, reference: ReferenceField, sent: Entered | undefined, title?: string): FormField {
+function refer (
+  field: FormField,
+  reference: ReferenceField,
+  sent: Entered | undefined,
+  { titles, chosen }: Filling = {}
+): FormField {
   const { name, value, was } = field
-  const choices = sent?.choices?.get(name) ?? reference.choices
+  const title = titles?.[name]?.title
+  const several = sent?.choices?.get(name)
+  // None of them, before a person chooses.
+  if (several !== undefined) return { ...field, value: undefined, reference: { ...reference, choices: several } }
+  const { choices } = reference
   if (choices !== undefined) {
     const isKnown = value === undefined || value === '' || choices.some(choice => choice.value === value)
     const all = isKnown ? choices : [{ value, title: title ?? value }, ...choices]
@@ -117,7 +145,7 @@ function refer (field: FormField, reference: ReferenceField, sent: Entered | und
   }
   const shown = was === undefined ? undefined : title ?? was
   const entered = sent?.entered.get(finding + name)
-  return { ...field, name: finding + name, reference, value: entered ?? shown, was: shown }
+  return { ...field, name: finding + name, reference, value: entered ?? chosen?.get(name) ?? shown, was: shown }
 }
 
 // Empty rows to fill in.
@@ -126,7 +154,10 @@ const spareRows = 2
 function nest (field: FormField, nested: Nested, sent: Entered | undefined, value: unknown): FormField {
   const { name } = field
   const { shape } = nested
-  if (shape === 'lines') return { ...field, shape, ...findLineError(sent, name) }
+  if (shape === 'lines') {
+    const [each] = nested.fields
+    return { ...field, kind: isAmount(each) ? each.kind : field.kind, shape, ...findLineError(sent, name) }
+  }
   const { schema, fields } = nested
   const stored = shape === 'group' ? [value] : Array.isArray(value) ? value : []
   const entered = sent?.entered ?? new Map<string, string>()
@@ -149,6 +180,7 @@ function nest (field: FormField, nested: Nested, sent: Entered | undefined, valu
       // A row that stays empty is not sent.
       required: false,
       value: text ?? (isKept ? cell.value : ''),
+      isTyped: text !== undefined && sent?.language !== undefined,
       was: field.was === undefined ? undefined : cell.was ?? '',
       error: findError(sent, path.replaceAll('.', '/'))
     }
@@ -181,6 +213,7 @@ export function makeFilterFields (
         required: false,
         values: field.values,
         value: sent.entered.get(name),
+        isTyped: sent.language !== undefined,
         error: findError(sent, name)
       }
       return reference === undefined ? made : refer(made, reference, sent)

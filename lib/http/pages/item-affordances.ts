@@ -204,7 +204,8 @@ export async function makeConfirmation (
         ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
         ...(sent.revision === undefined ? [] : [['_revision', sent.revision] as const]),
         ...(sent.zone === undefined ? [] : [['_zone', sent.zone] as const]),
-        ...sent.entries
+        ...(sent.language === undefined ? [] : [['_language', sent.language] as const]),
+        ...sent.resolved
       ],
       params,
       changes: named?.changes ?? [],

@@ -40,7 +40,7 @@ export async function runMany (exchange: Exchange, form: FormBody, key: string |
   } catch (error) {
     if (!(error instanceof Problem) || error.statusCode >= 500) throw error
     const { choices } = error as { choices?: RefusedForm['choices'] }
-    refused = { action, entered: new Map(takeShort(form.entries)), problem: error, choices }
+    refused = { action, entered: new Map(takeShort(form.entries)), problem: error, choices, language: form.language }
     exchange.reply.code(error.statusCode)
   }
   const made = await makeForm(exchange, target, { action, key: form.formKey ?? makers.makeCommandId() }, refused)

@@ -171,6 +171,19 @@ export async function findTitle (here: Here, family: Family, id: unknown): Promi
   return item && titleOf((list as OpenList).there.family, item)
 }
 
+/** What people enter to find exactly the items with these ids: the title, then the id. */
+export async function nameChosen (
+  here: Here,
+  names: ReferenceNames,
+  ids: ReadonlyMap<string, string>
+): Promise<ReadonlyMap<string, string>> {
+  const chosen = [...ids].filter(([, id]) => id !== '')
+  return new Map(await Promise.all(chosen.map(async ([name, id]) => {
+    const title = await findTitle(here, names.get(name) as Family, id)
+    return [name, title === undefined ? id : `${title} (${id})`] as const
+  })))
+}
+
 /** The prefix of form entries that find items by a part of their titles, by field. */
 export const finding = '_find.'
 
@@ -178,10 +191,11 @@ export const finding = '_find.'
 export type FoundChoices = ReadonlyMap<string, Choices>
 
 /** Puts the ids of the items that were meant into the form; throws if none is found, or several. */
-export async function resolveEntries (here: Here, names: ReferenceNames, { entries }: FormBody): Promise<FoundChoices> {
+export async function resolveEntries (here: Here, names: ReferenceNames, form: FormBody): Promise<void> {
+  const resolved = new Map(form.entries)
   const several = new Map<string, Choices>()
   const flaws: { pointer: string, detail: string }[] = []
-  for (const [key, text] of [...entries]) {
+  for (const [key, text] of form.entries) {
     const name = key.startsWith(finding) ? key.slice(finding.length) : ''
     const family = names.get(name)
     if (family === undefined) continue
@@ -189,15 +203,15 @@ export async function resolveEntries (here: Here, names: ReferenceNames, { entri
     const [only] = found
     if (found.length > 1) several.set(name, found)
     if (found.length === 1 || text.trim() === '') {
-      entries.delete(key)
-      entries.set(name, only?.value ?? '')
+      resolved.delete(key)
+      resolved.set(name, only?.value ?? '')
     } else {
       const detail = found.length === 0 ? `has no match for "${shorten(text)}"` : 'has several matches; choose one'
       flaws.push({ pointer: `/${name}`, detail })
     }
   }
   if (flaws.length > 0) throw Object.assign(invalidBody(flaws), { choices: several })
-  return several
+  form.resolved = resolved
 }
 
 async function lookUp (here: Here, family: Family, text: string): Promise<Choices> {

@@ -25,7 +25,7 @@ import type { Endpoint } from '../routes.js'
 import { addTitleColumns, makeExpand } from './expand.js'
 import { findDownload, type Listing, loadPage } from './page.js'
 import {
-  type Answer, endFeedback, type Loading, parsePageQuery, type Read, readEndpoints, readFeedback
+  type Answer, endFeedback, type Loading, parsePageQuery, type Read, readEndpoints, readFeedback, readSent
 } from './read.js'
 
 interface CollectionQuery {
@@ -33,6 +33,8 @@ interface CollectionQuery {
   readonly refused?: RefusedForm | undefined
   /** Items to find by a part of their titles, by the fields that refer to them. */
   readonly wanted?: readonly (readonly [field: string, text: string])[]
+  /** If the query has amounts as a person typed them, the query for every language. */
+  readonly common?: string | undefined
 }
 
 /** `GET /customers`, also with a path suffix that names the representation. */
@@ -66,17 +68,24 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
       const { rest, wanted } = splitWanted(whole)
       const parse = (search: string) => parsePageQuery(grammar, search, representation, order)
       try {
-        return { parsed: parse(rest), wanted }
+        const { sent, isTyped } = readSent(grammar, rest)
+        return { parsed: parse(rest), wanted, common: isTyped ? sent : undefined }
       } catch (error) {
         if (!(error instanceof Problem)) throw error
+        const entered = new Map(new URLSearchParams(rest))
         // An invalid query is explained on the page without filters.
-        const refused = { action: undefined, entered: new Map(new URLSearchParams(rest)), problem: error }
+        const refused = { action: undefined, entered, language: entered.get('_language'), problem: error }
         return { parsed: parse(''), refused }
       }
     },
     async load (loading) {
-      const { reader, request, query: { parsed, refused, wanted = [] } } = loading
+      const { reader, request, query: { parsed, refused, wanted = [], common } } = loading
       if (wanted.length > 0) return await redirectToFound(loading, wanted)
+      // So that the address can be sent to readers of other languages.
+      if (common !== undefined && request.method === 'GET') {
+        const url = `${urls.self(request)}${common === '' ? '' : `?${common}`}`
+        return ({ reply }) => reply.code(303).header('location', url).send()
+      }
       const answer = await loadItems(mount, loading, parsed, false, async (exchange, { items, total }, links) => {
         const command = refused === undefined ? readFeedback(request) : undefined
         const record = command === undefined ? undefined : await reader.getOwnCommand(command)
