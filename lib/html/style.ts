@@ -67,10 +67,10 @@ div.refused, .message {
   margin: 0 0 1rem
 }
 .message { background: var(--good-paper); border-color: var(--good); font-weight: 600 }
-.live p:not([hidden]) {
-  position: fixed; right: 1rem; bottom: 1rem; z-index: 1; max-width: calc(100% - 2rem); margin: 0; padding: .5rem 1rem;
-  color: var(--neutral); background: var(--neutral-paper); border: 1px solid var(--field); border-radius: var(--radius);
-  animation: 1s pass
+.live { position: fixed; right: 1rem; bottom: 1rem; z-index: 1; max-width: calc(100% - 2rem) }
+.live p {
+  margin: 0; padding: .5rem 1rem; color: var(--neutral); background: var(--neutral-paper);
+  border: 1px solid var(--field); border-radius: var(--radius); animation: 1s pass
 }
 @keyframes pass { from, to { pointer-events: none } }
 .message:focus, .refused:focus { outline: none }

@@ -113,6 +113,7 @@ export const english = {
   go: 'Continue',
   selectedItems: (count: string): string => `Selected: ${count}`,
   back: 'Back to the list',
+  unknownResult: 'The result is not known. See its history.',
 
   /** What a button does: Cancel, Deal -> Cancel the deal. */
   submit: (operation: string, singular: string): string =>

@@ -214,6 +214,7 @@ export const de: Texts = {
   go: 'Weiter',
   selectedItems: count => `Ausgewählt: ${count}`,
   back: 'Zurück zur Liste',
+  unknownResult: 'Das Ergebnis ist nicht bekannt. Sehen Sie im Verlauf nach.',
 
   submit: (operation, singular) => operation.includes(' ')
     ? operation

@@ -113,16 +113,37 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
 
   t.test(`several rows, ${name}`, needsBrowser, async t => {
     const { app, clients: [client], open } = await start(t)
-    for (const title of ['a', 'b', 'c']) await createOrder(app, { title, client })
-    const tab = await open('/shop/orders', options)
-    await tab.getByLabel('Select a').check()
-    await tab.getByLabel('Select c').check()
-    await tab.getByLabel('With the selected:').selectOption({ label: 'Price the order' })
+    for (const title of ['a', 'b', 'c']) await createOrder(app, { title, client, note: 'Fragile' })
+    const tab = await open('/shop/orders?state=open&search=fragile', options)
+    const filters = '?state=open&search=fragile&sort=-id'
+    const choose = async (): Promise<void> => {
+      await tab.getByLabel('Select a').check()
+      await tab.getByLabel('Select c').check()
+      await tab.getByLabel('With the selected:').selectOption({ label: 'Price the order' })
+    }
+    await choose()
+    await tab.getByLabel('Select c').press('Enter')
+    await follow(tab, () => tab.getByRole('button', { name: 'Continue' }).press('Enter'))
+    t.match(await tab.locator('main').innerText(), 'Selected: 2', 'Enter in a checkbox sends nothing')
+    await follow(tab, () => tab.getByRole('link', { name: 'No, go back' }).click())
+    t.equal(new URL(tab.url()).search, filters, 'back to the filtered list')
+    await choose()
     await press(tab, 'Continue')
     await tab.locator('#price-total').fill('9')
     await press(tab, 'Price the order')
-    t.match(await tab.locator('ul.many').innerText(), /c Done: price the order\na Done: price the order/)
+    const result = /c Done: price the order\na Done: price the order/
+    t.match(await tab.locator('ul.many').innerText(), result)
     t.strictSame(await Promise.all([1, 2, 3].map(async id => await total(app, id))), ['9.00', '0.00', '9.00'])
+    await tab.reload()
+    t.match(await tab.locator('ul.many').innerText(), result, 'it can be reloaded')
+    await tab.goBack()
+    t.match(await tab.locator('main').innerText(), 'Selected: 2', 'the page before is there, without a question')
+    await tab.locator('#price-total').fill('9')
+    await press(tab, 'Price the order')
+    t.match(await tab.locator('ul.many').innerText(), result, 'the same form again is the same command')
+    t.equal((await app.inject('/shop/orders/1')).json().revision, 2)
+    await follow(tab, () => tab.getByRole('link', { name: 'Back to the list' }).click())
+    t.equal(new URL(tab.url()).search, filters)
   })
 }
 

@@ -5,12 +5,14 @@ import { invalidQuery, notFound } from '../problems.js'
 import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { RequestDeadline } from '../storage/deadline.js'
-import { askOneMore } from '../storage/pages.js'
+import { askOneMore, findByIds } from '../storage/pages.js'
 import type {
   Condition, Found, FoundText, Id, Query, StorageReads, Stored
 } from '../storage/storage.js'
 import { type Caller, canSee, type Grant, type Intent } from './caller.js'
-import { type CommandRecord, hasLog, isInLog, nameOtherRow, nameRow, selectLog } from './record.js'
+import {
+  type CommandId, type CommandRecord, hasLog, identifyCommand, isInLog, nameOtherRow, nameRow, selectLog
+} from './record.js'
 import { toOwnRecord } from './renamed.js'
 import type { GuardedStorage } from './storage-access.js'
 
@@ -90,6 +92,15 @@ export class Reader {
     if (this.grant.principal === undefined && this.#where.length > 0) return undefined
     const record = await this.getCommand(command)
     return record?.principal === this.grant.principal ? record : undefined
+  }
+
+  /** Commands of the reader by their keys. */
+  async findByKeys (keys: readonly string[]): Promise<ReadonlyMap<string, CommandRecord>> {
+    const { principal } = this.grant
+    const rows = new Map(keys.map(key => [(identifyCommand({ key }, principal) as CommandId).row, key]))
+    const found = await findByIds(this.storage, 'commands', rows.keys(), this.signal)
+    return new Map([...found.values() as Iterable<CommandRecord>].filter(({ family }) => family === this.family.name)
+      .map(record => [rows.get(record.id) as string, toOwnRecord(this.family, record)]))
   }
 
   async #getRecord (

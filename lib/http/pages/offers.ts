@@ -155,6 +155,16 @@ export function linkList ({ family, urls }: Mount, request: FastifyRequest): Cru
   return { kind: 'list', href: urls.collection(request), name: family.name, labels: family.presentation.labels }
 }
 
+/** The query of a list that a page returns to; empty if it is none. Only a query, so that it leads nowhere else. */
+export function checkFrom ({ grammar }: Mount, from = ''): string {
+  return /^[!-~]*$/.test(from) && !from.includes('#') && !('flaws' in grammar.parse(from)) ? from : ''
+}
+
+export function linkFrom (mount: Mount, request: FastifyRequest, from: string | undefined): string {
+  const query = checkFrom(mount, from)
+  return mount.urls.collection(request) + (query === '' ? '' : `?${query}`)
+}
+
 /** `item` is undefined if it is gone or unknown. */
 export function trailToItem ({ mount, request }: Exchange, id: Id, item: Stored | undefined): Crumb[] {
   const name = item === undefined ? String(id) : titleOf(mount.family, item)

@@ -59,7 +59,7 @@ export async function makeCollectionAffordances (
     listStates(exchange, parsed, reader),
     total === undefined ? countFound(reader, parsed, page) : { total },
     makeCreationForm(exchange, reader, refused),
-    makeManyAffordance(exchange, reader),
+    makeManyAffordance(exchange, reader, parsed),
     family.writable && (reader.grant.offers !== undefined || mayOffer(exchange, 'read'))
   ])
   const { url, page: number = 1, pageSize } = rows
@@ -162,12 +162,17 @@ async function countFound (
 }
 
 /** Operations for the selected rows are sent to the collection. */
-async function makeManyAffordance (exchange: Exchange, reader: Reader): Promise<ManyAffordance | undefined> {
+async function makeManyAffordance (
+  exchange: Exchange,
+  reader: Reader,
+  parsed: ParsedQuery
+): Promise<ManyAffordance | undefined> {
   const { mount: { family, forms, urls }, request } = exchange
   if (family.lifecycle === undefined || !forms.has('noun')) return undefined
   const granted = await filterGranted(exchange, reader, listTargets(family).filter(({ params }) => !params.isPartial))
   const operations = granted.map(({ operation: { name } }) => ({ name, singular: family.singular }))
-  return operations.length === 0 ? undefined : { action: urls.collection(request), operations }
+  const from = makePageUrl('', parsed).slice(1)
+  return operations.length === 0 ? undefined : { action: urls.collection(request), from, operations }
 }
 
 export async function makeRowAffordances (

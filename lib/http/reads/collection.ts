@@ -18,6 +18,7 @@ import {
 import { describeListedItem, nameItem } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import { makeFeedback } from '../pages/log-entries.js'
+import { readSelection, type Selection, showSelection } from '../pages/many.js'
 import { linkList } from '../pages/offers.js'
 import { makeCollectionAffordances, makeRowAffordances } from '../pages/page-affordances.js'
 import { finding, lookUpAll } from '../pages/references.js'
@@ -33,6 +34,8 @@ interface CollectionQuery {
   readonly refused?: RefusedForm | undefined
   /** Items to find by a part of their titles, by the fields that refer to them. */
   readonly wanted?: readonly (readonly [field: string, text: string])[]
+  /** Shown instead of the list. */
+  readonly selection?: Selection | undefined
 }
 
 /** `GET /customers`, also with a path suffix that names the representation. */
@@ -65,6 +68,8 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
       if (representation.interactive !== true) return { parsed: parsePageQuery(grammar, whole, representation) }
       const { rest, wanted } = splitWanted(whole)
       const parse = (search: string) => parsePageQuery(grammar, search, representation, order)
+      const selection = readSelection(rest)
+      if (selection !== undefined) return { parsed: parse(''), selection }
       try {
         return { parsed: parse(rest), wanted }
       } catch (error) {
@@ -75,7 +80,8 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
       }
     },
     async load (loading) {
-      const { reader, request, query: { parsed, refused, wanted = [] } } = loading
+      const { reader, request, query: { parsed, refused, selection, wanted = [] } } = loading
+      if (selection !== undefined) return exchange => showSelection(exchange, reader, selection)
       if (wanted.length > 0) return await redirectToFound(loading, wanted)
       const answer = await loadItems(mount, loading, parsed, false, async (exchange, { items, total }, links) => {
         const command = refused === undefined ? readFeedback(request) : undefined
