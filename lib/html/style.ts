@@ -16,6 +16,7 @@ export const style = `
   }
 }
 * { box-sizing: border-box }
+[hidden] { display: none !important }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 body {
   margin: 0; font: .9375rem/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
@@ -91,7 +92,7 @@ form { margin: 0 }
 label, legend { display: block; font-weight: 600; font-size: .875rem; padding: 0 }
 .field { display: flex; flex-direction: column; margin-bottom: .75rem }
 .field > .hint, .field > .theirs { order: 1 }
-fieldset { border: 0; margin: 0 0 .75rem; padding: 0; min-width: 0; grid-column: 1 / -1 }
+fieldset { border: 0; margin: 0 0 .75rem; padding: 0; min-width: 0; grid-column: 1 / -1; container-type: inline-size }
 .group { border-left: 2px solid var(--line); padding-left: 1rem }
 input, select, textarea {
   width: 100%; min-height: 2.25rem; font: inherit; color: inherit; background: var(--paper);
@@ -185,9 +186,11 @@ td.moment { max-width: none }
   .rows, .rows tbody, .rows td { display: block; text-align: start }
   .rows thead { display: none }
   .rows tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; padding: .25rem 0; border-bottom: 1px solid var(--line) }
-  .rows td { border: 0; padding: 0 }
+  .rows td { border: 0; padding: 0; min-width: 0 }
   .rows td::before { content: attr(data-label) " "; color: var(--faint) }
   .rows td:empty { display: none }
+  fieldset .rows td { flex: 1 1 8rem; margin-bottom: .25rem }
+  fieldset .rows td::before { display: block }
 }
 fieldset .rows { width: 100% }
 .rows input, .rows select { min-width: 6rem }
