@@ -68,9 +68,9 @@ div.refused, .message {
   margin: 0 0 1rem
 }
 .message { background: var(--good-paper); border-color: var(--good); font-weight: 600 }
-.live { position: fixed; right: 1rem; bottom: 1rem; z-index: 1; max-width: calc(100% - 2rem) }
+.live { position: fixed; right: 1rem; bottom: 1rem; z-index: 1; max-width: calc(100% - 2rem); pointer-events: none }
 .live p {
-  margin: 0; padding: .5rem 1rem; color: var(--neutral); background: var(--neutral-paper);
+  margin: 0; padding: .5rem 1rem; color: var(--neutral); background: var(--neutral-paper); pointer-events: auto;
   border: 1px solid var(--field); border-radius: var(--radius); animation: 1s pass
 }
 @keyframes pass { from, to { pointer-events: none } }
