@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Grant } from '../../lib/index.js'
 import { memoryStorage, Problem } from '../../lib/index.js'
 import { anyStorage, storages } from '../storages.js'
 import { accept, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
@@ -322,6 +323,46 @@ for (const { name, make } of storages) {
     t.match(textOf(await see(app, '/shop/orders/1')), '17 Nov 2026, 00:30 · 3 hours ago')
   })
 }
+
+t.test('the outcomes of several commands are for the person who sent them', async t => {
+  let grant: Grant = { principal: 'ann' }
+  const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage(), { authorize: () => grant })
+  await createOrder(app, { title: 'Seen', client })
+  await createOrder(app, { title: 'Hidden', client })
+  const where = [{ field: 'id', op: 'eq', values: [1] }] as const
+  const unknown = 'The result is not known.'
+  for (const [name, sender, reader, seen, hidden] of [
+    ['the same person', { principal: 'ann' }, { principal: 'ann' }, 'Seen Done:', 'Hidden Done:'],
+    ['who sees less now', { principal: 'ann' }, { principal: 'ann', where }, 'Seen Done:', '2 Done:'],
+    ['another person', { principal: 'ann' }, { principal: 'bob' }, `Seen ${unknown}`, `Hidden ${unknown}`],
+    ['nobody', { principal: 'ann' }, {}, `Seen ${unknown}`, `Hidden ${unknown}`],
+    ['without names', {}, {}, 'Seen Done:', 'Hidden Done:'],
+    ['without names, narrowed', {}, { where }, 'Seen Done:', `2 ${unknown}`]
+  ] as const) {
+    grant = sender
+    const { items } = (await app.inject('/shop/orders')).json<{ items: { id: number, revision: number }[] }>()
+    const rows = Object.fromEntries(items.map(({ id, revision }) => [`_item.${id}`, String(revision)]))
+    const total = String(items[0]?.revision)
+    const form = { _operation: 'price', _ready: 'yes', _key: name, total, ...rows }
+    const { headers: { location } } = await post(app, '/shop/orders', form)
+    grant = reader
+    const page = textOf(await see(app, String(location)))
+    t.match(page, seen, name)
+    t.match(page, hidden, name)
+  }
+})
+
+t.test('a choice that is too long for an address is shown at once', async t => {
+  const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage())
+  await createOrder(app, { title: 'a', client })
+  const form = { _operation: 'price', '_item.1': '1', _from: `search=${'a'.repeat(7000)}` }
+  const { statusCode, body } = await post(app, '/shop/orders', form)
+  t.equal(statusCode, 200)
+  t.match(textOf(body), 'Selected: 1')
+  const done = await post(app, '/shop/orders', { ...formOf(body, '/shop/orders'), total: '3' })
+  t.equal(done.statusCode, 200)
+  t.match(textOf(done.body), 'a Done: price the order')
+})
 
 t.test('the message after a form comes by a cookie, once', async t => {
   const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage())
