@@ -176,6 +176,7 @@ ${isDone && markup`<span>${describeItem(words, form, item)}</span>`}</li>
 `)}</ul>`
   if (isDone) return markup`${shown}<p><a href="${list}">${texts.back}</a></p>`
   const hint = form.title === undefined ? undefined : words.translate(form.title)
+  const selected = items.map(({ id, revision }) => [`_item.${id}`, revision] as const)
   // This page asks for confirmation, so that no other has to.
   return markup`${renderRefusal(words, refused, [form])}
 <p>${texts.selectedItems(formatNumber(words, items.length))}</p>
@@ -184,7 +185,7 @@ ${form.final === true && markup`<p><strong>${texts.final}</strong></p>`}
 <form method="post" action="${form.action}" class="confirm">
 ${hint !== undefined && markup`<p class="hint">${hint}</p>
 `}<input type="hidden" name="_operation" value="${form.name}"><input type="hidden" name="_ready" value="yes">
-${renderHidden([['_from', from], ...items.map(({ id, revision }) => [`_item.${id}`, revision] as const)])}<div class="inputs">
+${renderHidden([['_from', from], ...selected])}<div class="inputs">
 ${renderInputs(words, { ...form, danger: false, final: false })}
 </div>
 <a class="button" href="${list}"${form.fields.length === 0 && markup` autofocus`}>${texts.leave}</a>

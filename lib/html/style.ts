@@ -132,7 +132,10 @@ button.danger, .danger > summary, form.operation > button.danger { color: var(--
 .dot.done { color: var(--done) }
 .count { font-weight: 400; font-variant-numeric: tabular-nums; color: var(--faint) }
 .create { margin: 0 0 .75rem }
-@media (min-width: 40rem) { h1 + .create { margin-top: -3.25rem } .create > summary { display: table; margin-left: auto } }
+@media (min-width: 40rem) {
+  h1 + .create { margin-top: -3.25rem }
+  .create > summary { display: table; margin-left: auto }
+}
 .find { display: contents }
 .bar { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin-bottom: .5rem }
 .find > input { flex: 1 1 12rem; max-width: 24rem }
@@ -263,8 +266,8 @@ ul.many .refused span { color: var(--bad) }
   dl { grid-template-columns: minmax(5rem, 8.5rem) minmax(0, 1fr); column-gap: 1rem }
 }
 @media print {
-  form, .bar, .operations, .unavailable, h2:has(+ .unavailable), .message, .live, nav:not(.chips), .requests, .create, .check,
-  .chips .clear, .chips span, .skip, .account, footer span:not(.zone) { display: none !important }
+  form, .bar, .operations, .unavailable, h2:has(+ .unavailable), .message, .live, nav:not(.chips), .requests, .create,
+  .check, .chips .clear, .chips span, .skip, .account, footer span:not(.zone) { display: none !important }
   :root { color-scheme: light }
   header, main, footer { --side: 0 }
   body { font-size: 10pt }

@@ -151,7 +151,7 @@ export const de: Texts = {
     'Send {} with the revision of the {} that you know': 'Öffnen Sie die Seite neu, und versuchen Sie es noch einmal',
     'This Idempotency-Key was used for a different request': 'Das wurde schon mit anderen Angaben gesendet',
     'The command id "{}" was used for a different command': 'Das wurde schon mit anderen Angaben gesendet',
-    'The storage is unavailable now. If this was a change, send it again with the same id to find out whether it was made':
+    'The storage is unavailable now. If this was a change, send it again with the same id {}':
       'Der Speicher antwortet nicht. Senden Sie es noch einmal, nichts geschieht doppelt',
     'Other clients kept changing it at the same time; nothing was done':
       'Andere haben es gleichzeitig geändert; nichts wurde getan',

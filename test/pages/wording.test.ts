@@ -298,7 +298,9 @@ t.test('an item of another family that changes too', async t => {
   const page = await see(app, `/stocks/${stock}`)
   t.match(page, `<a href="/orders/${order}">together with order ${order}</a>`)
   t.match(textOf(page), new RegExp(`Shipped Revision 2 .*Left 3 → 2 From ${stock}`), 'in the words of that family')
-  for (const url of [`/stocks/${stock}/commands`, '/stocks/commands']) t.match(textOf(await see(app, url)), 'Shipped', url)
+  for (const url of [`/stocks/${stock}/commands`, '/stocks/commands']) {
+    t.match(textOf(await see(app, url)), 'Shipped', url)
+  }
   t.match(await see(lonely, `/stocks/${stock}`), `<bdi>together with orders ${order}</bdi>`, 'no way to it')
 })
 

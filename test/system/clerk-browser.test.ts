@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import t from 'tap'
 import type { FamilyOptions, HtmlOptions } from '../../lib/index.js'
-import { english, memoryStorage } from '../../lib/index.js'
+import { defineFamily, english, memoryStorage, Type } from '../../lib/index.js'
 import { de } from '../../lib/locales/de.js'
 import { findBarriers } from '../browser/barriers.js'
 import { focused, focusedFirst, message } from '../browser/forms.js'
@@ -208,6 +208,94 @@ t.test('what was typed survives a sign-in that the host asks for', needsBrowser,
   await tab.reload()
   t.equal(await tab.locator('#price-reason').inputValue(), '', 'a draft that was sent is gone')
 })
+
+t.test('words stay whole, labels in line, and nothing covers anything', needsBrowser, async t => {
+  const text = Type.Optional(Type.String())
+  const leases = defineFamily({
+    name: 'leases',
+    singular: 'lease',
+    fields: Type.Object({
+      id: Type.Integer(),
+      title: Type.String(),
+      kind: text,
+      department: Type.Optional(Type.String({ description: 'The department that pays, as in the list of cost centres' })),
+      responsible: text,
+      supplier: text,
+      currency: text,
+      lines: Type.Array(Type.Object({ article: text, description: text, quantity: text, department: text, note: text }))
+    }),
+    list: ['title', 'kind', 'department', 'responsible', 'supplier', 'currency', 'createdAt', 'updatedAt'],
+    create: ['title', 'kind', 'department', 'responsible', 'supplier', 'currency', 'lines']
+  })
+  const { app, open } = await start(t, {}, app => { app.register(leases, { storage: memoryStorage(), prefix: '/shop' }) })
+  const line = { article: 'Printer', description: 'With paper', quantity: 'three', department: 'Facilities', note: 'Back' }
+  const payload = {
+    title: 'Printers and copiers for the offices',
+    kind: 'Maintenance',
+    department: 'Information technology',
+    responsible: 'Charlotte Winterbottom',
+    supplier: 'Consolidated Industries',
+    currency: 'EUR',
+    lines: [line, line]
+  }
+  await app.inject({ method: 'POST', url: '/shop/leases', payload })
+  const tab = await open('/shop/leases')
+  const { href } = new URL('/shop/leases', tab.url())
+  for (const width of [390, 800, 1280]) {
+    await tab.setViewportSize({ width, height: 900 })
+    for (const url of [href, `${href}/1`]) {
+      await tab.goto(url)
+      t.strictSame(await tab.evaluate(findBroken), [], `${url} at ${width}`)
+    }
+  }
+  await tab.goto(href)
+  await tab.locator('.create > summary').click()
+  const tops = await tab.locator('.create .field > label').evaluateAll(findTops)
+  t.equal(new Set(tops).size, 2, `six labels in two rows: ${tops.join(' ')}`)
+  await tab.goto(`${href}/1`)
+  await press(tab, 'Delete the lease')
+  await press(tab, 'Delete the lease')
+  const [message, button] = await Promise.all(['.message', '.create > summary'].map(async selector =>
+    await tab.locator(selector).boundingBox()))
+  t.ok(message !== null && button !== null && button !== undefined && message !== undefined &&
+    button.y >= message.y + message.height, 'the button is below the message')
+})
+
+/** Words on two lines, and how much wider than its window the page is, if it is. */
+function findBroken (): string[] {
+  type Box = { textContent: string }
+  const { document } = globalThis as unknown as {
+    document: {
+      documentElement: { scrollWidth: number, clientWidth: number }
+      querySelectorAll (selector: string): Iterable<Box & {
+        childNodes: Iterable<Box & { nodeType: number }>
+        checkVisibility (): boolean
+      }>
+      createRange (): {
+        setStart (node: Box, offset: number): void
+        setEnd (node: Box, offset: number): void
+        getClientRects (): Iterable<{ top: number }>
+      }
+    }
+  }
+  const { scrollWidth, clientWidth } = document.documentElement
+  const broken = scrollWidth > clientWidth ? [`${scrollWidth - clientWidth} wider`] : []
+  for (const element of document.querySelectorAll('main *')) {
+    for (const node of element.checkVisibility() ? element.childNodes : []) {
+      for (const { 0: word, index } of node.nodeType === 3 ? node.textContent.matchAll(/\p{L}+/gu) : []) {
+        const range = document.createRange()
+        range.setStart(node, index)
+        range.setEnd(node, index + word.length)
+        if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) broken.push(word)
+      }
+    }
+  }
+  return broken
+}
+
+function findTops (elements: unknown[]): number[] {
+  return (elements as { getBoundingClientRect (): { top: number } }[]).map(each => each.getBoundingClientRect().top)
+}
 
 t.test('at every width, light and dark, in both languages', needsBrowser, async t => {
   const pages = { texts: [english, de], title: 'Shop' }
