@@ -218,7 +218,7 @@ t.test('words stay whole, labels in line, and nothing covers anything', needsBro
       id: Type.Integer(),
       title: Type.String(),
       kind: text,
-      department: Type.Optional(Type.String({ description: 'The department that pays, as in the list of cost centres' })),
+      department: Type.Optional(Type.String({ description: 'The department that pays, as in the list of centres' })),
       responsible: text,
       supplier: text,
       currency: text,
@@ -227,8 +227,10 @@ t.test('words stay whole, labels in line, and nothing covers anything', needsBro
     list: ['title', 'kind', 'department', 'responsible', 'supplier', 'currency', 'createdAt', 'updatedAt'],
     create: ['title', 'kind', 'department', 'responsible', 'supplier', 'currency', 'lines']
   })
-  const { app, open } = await start(t, {}, app => { app.register(leases, { storage: memoryStorage(), prefix: '/shop' }) })
-  const line = { article: 'Printer', description: 'With paper', quantity: 'three', department: 'Facilities', note: 'Back' }
+  const { app, open } = await start(t, {}, app => {
+    app.register(leases, { storage: memoryStorage(), prefix: '/shop' })
+  })
+  const line = { article: 'Printer', description: 'With paper', quantity: 'three', department: 'Service', note: 'Back' }
   const payload = {
     title: 'Printers and copiers for the offices',
     kind: 'Maintenance',
