@@ -20,7 +20,7 @@ export const style = `
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 body {
   margin: 0; font: .9375rem/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-    overflow-wrap: break-word
+    overflow-wrap: anywhere
 }
 header, main, footer { --side: max(1.5rem, calc(50% - 46.5rem)); padding: 0 var(--side) }
 header { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: center; min-height: 3.25rem;
@@ -170,7 +170,7 @@ th { white-space: nowrap; font-size: .8125rem; color: var(--faint); font-weight:
 th a { color: inherit }
 th[aria-sort] a { color: var(--accent) }
 .list tbody tr:hover { background: var(--panel) }
-td { max-width: 24rem }
+td { max-width: 24rem; overflow-wrap: break-word }
 td.text > div, td.title > div {
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; line-clamp: 2; overflow: hidden
 }
@@ -189,7 +189,7 @@ td.moment { max-width: none }
   .rows, .rows tbody, .rows td { display: block; text-align: start }
   .rows thead { display: none }
   .rows tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; padding: .25rem 0; border-bottom: 1px solid var(--line) }
-  .rows td { border: 0; padding: 0; min-width: 0 }
+  .rows td { border: 0; padding: 0; min-width: 0; overflow-wrap: anywhere }
   .rows td::before { content: attr(data-label) " "; color: var(--faint) }
   .rows td:empty { display: none }
   fieldset .rows td { flex: 1 1 8rem; margin-bottom: .25rem }
@@ -255,7 +255,8 @@ ul.many .refused span { color: var(--bad) }
     display: flex; flex-wrap: wrap; gap: 0 .75rem; align-items: baseline; padding: .5rem 0;
       border-bottom: 1px solid var(--line)
   }
-  .list td { display: block; border: 0; padding: 0; max-width: 100%; width: auto; text-align: start }
+  .list td { display: block; border: 0; padding: 0; max-width: 100%; width: auto; text-align: start;
+    overflow-wrap: anywhere }
   .list td.title { flex: 1 1 50%; font-size: 1rem; min-width: 0 }
   .list td.text, .list td.number, .list td.moment, .list td.long { font-size: .8125rem; color: var(--faint) }
   .list td.text::before, .list td.number::before, .list td.moment::before, .list td.long::before {
