@@ -84,7 +84,7 @@ function renderRows (words: Words, { name, rows = [] }: FormField, form: string)
 <tbody>${rows.map((row, index) => markup`<tr>${row.map(cell => {
   const id = toFieldId(form, cell.name)
   const label = `${nameField(words, cell.label)}, ${texts.row(index + 1)}`
-  return markup`<td>${renderControl(words, cell, id, { form, label })}${
+  return markup`<td data-label="${nameField(words, cell.label)}">${renderControl(words, cell, id, { form, label })}${
     renderWas(words, cell)}${cell.error !== undefined && markup`
 <span class="error" id="${id}-error">${formatError(words, cell)}</span>`}</td>`
 })}</tr>
@@ -104,7 +104,11 @@ export function labelField (words: Words, { label, bound }: FormField): string {
 export function formatError (words: Words, field: FormField): string {
   const label = labelField(words, field)
   const subject = field.line === undefined ? label : `${label} ${field.line}`
-  const detail = words.translate(field.error as string)
+  // The description beside the field says more to people than the pattern.
+  const error = field.description === undefined
+    ? field.error as string
+    : (field.error as string).replace(/^must match pattern .*/s, 'does not have the right form')
+  const detail = words.translate(error)
   const { locale } = words.texts
   // Such as the least amount.
   const shown = detail.replace(/(?<![\w.-])-?\d+\.\d+(?![\w.])/g, text => writeAmount(locale, text))

@@ -1,6 +1,6 @@
 import type { Members } from '../core/values/json.js'
 import type {
-  FormAffordance, Many, ManyItem, PageAffordances, Refusal, SampleRequest, WrongState
+  FormAffordance, Many, ManyAffordance, ManyItem, Refusal, SampleRequest, WrongState
 } from '../representations/affordances.js'
 import type { ProblemView } from '../representations/representation.js'
 import { formatError, renderInputs, toFieldId } from './fields.js'
@@ -167,7 +167,7 @@ function renderReason (words: Words, problem: Members, wrongState: WrongState | 
 }
 
 /** The form of an operation for several items, or the outcome of each. */
-export function renderManyItems (words: Words, { form, items, isDone, list, refused }: Many): Markup {
+export function renderManyItems (words: Words, { form, items, isDone, list, from, refused }: Many): Markup {
   const { texts } = words
   const shown = markup`<ul class="many">
 ${items.map(item => markup`<li${item.outcome !== undefined && markup` class="${item.outcome}"`}>
@@ -176,6 +176,7 @@ ${isDone && markup`<span>${describeItem(words, form, item)}</span>`}</li>
 `)}</ul>`
   if (isDone) return markup`${shown}<p><a href="${list}">${texts.back}</a></p>`
   const hint = form.title === undefined ? undefined : words.translate(form.title)
+  const selected = items.map(({ id, revision }) => [`_item.${id}`, revision] as const)
   // This page asks for confirmation, so that no other has to.
   return markup`${renderRefusal(words, refused, [form])}
 <p>${texts.selectedItems(formatNumber(words, items.length))}</p>
@@ -184,7 +185,7 @@ ${form.final === true && markup`<p><strong>${texts.final}</strong></p>`}
 <form method="post" action="${form.action}" class="confirm">
 ${hint !== undefined && markup`<p class="hint">${hint}</p>
 `}<input type="hidden" name="_operation" value="${form.name}"><input type="hidden" name="_ready" value="yes">
-${renderHidden(items.map(({ id, revision }) => [`_item.${id}`, revision]))}<div class="inputs">
+${renderHidden([['_from', from], ...selected])}<div class="inputs">
 ${renderInputs(words, { ...form, danger: false, final: false })}
 </div>
 <a class="button" href="${list}"${form.fields.length === 0 && markup` autofocus`}>${texts.leave}</a>
@@ -192,16 +193,19 @@ ${renderInputs(words, { ...form, danger: false, final: false })}
 </form>`
 }
 
-function describeItem (words: Words, form: Many['form'], { outcome, reason, wrongState }: ManyItem): Content {
+function describeItem (words: Words, form: Many['form'], item: ManyItem): Content {
+  const { outcome, reason, isStale, wrongState } = item
+  if (outcome === undefined) return words.texts.unknownResult
+  if (isStale === true) return words.texts.changedMeanwhile
   if (outcome === 'refused') return formatReason(words, reason ?? '', wrongState)
   return outcome === 'unchanged' ? words.texts.unchanged : nameDone(words, form)
 }
 
 /** The checkboxes of the rows belong to this form. */
-export function renderMany (words: Words, { action, operations }: NonNullable<PageAffordances['many']>): Markup {
+export function renderMany (words: Words, { action, from, operations }: ManyAffordance): Markup {
   const { texts } = words
   return markup`<form method="post" action="${action}" id="many" class="many">
-<label for="many-operation">${texts.withSelected}</label>
+${renderHidden([['_from', from]])}<label for="many-operation">${texts.withSelected}</label>
 <select id="many-operation" name="_operation"><option value="">${texts.choose}</option>${operations.map(operation =>
   markup`<option value="${operation.name}">${nameOperation(words, operation)}</option>`)}</select>
 <button type="submit">${texts.go}</button>

@@ -227,6 +227,10 @@ ${last !== undefined && markup`<a href="${last}">${texts.last}</a>`}
 
 type Columns = Partial<PageAffordances>
 
+// Enter in a checkbox presses the form's first button; outside of a dialog, this one sends nothing.
+const noSubmit =
+  markup`<td class="check"><button type="submit" form="many" formmethod="dialog" hidden></button></td>`
+
 // With the full width, this few columns would be far apart.
 const fewColumns = 3
 
@@ -238,7 +242,7 @@ async function renderTable (words: Words, view: PageView, shown: Columns): Promi
   const rows = await writeInTurns(view.items, (item, index) => renderRow(words, columns, shown, item, index))
   return markup`<section class="wide" aria-label="${namePlural(words, view.name)}" tabindex="0">
 <table class="list${isFew && ' few'}">
-<thead><tr>${many !== undefined && markup`<td class="check"></td>`}${columns.map(column =>
+<thead><tr>${many !== undefined && noSubmit}${columns.map(column =>
   [renderHeading(words, column, shown), column === leading && state])}</tr></thead>
 <tbody>
 ${rows}</tbody>

@@ -16,6 +16,7 @@ export const style = `
   }
 }
 * { box-sizing: border-box }
+[hidden] { display: none !important }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 body {
   margin: 0; font: .9375rem/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
@@ -61,19 +62,26 @@ footer { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; padding-top: 2rem; 
 .warning { color: var(--warning); background: var(--warning-paper) }
 .bad { color: var(--bad); background: var(--bad-paper) }
 .badge.done { color: var(--done); background: var(--done-paper) }
-div.refused, .message, .live p:not([hidden]) {
+div.refused, .message {
   background: var(--bad-paper); border-left: .25rem solid var(--bad); border-radius: var(--radius);
     padding: .75rem 1rem;
   margin: 0 0 1rem
 }
-.message, .live p { background: var(--good-paper); border-color: var(--good); font-weight: 600 }
+.message { background: var(--good-paper); border-color: var(--good); font-weight: 600 }
+.live { position: fixed; right: 1rem; bottom: 1rem; z-index: 1; max-width: calc(100% - 2rem); pointer-events: none }
+.live p {
+  margin: 0; padding: .5rem 1rem; color: var(--neutral); background: var(--neutral-paper); pointer-events: auto;
+  border: 1px solid var(--field); border-radius: var(--radius); animation: 1s pass
+}
+@keyframes pass { from, to { pointer-events: none } }
 .message:focus, .refused:focus { outline: none }
 .message p, .refused p:last-child, .refused ul, .timeline p, .home h2 { margin: 0 }
 div.refused > p strong, .error, .theirs { color: var(--bad) }
 div.refused ul:not(.values) { padding-left: 1.25rem }
 div.refused dl { margin-top: .25rem }
-dl { display: grid; grid-template-columns: minmax(7rem, 12rem) 1fr; gap: .25rem 1.5rem; margin: 0 }
-dd { margin: 0; white-space: pre-wrap }
+dl { display: grid; grid-template-columns: minmax(7rem, 12rem) minmax(0, 1fr); gap: .25rem 1.5rem; margin: 0 }
+dt { hyphens: auto }
+dd { margin: 0; white-space: pre-wrap; container-type: inline-size }
 dd > * { white-space: normal }
 dd .long { white-space: pre-wrap }
 .long > summary { color: inherit; white-space: normal; list-style: none }
@@ -82,8 +90,9 @@ dd .long { white-space: pre-wrap }
 summary { cursor: pointer; color: var(--accent) }
 form { margin: 0 }
 label, legend { display: block; font-weight: 600; font-size: .875rem; padding: 0 }
-.field { margin-bottom: .75rem }
-fieldset { border: 0; margin: 0 0 .75rem; padding: 0; min-width: 0; grid-column: 1 / -1 }
+.field { display: flex; flex-direction: column; margin-bottom: .75rem }
+.field > .hint, .field > .theirs { order: 1 }
+fieldset { border: 0; margin: 0 0 .75rem; padding: 0; min-width: 0; grid-column: 1 / -1; container-type: inline-size }
 .group { border-left: 2px solid var(--line); padding-left: 1rem }
 input, select, textarea {
   width: 100%; min-height: 2.25rem; font: inherit; color: inherit; background: var(--paper);
@@ -109,8 +118,7 @@ button.danger, .danger > summary, form.operation > button.danger { color: var(--
 .operation > summary::after, .create > summary::after, .filter > summary::after, .columns > summary::after {
   content: "▾"; margin-left: .5rem; font-weight: 400
 }
-.inputs { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 1rem;
-  align-items: end }
+.inputs { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(16rem, 100%), 1fr)); gap: 0 1rem }
 .inputs > .field:has(textarea) { grid-column: 1 / -1; max-width: 48rem }
 .create > form, .operation > form, .panel {
   background: var(--panel); border: 1px solid var(--line); border-radius: var(--radius); padding: 1rem;
@@ -124,7 +132,10 @@ button.danger, .danger > summary, form.operation > button.danger { color: var(--
 .dot.done { color: var(--done) }
 .count { font-weight: 400; font-variant-numeric: tabular-nums; color: var(--faint) }
 .create { margin: 0 0 .75rem }
-@media (min-width: 40rem) { .create { margin-top: -3.25rem } .create > summary { display: table; margin-left: auto } }
+@media (min-width: 40rem) {
+  h1 + .create { margin-top: -3.25rem }
+  .create > summary { display: table; margin-left: auto }
+}
 .find { display: contents }
 .bar { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin-bottom: .5rem }
 .find > input { flex: 1 1 12rem; max-width: 24rem }
@@ -159,7 +170,7 @@ th { white-space: nowrap; font-size: .8125rem; color: var(--faint); font-weight:
 th a { color: inherit }
 th[aria-sort] a { color: var(--accent) }
 .list tbody tr:hover { background: var(--panel) }
-td { max-width: 24rem }
+td { max-width: 24rem; overflow-wrap: break-word }
 td.text > div, td.title > div {
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; line-clamp: 2; overflow: hidden
 }
@@ -174,6 +185,16 @@ td.check input { display: block; margin-top: .1875rem }
 td.number, th.number { text-align: end; max-width: none }
 td.moment { max-width: none }
 .rows { width: auto; font-size: .875rem }
+@container (max-width: 36rem) {
+  .rows, .rows tbody, .rows td { display: block; text-align: start }
+  .rows thead { display: none }
+  .rows tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; padding: .25rem 0; border-bottom: 1px solid var(--line) }
+  .rows td { border: 0; padding: 0; min-width: 0; overflow-wrap: anywhere }
+  .rows td::before { content: attr(data-label) " "; color: var(--faint) }
+  .rows td:empty { display: none }
+  fieldset .rows td { flex: 1 1 8rem; margin-bottom: .25rem }
+  fieldset .rows td::before { display: block }
+}
 fieldset .rows { width: 100% }
 .rows input, .rows select { min-width: 6rem }
 .empty { padding: 2rem 0; color: var(--faint) }
@@ -219,7 +240,7 @@ ul.many .refused span { color: var(--bad) }
 .timeline .unchanged::before { background: var(--faint) }
 .timeline .revision { font-size: .8125rem; color: var(--faint); margin-left: .25rem }
 .timeline dl { font-size: .875rem; margin-top: .25rem; gap: 0 1rem;
-  grid-template-columns: minmax(5rem, min(10rem, 35%)) 1fr }
+  grid-template-columns: minmax(5rem, min(10rem, 35%)) minmax(0, 1fr) }
 .timeline dl + dl { margin-top: 0 }
 .changes .before { color: var(--faint); text-decoration: line-through }
 @media (max-width: 40rem) {
@@ -234,7 +255,8 @@ ul.many .refused span { color: var(--bad) }
     display: flex; flex-wrap: wrap; gap: 0 .75rem; align-items: baseline; padding: .5rem 0;
       border-bottom: 1px solid var(--line)
   }
-  .list td { display: block; border: 0; padding: 0; max-width: 100%; width: auto; text-align: start }
+  .list td { display: block; border: 0; padding: 0; max-width: 100%; width: auto; text-align: start;
+    overflow-wrap: anywhere }
   .list td.title { flex: 1 1 50%; font-size: 1rem; min-width: 0 }
   .list td.text, .list td.number, .list td.moment, .list td.long { font-size: .8125rem; color: var(--faint) }
   .list td.text::before, .list td.number::before, .list td.moment::before, .list td.long::before {
@@ -242,11 +264,11 @@ ul.many .refused span { color: var(--bad) }
   }
   .list td > div { display: inline !important }
   .list td:has(.absent) { display: none }
-  dl { grid-template-columns: minmax(5rem, 8.5rem) 1fr; column-gap: 1rem }
+  dl { grid-template-columns: minmax(5rem, 8.5rem) minmax(0, 1fr); column-gap: 1rem }
 }
 @media print {
-  form, .bar, .operations, .unavailable, h2:has(+ .unavailable), .message, nav:not(.chips), .requests, .create, .check,
-  .chips .clear, .chips span, .skip, .account, footer span:not(.zone) { display: none !important }
+  form, .bar, .operations, .unavailable, h2:has(+ .unavailable), .message, .live, nav:not(.chips), .requests, .create,
+  .check, .chips .clear, .chips span, .skip, .account, footer span:not(.zone) { display: none !important }
   :root { color-scheme: light }
   header, main, footer { --side: 0 }
   body { font-size: 10pt }

@@ -32,7 +32,8 @@ export const english = {
     [`must be a number${anySize}`]: 'must be a number',
     [`must be${anySize}`]: 'is too large',
     'must be an integer': 'must be a whole number',
-    'must be an integer from {}': 'must be a whole number from {}'
+    'must be an integer from {}': 'must be a whole number from {}',
+    'must look like {} (pattern {})': 'must look like {}'
   } as Readonly<Record<string, string>>,
   yes: 'Yes',
   no: 'No',
@@ -113,6 +114,7 @@ export const english = {
   go: 'Continue',
   selectedItems: (count: string): string => `Selected: ${count}`,
   back: 'Back to the list',
+  unknownResult: 'The result is not known. See its history.',
 
   /** What a button does: Cancel, Deal -> Cancel the deal. */
   submit: (operation: string, singular: string): string =>

@@ -20,18 +20,22 @@ function renderEntry (page: Words, entry: LogEntry): Markup {
   const { texts } = page
   const { outcome, href, at, principal, revision, item: its, about, reason, wrongState } = entry
   const words = its === undefined ? page : withLabels(page, its.labels)
-  const on = its && markup` · <bdi><a href="${its.href}">${nameItem(words, entry.singular, its)}</a></bdi>`
+  const on = its && markup` · <bdi>${renderLink(its.href, nameItem(words, entry.singular, its))}</bdi>`
   const { changes, params } = omitRepeated(entry)
   const by = principal !== undefined && markup` · <bdi>${texts.by(principal)}</bdi>`
   const theirs = about && withLabels(words, about.labels)
+  // The operation, and its parameters, are of the family that the command was for.
+  const what = theirs && about
+    ? describeOutcome(theirs, { ...entry, singular: about.singular })
+    : describeOutcome(words, entry)
   const beside = theirs && about && texts.togetherWith(texts.item(nameSingular(theirs, about.singular), about.id))
   const item = beside !== undefined && markup` · <bdi>${renderLink(about?.href, beside)}</bdi>`
   return markup`<li class="${outcome}">
-<p class="what"><strong>${describeOutcome(words, entry)}</strong>${on} <a class="revision" href="${href}">${
-  texts.revision(revision)}</a></p>
+<p class="what"><strong>${what}</strong>${on} ${href !== undefined &&
+  markup`<a class="revision" href="${href}">${texts.revision(revision)}</a>`}</p>
 <p class="hint">${renderValue(words, at, { kind: 'date-time', isLong: true })}${by}${item}</p>
 ${reason !== undefined && markup`<p dir="auto">${formatReason(words, reason, wrongState)}</p>
-`}${renderChanges(words, changes)}${renderParams(words, params)}</li>
+`}${renderChanges(words, changes)}${renderParams(theirs ?? words, params)}</li>
 `
 }
 

@@ -82,11 +82,12 @@ function renderRows (words: Words, rows: readonly Members[]): Markup {
   const isNumeric = (column: string) =>
     rows.every(({ [column]: cell }) => typeof cell === 'number' || cell === undefined)
   const classOf = (column: string): Content => isNumeric(column) && markup` class="number"`
-  return markup`<table class="rows"><thead><tr>${columns.map(column =>
+  return markup`<div class="wide"><table class="rows"><thead><tr>${columns.map(column =>
     markup`<th scope="col"${classOf(column)}>${nameField(words, column)}</th>`)}</tr></thead>
 <tbody>${rows.map(row => markup`<tr>${columns.map(column =>
-  markup`<td dir="auto"${classOf(column)}>${row[column] !== undefined && renderPlain(words, row[column])}</td>`)}</tr>
-`)}</tbody></table>`
+  markup`<td dir="auto" data-label="${nameField(words, column)}"${classOf(column)}>${
+    row[column] !== undefined && renderPlain(words, row[column])}</td>`)}</tr>
+`)}</tbody></table></div>`
 }
 
 export function formatBoolean ({ texts: { yes, no } }: Words, value: boolean): string {

@@ -64,6 +64,8 @@ export class FormBody {
   readonly operation: string | undefined
   readonly items: ReadonlyMap<string, string>
   readonly isReady: boolean
+  /** The query of the list that they were selected from. */
+  readonly from: string | undefined
   /** Everything, to send it again. */
   readonly sent: readonly (readonly [name: string, text: string])[]
 
@@ -84,6 +86,7 @@ export class FormBody {
     this.operation = take('_operation')
     this.isReady = take('_ready') !== undefined
     this.items = takeItems(entries)
+    this.from = take('_from')
     dropUntouched(entries)
     this.entries = entries
     this.resolved = entries

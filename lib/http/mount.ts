@@ -147,6 +147,11 @@ export function findNeighbours (scope: FastifyInstance, prefix: string): Neighbo
   return here
 }
 
+/** Whether pages may link to it. */
+export function hasPages ({ representations }: Mount): boolean {
+  return representations.some(({ interactive }) => interactive === true)
+}
+
 export interface ItemLinks extends Readonly<Record<string, string>> {
   readonly self: string
   readonly collection: string
@@ -162,12 +167,17 @@ export function linkItem (mount: Mount, request: FastifyRequest, item: Stored): 
   return references.size === 0 ? links : { ...linkReferred(mount, request, item), ...links }
 }
 
-export function linkReferred (mount: Mount, request: FastifyRequest, item: Stored): Readonly<Record<string, string>> {
+export function linkReferred (
+  mount: Mount,
+  request: FastifyRequest,
+  item: Stored,
+  isLinked: (there: Mount) => boolean = () => true
+): Readonly<Record<string, string>> {
   const { family, neighbours } = mount
   return Object.fromEntries([...family.references].flatMap(([field, { name }]) => {
     const id = item[field] as Id | null | undefined
     const there = id === undefined || id === null ? undefined : neighbours.find(name, mount)
-    return there === undefined ? [] : [[field, there.urls.item(request, id as Id)]]
+    return there === undefined || !isLinked(there) ? [] : [[field, there.urls.item(request, id as Id)]]
   }))
 }
 

@@ -97,6 +97,8 @@ export const de: Texts = {
       'muss eine ganze Zahl mit höchstens {} Stellen sein, zum Beispiel {}',
     'is ambiguous: write {} or {}': 'ist nicht eindeutig: Schreiben Sie {} oder {}',
     'must be written as {}': 'muss so geschrieben werden: {}',
+    'must look like {} (pattern {})': 'muss aussehen wie {}',
+    'does not have the right form': 'hat nicht die richtige Form',
     'must be an existing date, such as {}': 'muss ein Datum sein, zum Beispiel {}',
     'must be a date and time, such as {}': 'muss ein Zeitpunkt sein, zum Beispiel {}',
     'must be a time with an offset, such as {}': 'muss eine Uhrzeit sein, zum Beispiel {}',
@@ -107,6 +109,16 @@ export const de: Texts = {
     'has no match for "{}"': 'hat nichts, das zu „{}“ passt',
     'has several matches; choose one': 'passt zu mehreren; wählen Sie aus',
     'does not name an existing {}': 'nennt etwas, das es nicht gibt',
+    'is already taken': 'ist schon vergeben',
+    'is already taken, together with {}': 'ist mit diesen anderen Angaben schon vergeben',
+    'must be given': 'fehlt',
+    'must be an existing id of {}': 'nennt etwas, das es nicht gibt',
+    'must be a different {}: an item can be used only once': 'muss ein anderer Eintrag sein',
+    'refers to something that does not exist': 'nennt etwas, das es nicht gibt',
+    'is referred to by something else': 'wird noch gebraucht',
+    'has a value that is not allowed': 'hat einen Wert, der nicht erlaubt ist',
+    'is not allowed': 'ist nicht erlaubt',
+    'is not an id': 'ist keine Kennung',
     'is not valid': 'ist ungültig',
     'is unknown.{}': 'ist unbekannt',
     'cannot be given as text': 'kann nicht als Text angegeben werden',
@@ -117,6 +129,16 @@ export const de: Texts = {
     '{} must be one of {}': '{} muss eines davon sein: {}',
     '{} is ambiguous: write {} or {}': '{} ist nicht eindeutig: Schreiben Sie {} oder {}',
     '{} must be written as {}': '{} muss so geschrieben werden: {}',
+    '{} must be true or false': '{} muss Ja oder Nein sein',
+    '{} must be a positive integer': '{} muss eine ganze Zahl ab 1 sein',
+    '{} must have at most {} characters': '{} darf höchstens {} Zeichen haben',
+    '{} may have at most {} words': '{} darf höchstens {} Wörter haben',
+    '{} may have at most {} values': '{} darf höchstens {} Werte haben',
+    '{} cannot be combined with {}': '{} passt nicht zu {}',
+    '{} must be copied from a link of the page, with the same sort': 'Diese Seite der Liste gibt es nicht',
+    '{} refers to a deleted item; start at the first page': 'Die Liste hat sich geändert; beginnen Sie von vorn',
+    'page may skip at most {} items; follow links.next, or use gt and lt': 'So weit wird nicht geblättert',
+    'This is not valid percent-encoding': 'Die Adresse ist ungültig',
     'Unknown parameter "{}".{}': 'Das Suchmerkmal „{}“ ist unbekannt',
     // details of problems
     'There is no {} "{}"': '{}: „{}“ gibt es nicht',
@@ -129,6 +151,32 @@ export const de: Texts = {
     'It took longer than {} ms. The change may have been made: send it again with the same id to find out':
       'Es hat zu lange gedauert. Vielleicht ist es doch geschehen: Senden Sie es noch einmal, nichts geschieht doppelt',
     'This change is not permitted': 'Diese Änderung ist nicht erlaubt',
+    'It cannot be deleted while {} refer to it. Nothing was done':
+      'Anderes verweist noch darauf. Es wurde nicht gelöscht',
+    'The database does not allow this: {}. Nothing was done': 'Die Datenbank lässt das nicht zu. Nichts wurde geändert',
+    '{} is already taken. Nothing was done': 'Das ist schon vergeben. Nichts wurde geändert',
+    'The {} does not match the precondition; it is at revision {}': 'Es wurde inzwischen geändert',
+    'Send {} with the revision of the {} that you know': 'Öffnen Sie die Seite neu, und versuchen Sie es noch einmal',
+    'This Idempotency-Key was used for a different request': 'Das wurde schon mit anderen Angaben gesendet',
+    'The command id "{}" was used for a different command': 'Das wurde schon mit anderen Angaben gesendet',
+    'The storage is unavailable now. If this was a change, send it again with the same id {}':
+      'Der Speicher antwortet nicht. Senden Sie es noch einmal, nichts geschieht doppelt',
+    'Other clients kept changing it at the same time; nothing was done':
+      'Andere haben es gleichzeitig geändert; nichts wurde getan',
+    'Too many writers are waiting, {} of them for this item; nothing was done':
+      'Zu viele ändern es gleichzeitig; nichts wurde getan',
+    'Too many changes are waiting; nothing was done': 'Zu viele Änderungen auf einmal; nichts wurde getan',
+    'The data to change was locked for too long; nothing was done': 'Es war zu lange gesperrt; nichts wurde getan',
+    'Too many heavy reads are waiting: {}': 'Zu viele Anfragen auf einmal',
+    'Too many requests are waiting for the database': 'Zu viele Anfragen auf einmal',
+    '{} is read-only: its table has no column for the revision': 'Das kann nur gelesen werden',
+    'Commands after this cursor were deleted; start again at the first page':
+      'Was danach kam, wurde gelöscht; beginnen Sie von vorn',
+    'None of the types in Accept is available; available types: {}': 'Diese Darstellung gibt es nicht',
+    'A page of {} may not send this; the option trustedOrigins can allow it':
+      'Eine andere Website darf das nicht senden',
+    'This version ended on {}': 'Diese Version gibt es nicht mehr',
+    'This operation has no form': 'Dafür gibt es kein Formular',
     'Select at least one row and an operation': 'Wählen Sie mindestens eine Zeile und was damit geschehen soll',
     'Select at most {} rows': 'Wählen Sie höchstens {} Zeilen',
     // deals
@@ -222,6 +270,7 @@ export const de: Texts = {
   go: 'Weiter',
   selectedItems: count => `Ausgewählt: ${count}`,
   back: 'Zurück zur Liste',
+  unknownResult: 'Das Ergebnis ist nicht bekannt. Sehen Sie im Verlauf nach.',
 
   submit: (operation, singular) => operation.includes(' ')
     ? operation

@@ -177,6 +177,8 @@ export interface PageAffordances extends Affordances {
 /** A form that chooses an operation for several items. */
 export interface ManyAffordance {
   readonly action: string
+  /** The query of the list, to return to. */
+  readonly from: string
   readonly operations: readonly Pick<FormAffordance, 'name' | 'singular'>[]
 }
 
@@ -187,8 +189,9 @@ export interface Many {
   readonly items: readonly ManyItem[]
   readonly isDone: boolean
   readonly refused?: Refusal | undefined
-  /** The URL of the list. */
+  /** The URL of the list that they were selected from, and its query. */
   readonly list: string
+  readonly from: string
 }
 
 /** One of several items: its outcome, or its problem, after the operation. */
@@ -197,8 +200,11 @@ export interface ManyItem {
   readonly revision: string
   readonly title: string
   readonly href: string
+  /** Undefined if it is not known, such as when its log was pruned. */
   readonly outcome?: Feedback['outcome'] | undefined
   readonly reason?: string | undefined
+  /** Whether it was refused because someone else has changed the item. */
+  readonly isStale?: boolean | undefined
   readonly wrongState?: WrongState | undefined
 }
 

@@ -65,7 +65,8 @@ export interface Feedback {
 export interface LogEntry extends Feedback {
   /** The item, in a log of many. */
   readonly item?: LoggedItem | undefined
-  readonly href: string
+  /** Undefined if the family has no pages. */
+  readonly href?: string | undefined
   readonly at: string
   readonly principal?: string | undefined
   /** The item that the command was for, if it changed this one too. */
@@ -87,7 +88,7 @@ export interface LoggedItem {
   readonly id: string
   /** Undefined where it is gone. */
   readonly title: string | undefined
-  readonly href: string
+  readonly href?: string | undefined
   readonly labels?: LabelTable | undefined
   /** Whether entries of several families are listed. */
   readonly isShared: boolean

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Grant } from '../../lib/index.js'
 import { memoryStorage, Problem } from '../../lib/index.js'
 import { anyStorage, storages } from '../storages.js'
 import { accept, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
@@ -247,29 +248,58 @@ for (const { name, make } of storages) {
     t.match(list, `name="_item.${a}"\nvalue="1" aria-label="Select a"`)
     const rows = { [`_item.${a}`]: '1', [`_item.${b}`]: '2', [`_item.${c}`]: '9' }
 
-    const asked = await post(app, '/shop/orders', { _operation: 'price', ...rows })
-    t.equal(asked.statusCode, 200)
-    t.match(textOf(asked.body), 'Selected: 3')
-    const form = formOf(asked.body, '/shop/orders')
+    const from = 'state=open&search=a&sort=-id&page=1'
+    t.match(await see(app, `/shop/orders?${from}&maxpagesize=2`),
+      `name="_from" value="${from}&maxpagesize=2"`.replaceAll('&', '&amp;'), 'a list knows its filters')
+    const asked = await post(app, '/shop/orders', { _operation: 'price', ...rows, _from: from })
+    t.equal(asked.statusCode, 303, 'so that a browser can go back to the form')
+    const question = String(asked.headers.location)
+    const page = await see(app, question)
+    t.match(textOf(page), 'Selected: 3')
+    const way = `href="/shop/orders?${from.replaceAll('&', '&amp;')}"`
+    t.match(page, `<a class="button" ${way}>No, go back</a>`)
+    const form = formOf(page, '/shop/orders')
+    t.strictSame(formOf(await see(app, question), '/shop/orders'), form, 'with the same key, however often')
     const wrong = await post(app, '/shop/orders', { ...form, total: 'much', reason: 'All' })
     t.equal(wrong.statusCode, 400)
     t.match(formOf(wrong.body, '/shop/orders'), { total: 'much', reason: 'All', [`_item.${c}`]: '9' })
     const ready = { ...form, total: '5', reason: 'All' }
+    const stale = 'Someone has changed it since you opened this page\\.'
+    const done = 'Done: price the order'
     for (const what of ['done', 'repeated']) {
       const results = await post(app, '/shop/orders', ready)
-      t.equal(results.statusCode, 200)
-      t.match(textOf(results.body), /a Done: price the order b Done: price the order c The order does not match/, what)
+      t.equal(results.statusCode, 303, what)
+      const url = String(results.headers.location)
+      for (const round of ['shown', 'reloaded']) {
+        const result = await see(app, url)
+        t.match(textOf(result),
+          new RegExp(`a ${done} b ${done} c ${stale} Back to the list`), `${what}, ${round}`)
+        t.match(result, `<a ${way}>Back to the list</a>`)
+      }
+      t.equal((await app.inject(url)).statusCode, 400, 'only pages have it')
+      t.match(textOf(await see(app, url.replace(/_result=./, '_result=x'))),
+        new RegExp(`a The result is not known\\..*b The result.*c ${stale}`), 'the log decides what was done')
+      t.notMatch(await see(app, url.replace('precondition-failed', '<b>')), '<b>')
+    }
+    for (const odd of ['//evil.example', 'https://evil.example', 'state=open#x', 'none=1', 'search=%0d%0aa', 'é']) {
+      const { headers: { location } } = await post(app, '/shop/orders', { _operation: 'send', ...rows, _from: odd })
+      const links = /<a class="button" href="([^"]*)"/.exec(await see(app, String(location)))?.[1]
+      t.equal(links, odd.startsWith('search') ? `/shop/orders?${odd}` : '/shop/orders', odd)
     }
     const items = await Promise.all([a, b, c].map(async id => (await app.inject(`/shop/orders/${id}`)).json()))
     t.strictSame(items.map(({ total, revision }) => [total, revision]), [['5.00', 2], ['5.00', 3], ['0.00', 1]])
 
     const send = { _operation: 'send', [`_item.${b}`]: '3', _ready: 'yes', _key: 'k' }
     const sendings = await post(app, '/shop/orders', send)
-    t.match(textOf(sendings.body), 'b Nothing changed', 'as always')
+    t.match(textOf(await see(app, String(sendings.headers.location))), 'b Nothing changed', 'as always')
+    const removal = { _operation: 'delete', [`_item.${b}`]: '3', _ready: 'yes', _key: 'l' }
+    const gone = String((await post(app, '/shop/orders', removal)).headers.location)
+    t.match(textOf(await see(app, gone)), `${b} Deleted`, 'also of what is gone')
     for (const form of [{ _operation: 'send' }, { _operation: '', [`_item.${a}`]: '1' }]) {
-      const nothing = await post(app, '/shop/orders', form)
+      const nothing = await post(app, '/shop/orders', { ...form, _from: 'state=open' })
       t.equal(nothing.statusCode, 400)
       t.match(textOf(nothing.body), 'Select at least one row and an operation')
+      t.match(textOf(nothing.body), 'State: Open ×', 'with the filters')
     }
   })
 
@@ -294,6 +324,46 @@ for (const { name, make } of storages) {
     t.match(textOf(await see(app, '/shop/orders/1')), '17 Nov 2026, 00:30 · 3 hours ago')
   })
 }
+
+t.test('the outcomes of several commands are for the person who sent them', async t => {
+  let grant: Grant = { principal: 'ann' }
+  const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage(), { authorize: () => grant })
+  await createOrder(app, { title: 'Seen', client })
+  await createOrder(app, { title: 'Hidden', client })
+  const where = [{ field: 'id', op: 'eq', values: [1] }] as const
+  const unknown = 'The result is not known.'
+  for (const [name, sender, reader, seen, hidden] of [
+    ['the same person', { principal: 'ann' }, { principal: 'ann' }, 'Seen Done:', 'Hidden Done:'],
+    ['who sees less now', { principal: 'ann' }, { principal: 'ann', where }, 'Seen Done:', '2 Done:'],
+    ['another person', { principal: 'ann' }, { principal: 'bob' }, `Seen ${unknown}`, `Hidden ${unknown}`],
+    ['nobody', { principal: 'ann' }, {}, `Seen ${unknown}`, `Hidden ${unknown}`],
+    ['without names', {}, {}, 'Seen Done:', 'Hidden Done:'],
+    ['without names, narrowed', {}, { where }, 'Seen Done:', `2 ${unknown}`]
+  ] as const) {
+    grant = sender
+    const { items } = (await app.inject('/shop/orders')).json<{ items: { id: number, revision: number }[] }>()
+    const rows = Object.fromEntries(items.map(({ id, revision }) => [`_item.${id}`, String(revision)]))
+    const total = String(items[0]?.revision)
+    const form = { _operation: 'price', _ready: 'yes', _key: name, total, ...rows }
+    const { headers: { location } } = await post(app, '/shop/orders', form)
+    grant = reader
+    const page = textOf(await see(app, String(location)))
+    t.match(page, seen, name)
+    t.match(page, hidden, name)
+  }
+})
+
+t.test('a choice that is too long for an address is shown at once', async t => {
+  const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage())
+  await createOrder(app, { title: 'a', client })
+  const form = { _operation: 'price', '_item.1': '1', _from: `search=${'a'.repeat(7000)}` }
+  const { statusCode, body } = await post(app, '/shop/orders', form)
+  t.equal(statusCode, 200)
+  t.match(textOf(body), 'Selected: 1')
+  const done = await post(app, '/shop/orders', { ...formOf(body, '/shop/orders'), total: '3' })
+  t.equal(done.statusCode, 200)
+  t.match(textOf(done.body), 'a Done: price the order')
+})
 
 t.test('the message after a form comes by a cookie, once', async t => {
   const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage())

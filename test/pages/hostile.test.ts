@@ -2,6 +2,7 @@ import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import t from 'tap'
 import type { FamilyOptions, HtmlOptions } from '../../lib/index.js'
 import { csv, defineFamily, english, html, json, memoryStorage, Type } from '../../lib/index.js'
+import { de } from '../../lib/locales/de.js'
 import { needsBrowser, openBrowser, openTab } from '../browser/open.js'
 import { accept, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
 
@@ -146,6 +147,35 @@ t.test('a flaw is beside what was entered', async t => {
 
   const none = await post(app, '/shop/orders', { _operation: 'send' })
   t.notMatch(none.body, '<details class="create" open', 'the form of another operation is not refused')
+})
+
+t.test('people are told an example, or the description, instead of a pattern', async t => {
+  const code = (options: object) => Type.Optional(Type.String({ pattern: '^[A-Z]{2}-[0-9]{3}$', ...options }))
+  const family = defineFamily({
+    ...named,
+    fields: Type.Object({
+      id: Type.Integer(),
+      name: Type.String(),
+      shown: code({ examples: ['AB-123'], description: 'From the list' }),
+      described: code({ description: 'Two letters, three digits' }),
+      bare: code({})
+    }),
+    create: ['name', 'shown', 'described', 'bare']
+  })
+  for (const [texts, ...expected] of [
+    [english, 'must look like AB-123.', 'does not have the right form.', 'must match pattern &quot;^[A-Z]'],
+    [de, 'muss aussehen wie AB-123.', 'hat nicht die richtige Form.', 'hat nicht die richtige Form.']
+  ] as const) {
+    const app = await openTasks(t, family, [], { texts })
+    const { body } = await post(app, '/s/tasks', { _key: 'k', name: 'a', shown: 'x', described: 'x', bare: 'x' })
+    for (const [index, field] of ['Shown', 'Described', 'Bare'].entries()) {
+      t.match(body, `-error">${field} ${expected[index]}`, field)
+    }
+  }
+  const app = await openTasks(t, family)
+  const { errors } = (await app.inject({ method: 'POST', url: '/s/tasks', payload: { name: 'a', shown: 'x' } })).json()
+  t.strictSame(errors, [{ pointer: '/shown', detail: 'must look like AB-123 (pattern "^[A-Z]{2}-[0-9]{3}$")' }],
+    'programs get both')
 })
 
 t.test('references in forms', async t => {

@@ -2,8 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions, Grant, Intent } from '../../lib/index.js'
-import { deals, memoryStorage, Problem } from '../../lib/index.js'
+import { deals, html, json, memoryStorage, Problem } from '../../lib/index.js'
 import { createDeal, home } from '../deals/app.js'
+import { clients, orders, plants } from './shop.js'
 
 type Judge = (intent: Intent) => Grant | undefined
 
@@ -174,4 +175,31 @@ t.test('a grant that names what is offered is asked for once', async t => {
   t.strictSame(await ask(home), { forms: [], asked: ['list'] })
   judgeBy(() => ({ offers: 'HoldDeal' as never }))
   t.equal((await app.inject(page)).statusCode, 500, 'a mistake in it is not guessed at')
+})
+
+t.test('pages link to pages alone', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const shared = { storage: memoryStorage(), prefix: '/shop' }
+  const pages = [json, html()]
+  app.register(clients, { ...shared, version: 'v1', representations: pages })
+  app.register(clients, { ...shared, version: 'v2', representations: [json] })
+  app.register(plants, { ...shared, representations: [json] })
+  app.register(orders, { ...shared, version: 'v1', representations: pages })
+  const create = async (url: string, payload: object) =>
+    t.equal((await app.inject({ method: 'POST', url: `/shop/${url}`, payload })).statusCode, 201)
+  await create('rest/v1/clients', { name: 'Acme' })
+  await create('plants', { name: 'North' })
+  await create('rest/v1/orders', { title: 'Bolts', client: 1, plant: 1 })
+  const { families } = (await app.inject('/shop/')).json<{ families: { name: string }[] }>()
+  t.strictSame(families.map(({ name }) => name), ['clients', 'clients', 'plants', 'orders'], 'programs find all')
+  for (const url of ['', 'rest/v1/orders', 'rest/v1/orders/1', 'rest/v1/clients/1', 'rest/v1/orders/1/commands',
+    'rest/v1/orders?fields=title&fields=plant', 'rest/v1/orders?plant=1', 'rest/v1/nothing']) {
+    const { body } = await app.inject({ url: `/shop/${url}`, headers: { accept: 'text/html' } })
+    t.match(body, /<a href="\/shop\/rest\/v1\/clients"[^>]*>Clients<\/a>/, `${url}: the only version for people`)
+    const links = [...body.matchAll(/<a (?:class="[^"]*" )?href="([^"?#]*)/g)].map(([, href = '']) => href)
+    t.strictSame(links.filter(href => /v2|plants/.test(href)), [], url)
+  }
+  const { body } = await app.inject({ url: '/shop/rest/v1/orders/1', headers: { accept: 'text/html' } })
+  t.match(body, '<dt>Plant</dt><dd dir="auto">North</dd>', 'by its title still')
 })

@@ -1,6 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
+import {
+  idReused, notFound, nothingFound, preconditionFailed, preconditionRequired, storageUnavailable
+} from '../../lib/core/problems.js'
+import { refuseByConstraint } from '../../lib/core/service/refusal.js'
+import { ConstraintError, type ConstraintRule } from '../../lib/core/storage/storage.js'
 import { adjustColor, findInk, measureContrast, papers } from '../../lib/html/style.js'
 import { makeTranslator } from '../../lib/html/words.js'
 import { customers, deals, english, html, json, memoryStorage, problemCodes } from '../../lib/index.js'
@@ -108,6 +113,21 @@ t.test('German has every text, and every problem a title', async t => {
   const translate = makeTranslator(de.messages)
   for (const { title } of Object.values(problemCodes)) {
     t.not(translate(title), title, title)
+  }
+  const rules: readonly ConstraintRule[] = ['unique', 'required', 'reference', 'in-use', 'value', 'other']
+  const refusals = [
+    ...rules.flatMap(rule => [['name'], []].map(fields =>
+      refuseByConstraint(new ConstraintError('deals', 1, rule, { fields, other: 'orders' })))),
+    ...(['unique', 'reference', 'in-use'] as const).map(rule =>
+      refuseByConstraint(new ConstraintError('deals', 1, rule, { fields: ['name'], other: 'orders', declared: true }))),
+    refuseByConstraint(new ConstraintError('deals', 1, 'unique', { fields: ['name', 'age'], declared: true })),
+    notFound('deal', 1), nothingFound('deals'), preconditionFailed('deal', 2, '; revision 1 was shown'),
+    preconditionRequired('deal'), idReused(), idReused('a'), storageUnavailable()
+  ]
+  for (const { message, errors = [] } of refusals) {
+    for (const text of errors.length === 0 ? [message] : errors.map(({ detail }) => detail)) {
+      t.not(translate(text), text, text)
+    }
   }
   for (const [name, text] of Object.entries(de)) {
     // Texts that are the same in both languages.

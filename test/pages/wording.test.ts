@@ -276,7 +276,8 @@ t.test('an item of another family that changes too', async t => {
           others: { stock: { ...stock, left: Number(stock?.['left']) - 1 } }
         })
       }
-    }
+    },
+    labels: { en: { fields: { stock: 'From' }, operations: { send: { label: 'Ship', done: 'Shipped' } } } }
   })
   const storage = memoryStorage()
   const app = Fastify()
@@ -294,7 +295,12 @@ t.test('an item of another family that changes too', async t => {
   t.match(textOf(body), 'Sent No → Yes This will change too Stock Chairs Left 3 → 2 You entered')
   t.match(body, `<a href="/stocks/${stock}">Stock Chairs</a>`)
   t.equal((await post(app, `/orders/${order}/sendings`, form)).statusCode, 303)
-  t.match(await see(app, `/stocks/${stock}`), `<a href="/orders/${order}">together with order ${order}</a>`)
+  const page = await see(app, `/stocks/${stock}`)
+  t.match(page, `<a href="/orders/${order}">together with order ${order}</a>`)
+  t.match(textOf(page), new RegExp(`Shipped Revision 2 .*Left 3 → 2 From ${stock}`), 'in the words of that family')
+  for (const url of [`/stocks/${stock}/commands`, '/stocks/commands']) {
+    t.match(textOf(await see(app, url)), 'Shipped', url)
+  }
   t.match(await see(lonely, `/stocks/${stock}`), `<bdi>together with orders ${order}</bdi>`, 'no way to it')
 })
 

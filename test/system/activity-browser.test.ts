@@ -50,6 +50,18 @@ async function streaming (tab: Page, act: () => Promise<unknown>): Promise<Reque
   return request
 }
 
+/** Where everything is that a person could aim at. */
+const findBoxes = async (tab: Page): Promise<readonly object[]> => await tab.evaluate(() => {
+  type Box = { getBoundingClientRect (): { toJSON (): object } }
+  const { document } = globalThis as unknown as { document: { querySelectorAll (selector: string): Box[] } }
+  return [...document.querySelectorAll('body *:not(.live, .live *)')].map(box => box.getBoundingClientRect().toJSON())
+})
+
+const findColor = (element: unknown): string => {
+  const { getComputedStyle } = globalThis as unknown as { getComputedStyle (element: unknown): { color: string } }
+  return getComputedStyle(element).color
+}
+
 const price = async (app: FastifyInstance, id: number, total: string, person = 'Ann'): Promise<void> => {
   await app.inject({
     method: 'PUT', url: `/shop/orders/${id}/price`, headers: { 'x-person': person }, payload: { total }
@@ -65,9 +77,12 @@ t.test('an open item says that someone else changed it', needsBrowser, async t =
   await tab.locator('#price-reason').fill('My own words')
   await tab.locator('summary', { hasText: 'Edit the order' }).click()
   await tab.locator('#edit-note').fill('My note')
+  const boxes = await findBoxes(tab)
   await price(app, id, '200.00')
   await notice.waitFor({ state: 'visible' })
   t.equal(await notice.innerText(), 'Ann changed this a moment ago. Show it')
+  t.strictSame(await findBoxes(tab), boxes, 'nothing moves')
+  t.equal(await notice.evaluate(findColor), 'rgb(69, 80, 92)', 'calm')
   t.equal(await tab.locator('.live').getAttribute('aria-live'), 'polite')
   t.strictSame(await findBarriers(tab), [])
   t.equal(await tab.locator('#edit-total').inputValue(), '0.00', 'the page stays as it is')

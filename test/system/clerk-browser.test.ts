@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import t from 'tap'
 import type { FamilyOptions, HtmlOptions } from '../../lib/index.js'
-import { english, memoryStorage } from '../../lib/index.js'
+import { defineFamily, english, memoryStorage, Type } from '../../lib/index.js'
 import { de } from '../../lib/locales/de.js'
 import { findBarriers } from '../browser/barriers.js'
 import { focused, focusedFirst, message } from '../browser/forms.js'
@@ -114,16 +114,37 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
 
   t.test(`several rows, ${name}`, needsBrowser, async t => {
     const { app, clients: [client], open } = await start(t)
-    for (const title of ['a', 'b', 'c']) await createOrder(app, { title, client })
-    const tab = await open('/shop/orders', options)
-    await tab.getByLabel('Select a').check()
-    await tab.getByLabel('Select c').check()
-    await tab.getByLabel('With the selected:').selectOption({ label: 'Price the order' })
+    for (const title of ['a', 'b', 'c']) await createOrder(app, { title, client, note: 'Fragile' })
+    const tab = await open('/shop/orders?state=open&search=fragile', options)
+    const filters = '?state=open&search=fragile&sort=-id'
+    const choose = async (): Promise<void> => {
+      await tab.getByLabel('Select a').check()
+      await tab.getByLabel('Select c').check()
+      await tab.getByLabel('With the selected:').selectOption({ label: 'Price the order' })
+    }
+    await choose()
+    await tab.getByLabel('Select c').press('Enter')
+    await follow(tab, () => tab.getByRole('button', { name: 'Continue' }).press('Enter'))
+    t.match(await tab.locator('main').innerText(), 'Selected: 2', 'Enter in a checkbox sends nothing')
+    await follow(tab, () => tab.getByRole('link', { name: 'No, go back' }).click())
+    t.equal(new URL(tab.url()).search, filters, 'back to the filtered list')
+    await choose()
     await press(tab, 'Continue')
     await tab.locator('#price-total').fill('9')
     await press(tab, 'Price the order')
-    t.match(await tab.locator('ul.many').innerText(), /c Done: price the order\na Done: price the order/)
+    const result = /c Done: price the order\na Done: price the order/
+    t.match(await tab.locator('ul.many').innerText(), result)
     t.strictSame(await Promise.all([1, 2, 3].map(async id => await total(app, id))), ['9.00', '0.00', '9.00'])
+    await tab.reload()
+    t.match(await tab.locator('ul.many').innerText(), result, 'it can be reloaded')
+    await tab.goBack()
+    t.match(await tab.locator('main').innerText(), 'Selected: 2', 'the page before is there, without a question')
+    await tab.locator('#price-total').fill('9')
+    await press(tab, 'Price the order')
+    t.match(await tab.locator('ul.many').innerText(), result, 'the same form again is the same command')
+    t.equal((await app.inject('/shop/orders/1')).json().revision, 2)
+    await follow(tab, () => tab.getByRole('link', { name: 'Back to the list' }).click())
+    t.equal(new URL(tab.url()).search, filters)
     await tab.goto(new URL('/shop/orders', tab.url()).href)
     t.equal(await tab.locator('#create-total').inputValue(), '0.00', 'the form for new orders is as ever')
   })
@@ -289,6 +310,96 @@ t.test('what was typed survives a sign-in that the host asks for', needsBrowser,
   await tab.reload()
   t.equal(await tab.locator('#price-reason').inputValue(), '', 'a draft that was sent is gone')
 })
+
+t.test('words stay whole, labels in line, and nothing covers anything', needsBrowser, async t => {
+  const text = Type.Optional(Type.String())
+  const leases = defineFamily({
+    name: 'leases',
+    singular: 'lease',
+    fields: Type.Object({
+      id: Type.Integer(),
+      title: Type.String(),
+      kind: text,
+      department: Type.Optional(Type.String({ description: 'The department that pays, as in the list of centres' })),
+      responsible: text,
+      supplier: text,
+      currency: text,
+      lines: Type.Array(Type.Object({ article: text, description: text, quantity: text, department: text, note: text }))
+    }),
+    list: ['title', 'kind', 'department', 'responsible', 'supplier', 'currency', 'createdAt', 'updatedAt'],
+    create: ['title', 'kind', 'department', 'responsible', 'supplier', 'currency', 'lines']
+  })
+  const { app, open } = await start(t, {}, app => {
+    app.register(leases, { storage: memoryStorage(), prefix: '/shop' })
+  })
+  const line = { article: 'Printer', description: 'With paper', quantity: 'three', department: 'Service', note: 'Back' }
+  const payload = {
+    title: 'Printers and copiers for the offices',
+    kind: 'Maintenance',
+    department: 'Information technology',
+    responsible: 'Charlotte Winterbottom',
+    supplier: 'Consolidated Industries',
+    currency: 'EUR',
+    lines: [line, line]
+  }
+  await app.inject({ method: 'POST', url: '/shop/leases', payload })
+  const tab = await open('/shop/leases')
+  const { href } = new URL('/shop/leases', tab.url())
+  for (const width of [390, 800, 1280]) {
+    await tab.setViewportSize({ width, height: 900 })
+    for (const url of [href, `${href}/1`]) {
+      await tab.goto(url)
+      t.strictSame(await tab.evaluate(findBroken), [], `${url} at ${width}`)
+    }
+  }
+  await tab.goto(href)
+  await tab.locator('.create > summary').click()
+  const tops = await tab.locator('.create .field > label').evaluateAll(findTops)
+  t.equal(new Set(tops).size, 2, `six labels in two rows: ${tops.join(' ')}`)
+  await tab.goto(`${href}/1`)
+  await press(tab, 'Delete the lease')
+  await press(tab, 'Delete the lease')
+  const [message, button] = await Promise.all(['.message', '.create > summary'].map(async selector =>
+    await tab.locator(selector).boundingBox()))
+  t.ok(message !== null && button !== null && button !== undefined && message !== undefined &&
+    button.y >= message.y + message.height, 'the button is below the message')
+})
+
+/** Words on two lines, and how much wider than its window the page is, if it is. */
+function findBroken (): string[] {
+  type Box = { textContent: string }
+  const { document } = globalThis as unknown as {
+    document: {
+      documentElement: { scrollWidth: number, clientWidth: number }
+      querySelectorAll (selector: string): Iterable<Box & {
+        childNodes: Iterable<Box & { nodeType: number }>
+        checkVisibility (): boolean
+      }>
+      createRange (): {
+        setStart (node: Box, offset: number): void
+        setEnd (node: Box, offset: number): void
+        getClientRects (): Iterable<{ top: number }>
+      }
+    }
+  }
+  const { scrollWidth, clientWidth } = document.documentElement
+  const broken = scrollWidth > clientWidth ? [`${scrollWidth - clientWidth} wider`] : []
+  for (const element of document.querySelectorAll('main *')) {
+    for (const node of element.checkVisibility() ? element.childNodes : []) {
+      for (const { 0: word, index } of node.nodeType === 3 ? node.textContent.matchAll(/\p{L}+/gu) : []) {
+        const range = document.createRange()
+        range.setStart(node, index)
+        range.setEnd(node, index + word.length)
+        if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) broken.push(word)
+      }
+    }
+  }
+  return broken
+}
+
+function findTops (elements: unknown[]): number[] {
+  return (elements as { getBoundingClientRect (): { top: number } }[]).map(each => each.getBoundingClientRect().top)
+}
 
 t.test('at every width, light and dark, in both languages', needsBrowser, async t => {
   const pages = { texts: [english, de], title: 'Shop' }

@@ -6,12 +6,14 @@ import { findPositionsAround, listParts, type OrderedList, type Position, type S
 import type { ParsedQuery } from '../query/grammar.js'
 import { listFieldConditions, matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
-import { askOneMore, findMembers, selectById } from '../storage/pages.js'
+import { askOneMore, findByIds, findMembers, selectById } from '../storage/pages.js'
 import type {
   Condition, Found, FoundText, Id, Query, StorageReads, Stored
 } from '../storage/storage.js'
 import { type Caller, canSee, type Grant, intendToRead, type Intent } from './caller.js'
-import { type CommandRecord, hasLog, isInLog, nameOtherRow, nameRow, readTarget, selectLog } from './record.js'
+import {
+  type CommandId, type CommandRecord, hasLog, identifyCommand, isInLog, nameOtherRow, nameRow, readTarget, selectLog
+} from './record.js'
 import type { Called } from './renamed.js'
 import { toShown } from './shown.js'
 import type { GuardedStorage } from './storage-access.js'
@@ -158,6 +160,15 @@ export class Reader {
     if (this.grant.principal === undefined && this.#where.length > 0) return undefined
     const record = await this.getCommand(command)
     return record?.principal === this.grant.principal ? record : undefined
+  }
+
+  /** Commands of the reader by their keys. */
+  async findByKeys (keys: readonly string[]): Promise<ReadonlyMap<string, CommandRecord>> {
+    const { principal } = this.grant
+    const rows = new Map(keys.map(key => [(identifyCommand({ key }, principal) as CommandId).row, key]))
+    const found = await findByIds(this.storage, 'commands', rows.keys(), this.signal)
+    const own = [...found.values() as Iterable<CommandRecord>].filter(({ family }) => family === this.family.name)
+    return new Map((await this.show(own)).map(record => [rows.get(record.id) as string, record]))
   }
 
   async #getRecord (

@@ -69,7 +69,10 @@ export interface CommandId {
 }
 
 /** Undefined if the caller gave neither id nor key. */
-export function identifyCommand ({ id, key }: Command, principal: string | undefined): CommandId | undefined {
+export function identifyCommand (
+  { id, key }: Pick<Command, 'id' | 'key'>,
+  principal: string | undefined
+): CommandId | undefined {
   if (key !== undefined) {
     // No other principal can have it, so it is the row as well.
     const derived = deriveId([principal ?? null, key])

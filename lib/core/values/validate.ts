@@ -83,6 +83,13 @@ function locate ({ instancePath, keyword, params }: ErrorObject): string {
   return name === undefined ? instancePath : `${instancePath}/${escapePointer(name)}`
 }
 
+function describePattern (pattern: string, { examples }: TSchema): string {
+  if (pattern === textIdPattern) return textIdRule
+  if (pattern === newIdPattern) return newIdRule
+  const [example] = (examples ?? []) as readonly unknown[]
+  return example === undefined ? `must match pattern "${pattern}"` : `must look like ${example} (pattern "${pattern}")`
+}
+
 function describe ({ keyword, schema, message, parentSchema = {}, data }: ErrorObject): string {
   const { format } = parentSchema as DecimalSchema
   if (format === 'decimal') return findFlawInDecimal(parentSchema as DecimalSchema, data) ?? 'is not valid'
@@ -91,9 +98,7 @@ function describe ({ keyword, schema, message, parentSchema = {}, data }: ErrorO
     case 'enum': return `must be one of ${(schema as unknown[]).join(', ')}`
     case 'anyOf': return `must be one of ${(schema as TSchema[]).map(({ const: literal, enum: values, type }) =>
       literal ?? values?.join(', ') ?? type).join(', ')}`
-    case 'pattern':
-      if (schema === textIdPattern) return textIdRule
-      return schema === newIdPattern ? newIdRule : message ?? 'is not valid'
+    case 'pattern': return describePattern(schema as string, parentSchema as TSchema)
     case 'format': return getFormat(schema as string)?.rule ?? 'is not valid'
     case 'type': return `must be ${/^[aeiou]/.test(String(schema)) ? 'an' : 'a'} ${schema}`
     case 'minLength': return schema === 1 ? 'must not be empty' : `must have at least ${schema} characters`

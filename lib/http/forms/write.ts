@@ -12,15 +12,14 @@ import { checkWriteConditions, explainTags } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
 import type { RefusedForm } from '../pages/form-fields.js'
-import { startPage } from '../pages/item-affordances.js'
-import { runMany } from '../pages/many.js'
-import { linkList, mayRepeat } from '../pages/offers.js'
+import { answerMany } from '../pages/many.js'
+import { checkFrom, mayRepeat } from '../pages/offers.js'
 import { type ReferenceNames, resolveEntries } from '../pages/references.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
 import { linkCommand } from '../reads/log.js'
 import { admit, type Read, seenHeader, setFeedback } from '../reads/read.js'
-import { send, sendPreferred, toProblem } from '../reply.js'
+import { sendPreferred, toProblem } from '../reply.js'
 import { readPreference, readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
 import type { Endpoint } from '../routes.js'
 
@@ -41,7 +40,7 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
     // A form of a page is answered by a page.
     const isFromPage = form !== undefined && choice.representation.interactive === true
     try {
-      if (isFromPage && form.operation !== undefined) return await showMany(exchange, form, key)
+      if (isFromPage && form.operation !== undefined) return await answerMany(exchange, form, key)
       if (isFromPage && form.addsRows) return await showAgain(exchange, form)
       if (isFromPage && write.references !== undefined) await resolveEntries(exchange, write.references, form)
       const { action, target, params, id, interpret, content } = write.read(request)
@@ -208,16 +207,6 @@ async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): 
   return reply.code(303).header('location', location).send()
 }
 
-/** One operation for several items: the form, or the outcome of each. */
-async function showMany (exchange: Exchange, form: FormBody, key: string | undefined): Promise<FastifyReply> {
-  const { mount: { family: { singular, name } } } = exchange
-  const many = await runMany(exchange, form, key)
-  const around = { ...await startPage(exchange, many.list), trail: [linkList(exchange.mount, exchange.request)] }
-  return await send(exchange, {
-    kind: 'one', name: singular, document: { name }, many, affordances: async () => around
-  })
-}
-
 /** Returns whether there was anything to confirm. */
 async function askForConfirmation (exchange: Exchange, command: Command, sent: FormBody): Promise<boolean> {
   const { mount, request, choice: { representation } } = exchange
@@ -249,7 +238,7 @@ async function showAgain (exchange: Exchange, form: FormBody, problem?: Problem)
   if (problem !== undefined) reply.code(problem.statusCode).headers(problem.headers)
   try {
     const isShown = id === undefined
-      ? await showRead(exchange, collectionRead(mount), '', { refused })
+      ? await showRead(exchange, collectionRead(mount), '', { refused }, checkFrom(mount, form.from))
       : await showRead(exchange, itemRead(mount), id, { refused })
     if (isShown) return reply
   } catch (error) {
@@ -266,9 +255,10 @@ async function showRead<Q extends object> (
   exchange: Exchange,
   read: Read<Q>,
   name: string,
-  also: Partial<Q>
+  also: Partial<Q>,
+  search = ''
 ): Promise<boolean> {
-  const loading = await admit(read, exchange.request, name, '', exchange.choice.representation)
+  const loading = await admit(read, exchange.request, name, search, exchange.choice.representation)
   const answer = loading && await read.load({ ...loading, query: { ...loading.query, ...also } })
   if (answer === undefined) return false
   await answer(exchange)

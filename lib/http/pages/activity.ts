@@ -10,7 +10,7 @@ import { listLogFilters } from './form-fields.js'
 import { listEvents, showEntry } from './log-entries.js'
 import { linkList, trailToItem } from './offers.js'
 import { makeRowAffordances } from './page-affordances.js'
-import { nameInLog, titleOf } from './references.js'
+import { linkItem, nameInLog, titleOf } from './references.js'
 
 /** A family of the feed, and the mount that shows its entries. */
 export interface Source extends FeedFamily {
@@ -44,9 +44,10 @@ export async function showEntries (
     ])
     for (const [index, entry] of own.entries()) {
       const title = titles.get(entry.target)
-      const url = mount.urls.item(request, readTarget(family, entry))
+      const url = linkItem(mount, request, readTarget(family, entry))
       const { labels } = family.presentation
-      const item = { id: entry.target, title, href: title === undefined ? `${url}/commands` : url, labels, isShared }
+      const href = title === undefined && url !== undefined ? `${url}/commands` : url
+      const item = { id: entry.target, title, href, labels, isShared }
       shown.set(entry, { ...named[index] as LogEntry, item })
     }
   }))
@@ -99,7 +100,7 @@ export async function makeFeedAffordances (
     timeline: isActivity ? shown : shown.map(({ item, ...entry }) => entry),
     isActivity,
     trail: isActivity ? isShared ? [] : [linkList(mount, request)] : trailToItem(exchange, id, undefined),
-    address: index => (shown[index] as LogEntry).href,
+    address: index => shown[index]?.href ?? '',
     identify: index => ({ id: String(entries[index]?.id), revision: 0 }),
     page: undefined
   })

@@ -9,8 +9,8 @@ import type { Members } from '../../core/values/json.js'
 import type {
   ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
 } from '../../representations/affordances.js'
-import type { Exchange, Mount } from '../mount.js'
-import { listTargets } from './references.js'
+import { type Exchange, hasPages, type Mount } from '../mount.js'
+import { linkItem, listTargets } from './references.js'
 
 type Here = Pick<Exchange, 'mount' | 'request'>
 
@@ -40,18 +40,22 @@ export function showEntry (
   const { family, urls } = mount
   const { action, params = {}, changes = {}, about, createdAt, problem } = record
   const there = about && (about.family === family.name ? mount : mount.neighbours.find(about.family, mount))
+  const acting = there?.family ?? family
   return {
-    ...makeFeedback(family, record),
-    href: urls.command(request, readTarget(family, record), nameRecord(record, principal), noun),
+    ...makeFeedback(acting, record),
+    singular: family.singular,
+    href: hasPages(mount)
+      ? urls.command(request, readTarget(family, record), nameRecord(record, principal), noun)
+      : undefined,
     at: createdAt,
     principal: record.principal,
     about: about && {
       singular: there?.family.singular ?? about.family,
       labels: there?.family.presentation.labels,
       id: String(about.id),
-      href: there?.urls.item(request, about.id)
+      href: linkItem(there, request, about.id)
     },
-    params: showParams(family, action, params),
+    params: showParams(acting, action, params),
     changes: showChanges(family, changes),
     reason: problem?.detail,
     wrongState: problem && readWrongState(family, problem.code, problem.detail, problem.members)

@@ -1,71 +1,190 @@
+import type { FastifyReply } from 'fastify'
 import type { NounOperation } from '../../core/family/definition.js'
-import { invalidBody, preconditionFailed, Problem } from '../../core/problems.js'
+import { invalidBody, preconditionFailed, Problem, type ProblemCode, problemCodes } from '../../core/problems.js'
+import { splitQuery } from '../../core/query/query-string.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { execute } from '../../core/service/execute.js'
-import { tryReader } from '../../core/service/reader.js'
+import { type Reader, tryReader } from '../../core/service/reader.js'
+import type { CommandRecord } from '../../core/service/record.js'
+import type { Id } from '../../core/storage/storage.js'
 import { hashText } from '../../core/values/ids.js'
-import type { Many, ManyItem } from '../../representations/affordances.js'
+import type { ManyItem } from '../../representations/affordances.js'
 import { type FormBody, readSentParams, takeShort } from '../body.js'
-import type { Exchange } from '../mount.js'
-import { toProblem } from '../reply.js'
+import type { Exchange, Mount } from '../mount.js'
+import { send, toProblem } from '../reply.js'
 import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
+import { startPage } from './item-affordances.js'
 import { readWrongState } from './log-entries.js'
-import { listReferences, listTargets, resolveEntries, titleOf } from './references.js'
+import { linkFrom, linkList } from './offers.js'
+import { listReferences, listTargets, resolveEntries, type Target, titleOf } from './references.js'
 
 /** The maximum for one form; they run one after the other. */
 const maxItems = 100
 
-/** Shows the form of an operation for the selected items, or runs it for each and shows the outcome. */
-export async function runMany (exchange: Exchange, form: FormBody, key: string | undefined): Promise<Many> {
-  const { mount: { family, urls, makers }, request } = exchange
-  const target = listTargets(family).find(({ operation, params }) =>
-    operation.name === form.operation && !params.isPartial)
-  if (target === undefined || form.items.size === 0 || form.items.size > maxItems) {
-    throw new Problem('bad-request', form.items.size > maxItems
-      ? `Select at most ${maxItems} rows`
-      : 'Select at least one row and an operation')
-  }
-  const { operation, params } = target
-  const items = await showItems(exchange, form.items)
-  let refused: RefusedForm | undefined
-  let outcomes: ManyItem[] | undefined
-  const action = urls.collection(request)
-  try {
-    if (form.isReady) {
-      await resolveEntries(exchange, listReferences(family, target.others), form)
-      const sent = readSentParams(params, request)
-      outcomes = []
-      for (const item of items) outcomes.push(await runOne(exchange, key, operation, sent, item))
-    }
-  } catch (error) {
-    if (!(error instanceof Problem) || error.statusCode >= 500) throw error
-    const { choices } = error as { choices?: RefusedForm['choices'] }
-    refused = { action, entered: new Map(takeShort(form.entries)), problem: error, choices, language: form.language }
-    exchange.reply.code(error.statusCode)
-  }
-  const made = await makeForm(exchange, target, { action, key: form.formKey ?? makers.makeCommandId() }, refused)
-  if (made === undefined) throw new Problem('bad-request', 'This operation has no form')
+/** An operation for several items of a list, as the address of its page has it. */
+export interface Selection {
+  readonly operation: string
+  /** By their ids: the revisions that the list showed or, in a result, the codes of refusals that no log has. */
+  readonly items: ReadonlyMap<string, string>
+  /** The query of the list. */
+  readonly from: string | undefined
+  /** The key of the form, or of the form that was sent: the log has its outcomes. */
+  readonly key?: string | undefined
+  readonly result?: string | undefined
+}
+
+export function readSelection (search: string): Selection | undefined {
+  if (!search.includes('_operation')) return undefined
+  const given = new Map(splitQuery(search).flatMap(part => part.name === undefined ? [] : [[part.name, part.value]]))
+  const operation = given.get('_operation')
+  if (operation === undefined) return undefined
+  const items = (given.get('_items') ?? '').split(',').filter(text => text !== '')
   return {
-    form: made,
-    name: family.name,
-    items: outcomes ?? items,
-    isDone: outcomes !== undefined,
-    refused: refused && explainRefusal(family, refused, true),
-    list: action
+    operation,
+    items: new Map(items.map(text => [text.replace(/:.*$/s, ''), text.replace(/^[^:]*:?/, '')])),
+    from: given.get('_from'),
+    key: given.get('_key'),
+    result: given.get('_result')
   }
 }
 
+// Proxies refuse much longer ones.
+const maxUrl = 6000
+
+/** Undefined if it is too long. */
+function writeSelection ({ mount: { urls }, request }: Exchange, selection: Selection): string | undefined {
+  const { operation, items, from, key, result } = selection
+  const named = { _operation: operation, _key: key, _result: result, _from: from }
+  const parts = Object.entries(named).flatMap(([name, text]) =>
+    text === undefined || text === '' ? [] : [`${name}=${encodeURIComponent(text)}`])
+  const listed = Array.from(items, ([id, text]) => `${encodeURIComponent(id)}:${encodeURIComponent(text)}`)
+  const url = `${urls.collection(request)}?${parts.join('&')}&_items=${listed.join(',')}`
+  return url.length > maxUrl ? undefined : url
+}
+
+function findTarget ({ family }: Mount, { operation: name, items }: Pick<Selection, 'operation' | 'items'>): Target {
+  const target = listTargets(family).find(({ operation, params }) => operation.name === name && !params.isPartial)
+  if (target !== undefined && items.size > 0 && items.size <= maxItems) return target
+  throw new Problem('bad-request', items.size > maxItems
+    ? `Select at most ${maxItems} rows`
+    : 'Select at least one row and an operation')
+}
+
+/** Leads to the form of an operation for the selected items, or runs it for each and leads to their outcomes. */
+export async function answerMany (
+  exchange: Exchange,
+  form: FormBody,
+  key: string | undefined
+): Promise<FastifyReply> {
+  const { mount, request, reply } = exchange
+  const { items, from } = form
+  const selection = { operation: form.operation as string, items, from }
+  const target = findTarget(mount, selection)
+  const leadTo = async (selection: Selection, done?: readonly ManyItem[]): Promise<FastifyReply> => {
+    const url = writeSelection(exchange, selection)
+    return url === undefined
+      ? await sendMany(exchange, selection, done ?? await showItems(exchange, items), done !== undefined)
+      : reply.code(303).header('location', url).send()
+  }
+  if (!form.isReady) return await leadTo({ ...selection, key: mount.makers.makeCommandId() })
+  const shown = await showItems(exchange, items)
+  try {
+    await resolveEntries(exchange, listReferences(mount.family, target.others), form)
+    const sent = readSentParams(target.params, request)
+    const done: Done[] = []
+    for (const item of shown) done.push(await runOne(exchange, key, target.operation, sent, item))
+    const marked = new Map(done.map(({ item: { id, revision }, code }) => [id, code ?? revision]))
+    // Without a key, the log does not have all outcomes.
+    if (key === undefined) return await sendMany(exchange, selection, done.map(({ item }) => item), true)
+    return await leadTo({ ...selection, items: marked, result: key }, done.map(({ item }) => item))
+  } catch (error) {
+    if (!(error instanceof Problem) || error.statusCode >= 500) throw error
+    const { choices } = error as { choices?: RefusedForm['choices'] }
+    const entered = new Map(takeShort(form.entries))
+    const action = mount.urls.collection(request)
+    const refused = { action, entered, problem: error, choices, language: form.language }
+    reply.code(error.statusCode)
+    return await sendMany(exchange, { ...selection, key: form.formKey }, shown, false, refused)
+  }
+}
+
+/** The page of a selection: a form, or the outcomes that the log has. */
+export async function showSelection (
+  exchange: Exchange,
+  reader: Reader,
+  selection: Selection
+): Promise<FastifyReply> {
+  findTarget(exchange.mount, selection)
+  const { items, result } = selection
+  const shown = await showItems(exchange, items)
+  if (result === undefined) return await sendMany(exchange, selection, shown, false)
+  const keyOf = ({ id }: ManyItem) => deriveKey(result, id)
+  const records = await reader.findByKeys(shown.map(keyOf))
+  // Without a name, anyone who has the address would see what was done to items that they may not see.
+  const isOwn = reader.grant.principal !== undefined || !reader.isNarrowed
+  const done = shown.map(item => {
+    const record = isOwn || item.isVisible ? records.get(keyOf(item)) : undefined
+    return record === undefined ? explainCode(item) : explainRecord(exchange.mount, item, record)
+  })
+  return await sendMany(exchange, selection, done, true)
+}
+
+async function sendMany (
+  exchange: Exchange,
+  selection: Selection,
+  items: readonly ManyItem[],
+  isDone: boolean,
+  refused?: RefusedForm
+): Promise<FastifyReply> {
+  const { mount, mount: { family, urls, makers }, request } = exchange
+  const { key = makers.makeCommandId(), from = '' } = selection
+  const action = urls.collection(request)
+  const form = await makeForm(exchange, findTarget(mount, selection), { action, key }, refused)
+  if (form === undefined) throw new Problem('bad-request', 'This operation has no form')
+  const around = { ...await startPage(exchange, action), trail: [linkList(mount, request)] }
+  return await send(exchange, {
+    kind: 'one',
+    name: family.singular,
+    document: { name: family.name },
+    many: {
+      form,
+      name: family.name,
+      items,
+      isDone,
+      refused: refused && explainRefusal(family, refused, true),
+      list: linkFrom(mount, request, from),
+      from
+    },
+    affordances: async () => around
+  })
+}
+
+interface Shown extends ManyItem {
+  readonly isVisible: boolean
+}
+
 /** Items that the caller may not read are shown by their ids. */
-async function showItems ({ mount, request }: Exchange, items: FormBody['items']): Promise<ManyItem[]> {
+async function showItems ({ mount, request }: Exchange, items: Selection['items']): Promise<Shown[]> {
   const { family, caller: makeCaller, urls } = mount
   const caller = makeCaller(request)
-  return await Promise.all([...items].map(async ([text, revision]): Promise<ManyItem> => {
+  return await Promise.all([...items].map(async ([text, revision]): Promise<Shown> => {
     const id = family.readId(text)
     if (id === undefined) throw invalidBody([{ pointer: `/_item.${text}`, detail: 'is not an id' }])
     const item = await (await tryReader(family, caller, intendToRead(family, id)))?.get(id)
     const title = item === undefined ? text : titleOf(family, item)
-    return { id: text, revision, title, href: urls.item(request, id) }
+    return { id: text, revision, title, href: urls.item(request, id), isVisible: item !== undefined }
   }))
+}
+
+// One form has one effect on each item.
+function deriveKey (key: string, id: string): string {
+  return hashText(JSON.stringify([key, id]))
+}
+
+interface Done {
+  readonly item: ManyItem
+  /** Of a refusal that is not recorded. */
+  readonly code?: ProblemCode
 }
 
 async function runOne (
@@ -74,27 +193,37 @@ async function runOne (
   { action }: NounOperation,
   params: Parameters<typeof execute>[2]['params'],
   item: ManyItem
-): Promise<ManyItem> {
+): Promise<Done> {
   const { family } = mount
   try {
-    const { record, problem } = await execute(family, mount.caller(request), {
+    const { record } = await execute(family, mount.caller(request), {
       action,
-      target: family.readId(item.id),
+      target: family.readId(item.id) as Id,
       params,
-      // One form has one effect on each item.
-      key: key === undefined ? undefined : hashText(JSON.stringify([key, item.id])),
+      key: key === undefined ? undefined : deriveKey(key, item.id),
       precondition (current) {
         if (String(current.revision) === item.revision) return
         throw preconditionFailed(family.singular, current.revision, `; revision ${item.revision} was shown`)
       }
     })
-    if (problem !== undefined) throw problem
-    return { ...item, outcome: record.outcome }
+    return { item: explainRecord(mount, item, record) }
   } catch (error) {
     const problem = toProblem(error)
-    const { statusCode, cause = problem } = problem
+    const { statusCode, code, cause = problem } = problem
     if (statusCode >= 500) request.log.error({ err: cause }, 'One of several commands failed')
-    const wrongState = readWrongState(family, problem.code, problem.message, problem.members)
-    return { ...item, outcome: 'refused', reason: problem.message, wrongState }
+    return { item: explainCode({ ...item, revision: code }), code }
   }
+}
+
+function explainRecord ({ family }: Mount, item: ManyItem, { outcome, problem }: CommandRecord): ManyItem {
+  if (problem === undefined) return { ...item, outcome }
+  const { code, detail, members } = problem
+  return { ...item, outcome, reason: detail, wrongState: readWrongState(family, code, detail, members) }
+}
+
+/** Only by its title: an address must not make a page say anything. */
+function explainCode (item: ManyItem): ManyItem {
+  const code = item.revision as ProblemCode
+  if (!Object.hasOwn(problemCodes, code)) return item
+  return { ...item, outcome: 'refused', reason: problemCodes[code].title, isStale: code === 'precondition-failed' }
 }

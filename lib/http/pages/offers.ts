@@ -11,7 +11,7 @@ import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Crumb, Link, Site, SiteFamily } from '../../representations/affordances.js'
 import { canShow, type ProblemView, type Representation } from '../../representations/representation.js'
 import { FormBody, takeShort } from '../body.js'
-import type { Exchange, Mount } from '../mount.js'
+import { type Exchange, hasPages, type Mount } from '../mount.js'
 import { toProblem } from '../reply.js'
 import { readWrongState } from './log-entries.js'
 import { listTargets, type Target, titleOf } from './references.js'
@@ -103,7 +103,7 @@ export function findAddress (
 
 /** Only lists families that the reader may list. */
 export async function findSite ({ mount, request }: Pick<Exchange, 'mount' | 'request'>): Promise<Site> {
-  const neighbours = mount.neighbours.list()
+  const neighbours = mount.neighbours.list().filter(hasPages)
   const isListed = await Promise.all(neighbours.map(each =>
     each === mount || mayOffer({ mount: each, request }, 'list')))
   const families = neighbours.filter((_, index) => isListed[index]).map(({ family, version, urls }) =>
@@ -153,6 +153,16 @@ export async function findProblemParts (
 
 export function linkList ({ family, urls }: Mount, request: FastifyRequest): Crumb {
   return { kind: 'list', href: urls.collection(request), name: family.name, labels: family.presentation.labels }
+}
+
+/** The query of a list that a page returns to; empty if it is none. Only a query, so that it leads nowhere else. */
+export function checkFrom ({ grammar }: Mount, from = ''): string {
+  return /^[!-~]*$/.test(from) && !from.includes('#') && !('flaws' in grammar.parse(from)) ? from : ''
+}
+
+export function linkFrom (mount: Mount, request: FastifyRequest, from: string | undefined): string {
+  const query = checkFrom(mount, from)
+  return mount.urls.collection(request) + (query === '' ? '' : `?${query}`)
 }
 
 /** `item` is undefined if it is gone or unknown. */

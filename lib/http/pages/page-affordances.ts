@@ -2,6 +2,7 @@ import { findFilter } from '../../core/query/filters.js'
 import { type Grammar, makePageUrl, type ParsedQuery } from '../../core/query/grammar.js'
 import { splitQuery } from '../../core/query/query-string.js'
 import type { Reader } from '../../core/service/reader.js'
+import { matcher } from '../../core/storage/conditions.js'
 import type { Condition, Found, Id } from '../../core/storage/storage.js'
 import type {
   ActiveFilter, Count, Feedback, FormAffordance, ManyAffordance, PageAffordances
@@ -22,6 +23,8 @@ type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCoun
     readonly links: Pick<PageAffordances, 'prev' | 'next'>
   }
 
+type FoundPage = Pick<Found, 'items'> & Pick<RowLinks, 'links'>
+
 /** The maximum of items to count for a page. */
 const counted = 10_000
 
@@ -31,8 +34,7 @@ const countedInState = 1000
 export async function makeCollectionAffordances (
   exchange: Exchange,
   parsed: ParsedQuery,
-  { items, links, reader, total }: Pick<RowLinks, 'links'> & Pick<Found, 'items'> &
-    { readonly total: number | undefined, readonly reader: Reader },
+  { items, links, reader, total }: FoundPage & { readonly total: number | undefined, readonly reader: Reader },
   refused?: RefusedForm,
   feedback?: Feedback
 ): Promise<PageAffordances> {
@@ -56,10 +58,10 @@ export async function makeCollectionAffordances (
       identify: index => ({ id: String(items[index]?.id), revision: items[index]?.revision as number })
     }, refused),
     findReferred(exchange, columns, items),
-    listStates(exchange, parsed, reader),
+    listStates(exchange, parsed, reader, page),
     total === undefined ? countFound(reader, parsed, page) : { total },
     makeCreationForm(exchange, reader, refused),
-    makeManyAffordance(exchange, reader),
+    makeManyAffordance(exchange, reader, parsed),
     family.writable && (reader.grant.offers !== undefined || mayOffer(exchange, 'read'))
   ])
   const { url, page: number = 1, pageSize } = rows
@@ -123,11 +125,12 @@ async function nameFiltered (exchange: Exchange, active: readonly ActiveFilter[]
   return active.map((filter, index) => ({ ...filter, referred: refer(items[index] ?? {}, filter.field) }))
 }
 
-/** The states with the number of items in each, whatever else is filtered. */
+/** The states, each with the number of items in the list that it links to: those that all other filters find. */
 async function listStates (
   { mount, request }: Exchange,
   parsed: ParsedQuery,
-  reader: Reader
+  reader: Reader,
+  { items, links }: FoundPage
 ): Promise<Pick<PageAffordances, 'states' | 'everyState'>> {
   const { family: { presentation }, urls, grammar } = mount
   const self = urls.collection(request)
@@ -138,13 +141,21 @@ async function listStates (
   }).filter(({ where }) => where.length > 0)
   const replaced = [...startParameters, ...known.flatMap(({ parts }) => parts.map(({ name = '' }) => name))]
   const link = (added?: string) => makePageUrl(self, parsed, replaced, added)
+  const isReplaced = parsed.parameters.some(({ name }) => replaced.includes(name))
+  const isWhole = !isReplaced && links.next === undefined && links.prev === undefined
+  const count = async (where: readonly Condition[], href: string): Promise<Count> => {
+    // A search may take long, so that it is not repeated for each state if the page has all it found.
+    if (isWhole) return { total: items.filter(matcher(where)).length }
+    const listed = grammar.parse(href.slice(self.length + 1))
+    return await countUpTo(reader, 'flaws' in listed ? where : listed.query.where, countedInState)
+  }
   const states = await Promise.all(known.map(async ({ state, tone, where, asked, parts }) => ({
     state,
     tone,
     href: link(asked),
     isCurrent: parts.every(part =>
       parsed.parameters.some(({ name, value }) => name === part.name && value === part.value)),
-    ...await countUpTo(reader, where, countedInState)
+    ...await count(where, link(asked))
   })))
   return { states, everyState: link() }
 }
@@ -153,7 +164,7 @@ async function listStates (
 async function countFound (
   reader: Reader,
   { query: { where, limit, offset }, start }: ParsedQuery,
-  { items, links }: Pick<Found, 'items'> & Pick<RowLinks, 'links'>
+  { items, links }: FoundPage
 ): Promise<Count> {
   if (start === undefined && links.next === undefined && (items.length > 0 || offset === 0)) {
     return { total: offset + Math.min(items.length, limit) }
@@ -162,12 +173,17 @@ async function countFound (
 }
 
 /** Operations for the selected rows are sent to the collection. */
-async function makeManyAffordance (exchange: Exchange, reader: Reader): Promise<ManyAffordance | undefined> {
+async function makeManyAffordance (
+  exchange: Exchange,
+  reader: Reader,
+  parsed: ParsedQuery
+): Promise<ManyAffordance | undefined> {
   const { mount: { family, forms, urls }, request } = exchange
   if (family.lifecycle === undefined || !forms.has('noun')) return undefined
   const granted = await filterGranted(exchange, reader, listTargets(family).filter(({ params }) => !params.isPartial))
   const operations = granted.map(({ operation: { name } }) => ({ name, singular: family.singular }))
-  return operations.length === 0 ? undefined : { action: urls.collection(request), operations }
+  const from = makePageUrl('', parsed).slice(1)
+  return operations.length === 0 ? undefined : { action: urls.collection(request), from, operations }
 }
 
 export async function makeRowAffordances (

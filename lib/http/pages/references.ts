@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import type { NounOperation, Operation } from '../../core/family/definition.js'
 import type { Family, OtherDefinition } from '../../core/family/family.js'
 import type { Params } from '../../core/family/params.js'
@@ -14,7 +15,7 @@ import type {
   Count, LogEntry, ReferenceField, Referred, RelatedList
 } from '../../representations/affordances.js'
 import type { FormBody } from '../body.js'
-import type { Exchange, Mount } from '../mount.js'
+import { type Exchange, hasPages, type Mount } from '../mount.js'
 import { toProblem } from '../reply.js'
 
 type Here = Pick<Exchange, 'mount' | 'request'>
@@ -82,6 +83,11 @@ function isSortable ({ fields }: Family, name: string): boolean {
   return fields.some(field => field.name === name && isOrdered(field))
 }
 
+/** Undefined if it has no page. */
+export function linkItem (there: Mount | undefined, request: FastifyRequest, id: Id): string | undefined {
+  return there !== undefined && hasPages(there) ? there.urls.item(request, id) : undefined
+}
+
 /** The titles of the items that these refer to, one query for each family. */
 export async function findReferred (
   here: Here,
@@ -100,7 +106,7 @@ export async function findReferred (
       .map(({ value, title }) => [value, title]))
     found.set(field, id => {
       const title = titles.get(String(id))
-      return title === undefined ? undefined : { title, href: there.urls.item(request, id) }
+      return title === undefined ? undefined : { title, href: linkItem(there, request, id) }
     })
   }))
   return (item, field) => isAbsent(item[field]) ? undefined : found.get(field)?.(item[field] as Id)
@@ -249,7 +255,7 @@ export async function lookUpAll (here: Here, family: Family, text: string): Prom
 export async function findRelated (here: Here, item: Stored): Promise<RelatedList[]> {
   const { mount, request } = here
   const { family } = mount
-  const related = mount.neighbours.list()
+  const related = mount.neighbours.list().filter(hasPages)
     .filter(there => mount.neighbours.find(there.family.name, mount) === there)
     .flatMap(there => [...there.family.references]
       .filter(([, referred]) => (referred.renaming?.base ?? referred).name === family.name)

@@ -18,6 +18,7 @@ import {
 import { describeListedItem, nameItem } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import { makeFeedback } from '../pages/log-entries.js'
+import { readSelection, type Selection, showSelection } from '../pages/many.js'
 import { linkList } from '../pages/offers.js'
 import { makeCollectionAffordances, makeRowAffordances } from '../pages/page-affordances.js'
 import { finding, lookUpAll } from '../pages/references.js'
@@ -35,6 +36,8 @@ interface CollectionQuery {
   readonly wanted?: readonly (readonly [field: string, text: string])[]
   /** If the query has amounts as a person typed them, the query for every language. */
   readonly common?: string | undefined
+  /** Shown instead of the list. */
+  readonly selection?: Selection | undefined
 }
 
 /** `GET /customers`, also with a path suffix that names the representation. */
@@ -67,6 +70,8 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
       if (representation.interactive !== true) return { parsed: parsePageQuery(grammar, whole, representation) }
       const { rest, wanted } = splitWanted(whole)
       const parse = (search: string) => parsePageQuery(grammar, search, representation, order)
+      const selection = readSelection(rest)
+      if (selection !== undefined) return { parsed: parse(''), selection }
       try {
         const { sent, isTyped } = readSent(grammar, rest)
         return { parsed: parse(rest), wanted, common: isTyped ? sent : undefined }
@@ -79,7 +84,8 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
       }
     },
     async load (loading) {
-      const { reader, request, query: { parsed, refused, wanted = [], common } } = loading
+      const { reader, request, query: { parsed, refused, selection, wanted = [], common } } = loading
+      if (selection !== undefined) return exchange => showSelection(exchange, reader, selection)
       if (wanted.length > 0) return await redirectToFound(loading, wanted)
       // So that the address can be sent to readers of other languages.
       if (common !== undefined && request.method === 'GET') {

@@ -4,7 +4,7 @@ import type { Family } from '../../core/family/family.js'
 import { intendToList } from '../../core/service/caller.js'
 import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import type { Count, HomeFamily } from '../../representations/affordances.js'
-import type { Mount } from '../mount.js'
+import { hasPages, type Mount } from '../mount.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeAnswer, describeQuerystring, describeSharedRoute } from '../openapi/routes.js'
 import { linkSchema, nameSchema } from '../openapi/schemas.js'
@@ -50,13 +50,15 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
     ...(states && { states: states.map(({ href, tone, ...state }) => ({ ...state, links: { list: href } })) }),
     links: { list: href }
   }))
+  const linked = here.filter(hasPages).map(({ urls }) => urls.collection(request))
+  const shown = families.filter(({ href }) => linked.includes(href))
   return await send({ reply, choice, mount }, {
     kind: 'one',
     name: 'home',
     document: { families: written, links: { self: mount.urls.home(request) } },
     home: {
-      families,
-      site: { families: listLinks(families, undefined) },
+      families: shown,
+      site: { families: listLinks(shown, undefined) },
       now: mount.makers.clock().getTime(),
       activity: choice.representation.interactive === true ? await findRecent(mount, request) : undefined
     }

@@ -8,7 +8,7 @@ import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
 import type { OneView } from '../../representations/representation.js'
-import { type Exchange, linkReferred, type Mount, showItem } from '../mount.js'
+import { type Exchange, hasPages, linkReferred, type Mount, showItem } from '../mount.js'
 import {
   describeAnswer, describeItemAnswers, describeItemRoute, describeQuerystring, describeRequestHeaders, describeShortly,
   readConditions
@@ -76,7 +76,7 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
         ? showItem(mount, request, item, expanded)
         : makePicker(fields ?? family.members)(expanded ?? item)
       // Pages have navigation, so they only get links to the items referred to.
-      const links = interactive === true ? linkReferred(mount, request, item) : undefined
+      const links = interactive === true ? linkReferred(mount, request, item, hasPages) : undefined
       return exchange => {
         const view: OneView = {
           kind: 'one',

@@ -12,7 +12,7 @@ import { readSearch } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
 import type { Choice } from '../negotiate.js'
 import { toProblem } from '../reply.js'
-import { readParameter, readRequestedFormat } from '../request.js'
+import { readParameter, readRequestedFormat, splitUrl } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
 
 export type Answer = (exchange: Exchange) => FastifyReply | Promise<FastifyReply>
@@ -255,7 +255,8 @@ export const seenHeader = 'dealbook-seen'
 
 /** Undefined if the request does more than show something, or shows the outcome of a form, which sends no headers. */
 export function readSeen (request: FastifyRequest): { readonly seen: string | undefined } | undefined {
-  if (!['GET', 'HEAD', 'QUERY'].includes(request.method) || readFeedback(request) !== undefined) return undefined
+  const isOutcome = readFeedback(request) !== undefined || splitUrl(request).search.includes('_result=')
+  if (!['GET', 'HEAD', 'QUERY'].includes(request.method) || isOutcome) return undefined
   const seen = request.headers[seenHeader]
   return { seen: seen === undefined ? undefined : String(seen) }
 }
