@@ -259,7 +259,7 @@ for (const { name, make } of storages) {
       if (next === undefined) break
       after = next
     }
-    t.strictSame(walked, [1, 4, 2, 3])
+    t.strictSame(walked, [1, 2, 4, 3])
     t.strictSame(show((await now.run('edit' as never, 2, { label: 'a' } as never)).item), [2, 5, 5, 2])
     t.strictSame(show((await now.run('grow', 4)).item), [4, 6, 6, 2], 'rules get the default')
     t.strictSame(await list(''), [[1, 7, 7, 1], [2, 5, 5, 2], [3, 3, 3, 1], [4, 6, 6, 2]])
