@@ -52,7 +52,8 @@ export interface Mount {
   /** Whether it has `authorize`, so that pages depend on the reader. */
   readonly isGuarded: boolean
   readonly makers: Makers
-  caller (request: FastifyRequest): Caller
+  /** @param needed the family that a rule is written for, whose fields are read too */
+  caller (request: FastifyRequest, needed?: Family): Caller
 }
 
 /** A request in progress, with the representation of its response. */

@@ -3,10 +3,11 @@ import type { TObject } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import {
-  consume, defineFamily, type FollowedCommand, makeWebhooks, memoryStorage, Problem, Type
+  consume, defineFamily, type FollowedCommand, type Intent, makeWebhooks, memoryStorage, Problem, Type
 } from '../../lib/index.js'
 import { mcp } from '../../lib/mcp/mcp.js'
 import { readEvents } from '../feed/events.js'
+import { storages } from '../storages.js'
 import { quick, receive, until } from '../webhooks/receiver.js'
 
 const words = (verb: string, participle: string, noun: string, action: string) =>
@@ -244,3 +245,74 @@ t.test('webhooks, programs and tools have the same', async t => {
     t.notMatch(body, /SECRET (cost|note|dear|why|finding)/, name)
   }
 })
+
+const goods = defineFamily({
+  name: 'goods',
+  singular: 'good',
+  fields: Type.Object({ id: Type.Integer(), name: Type.String(), ordered: Type.Integer(), received: Type.Integer() }),
+  create: ['name', 'ordered', 'received'],
+  operations: {}
+})
+const namedGoods = defineFamily({
+  name: 'goods',
+  singular: 'good',
+  fields: Type.Object({ id: Type.Integer(), name: Type.String() }),
+  create: ['name'],
+  edit: ['name']
+})
+const deliveries = defineFamily({
+  name: 'deliveries',
+  singular: 'delivery',
+  fields: Type.Object({ id: Type.Integer(), good: Type.Integer(), open: Type.Integer({ default: 9 }) }),
+  create: ['good'],
+  references: { good: goods },
+  prepare: async ({ item }, { get }) => ({ ordered: item && (await get(goods, Number(item['good'])))?.ordered }),
+  operations: {
+    receive: {
+      ...words('receive', 'received', 'receipts', 'ReceiveDelivery'),
+      params: Type.Object({ count: Type.Integer() }),
+      with: { it: 'good' },
+      creates: { next: goods },
+      allowed: (_delivery, _params, { items: { it } }) => it.received === 1 || 'It was received',
+      apply (delivery, { count }, { items: { it }, facts: { ordered } }) {
+        const received = it.received + count
+        return {
+          item: { ...delivery, open: Number(ordered) - received },
+          others: { it: { ...it, received } },
+          created: { next: { name: 'Rest', ordered: ordered - received, received: 0 } }
+        }
+      }
+    }
+  }
+})
+
+for (const { name, make } of storages) {
+  t.test(`${name}: rules get the whole item of a family of which a narrower version is mounted`, async t => {
+    const { storage, another = () => storage, dispose } = await make()
+    t.teardown(dispose)
+    await goods.service({ storage }).create({ name: 'Tea', ordered: 5, received: 1 })
+    const app = Fastify()
+    t.teardown(() => app.close())
+    const asked: string[] = []
+    const authorize = (_: unknown, { family, action }: Intent): void => { asked.push(`${family} ${action}`) }
+    const options = { storage: another(), authorize }
+    app.register(namedGoods, { ...options, prefix: '/out' })
+    app.register(deliveries, { ...options, prefix: '/out' })
+    const send = async (method: 'POST' | 'PUT', url: string, payload: object) =>
+      (await app.inject({ method, url, payload })).json()
+    t.match(await send('POST', '/out/deliveries', { good: 1 }), { id: 1, open: 9 })
+    asked.length = 0
+    t.match(await send('PUT', '/out/deliveries/1/receive', { count: 2 }), { open: 2, revision: 2 })
+    t.strictSame(asked.filter(each => each.startsWith('goods')).sort(),
+      ['goods ReceiveDelivery', 'goods ReceiveDelivery', 'goods read'], 'authorize of the mounted version is asked')
+    t.match(await send('PUT', '/out/goods/1/edit', { name: 'Chai' }), { name: 'Chai', revision: 3 })
+    const whole = goods.service({ storage })
+    t.match(await whole.get(1), { name: 'Chai', ordered: 5, received: 3, revision: 3 })
+    t.match(await whole.get(2), { name: 'Rest', ordered: 2, received: 0, revision: 1 })
+    for (const url of ['/out/goods/1', '/out/goods/1/commands', '/out/goods', '/out/deliveries/1?expand=good']) {
+      t.notMatch((await app.inject(url)).body, /"(received|ordered)"/, url)
+    }
+    const { items: [offer] } = (await app.inject('/out/deliveries/1/operations')).json()
+    t.match(offer, { allowed: false, reason: 'It was received' })
+  })
+}

@@ -139,6 +139,12 @@ export function getStoredShape ({ shape, renaming }: Family): FamilyShape {
   return renaming?.base.shape ?? shape
 }
 
+/** Whether a version has all fields of the family that rules are written for. */
+export function hasFieldsOf ({ renaming, ...version }: Family, declared: Family): boolean {
+  const { schema } = renaming?.base ?? version
+  return declared.ownFields.every(({ name }) => Object.hasOwn(schema.properties, name))
+}
+
 /** With those that its operations and its creation use. */
 export function listRelated (family: Family): Family[] {
   const all = [...family.operations.values()].flatMap(({ others, creates }) => [...others, ...creates])

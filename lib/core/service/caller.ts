@@ -1,7 +1,7 @@
 import { inspect, types } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import { type Family, listShapes } from '../family/family.js'
+import { type Family, hasFieldsOf, listShapes } from '../family/family.js'
 import { maybeMade, Problem } from '../problems.js'
 import { findFlawInConditions, numberDecimals } from '../query/filters.js'
 import { matcher } from '../storage/conditions.js'
@@ -10,7 +10,9 @@ import type { Condition, Id, Storage, Stored } from '../storage/storage.js'
 import { isNewId, isTextId, newIdRule, textIdRule, uuidv7 } from '../values/ids.js'
 import { findJsonFlaw, findTextFlaw, isObject, type Members } from '../values/json.js'
 import { findFlaw, membersOf, rules } from '../values/rules.js'
-import { type GuardedStorage, guardOpening, isStorage, makeStorageAccess } from './storage-access.js'
+import {
+  type GuardedStorage, guardOpening, isStorage, makeStorageAccess, type StorageAccess
+} from './storage-access.js'
 
 /** The action to be authorized. */
 export interface Intent {
@@ -202,8 +204,9 @@ export async function makeCallers<R extends HostRequest> (
     other (family: Family | string, request: R): ReturnType<Caller['other']>
     shows (request: R): ReturnType<NonNullable<Caller['shows']>>
   }
-): Promise<(request: R) => Caller> {
-  const access = makeStorageAccess(listShapes(family))
+): Promise<(request: R, needed?: Family) => Caller> {
+  const own = makeStorageAccess(listShapes(family))
+  const accesses = new Map<Family, StorageAccess>()
   const deadlines: DeadlineSettings = {
     timeout,
     explain (why) {
@@ -215,12 +218,24 @@ export async function makeCallers<R extends HostRequest> (
       return new Problem('timeout', detail, { headers: { 'retry-after': '1' } })
     }
   }
-  const opened = typeof storage === 'function' ? undefined : await access(storage)
+  const opened = typeof storage === 'function' ? undefined : await own(storage)
 
-  return request => ({
+  // Rules that need fields which only another version has read those too.
+  const find = (needed: Family | undefined): StorageAccess => {
+    if (needed === undefined || hasFieldsOf(family, needed)) return own
+    const wider = accesses.get(needed) ?? makeStorageAccess([...listShapes(family), ...listShapes(needed)])
+    accesses.set(needed, wider)
+    return wider
+  }
+
+  return (request, needed) => ({
     authorize: intent => authorize === undefined ? unlimited : grant(authorize(request, intent)),
     other: family => other(family, request),
-    storage: () => opened ?? choose(request),
+    storage () {
+      const access = find(needed)
+      if (typeof storage === 'function') return choose(request, access)
+      return opened !== undefined && access === own ? opened : guardOpening(access(storage))
+    },
     shows: () => shows(request),
     signal: new RequestDeadline(deadlines, request.raw),
     makers,
@@ -236,7 +251,7 @@ export async function makeCallers<R extends HostRequest> (
     return checkGrant(family, await granted)
   }
 
-  async function choose (request: R): Promise<GuardedStorage> {
+  async function choose (request: R, access: StorageAccess): Promise<GuardedStorage> {
     const chosen = await (storage as (request: R) => Storage | Promise<Storage>)(request)
     if (!isStorage(chosen)) throw new errorCodes.FST_DEALBOOK_NO_STORAGE(family.name)
     return await guardOpening(access(chosen))

@@ -1,5 +1,5 @@
 import { errorCodes } from '../errors.js'
-import type { Family, Names, Renaming } from '../family/family.js'
+import { type Family, hasFieldsOf, type Names, type Renaming } from '../family/family.js'
 import { listPointed, renameConditions, renameKnown, renameParams, toOwnItem } from '../family/rename.js'
 import { changeProblem, type Flaw, Problem } from '../problems.js'
 import { ConstraintError } from '../storage/storage.js'
@@ -47,8 +47,9 @@ export function callBase (called: Called): Called {
 export function findOther (own: Called, its: Family | undefined): Called {
   const found = its === undefined ? own : own.caller.other(its)
   if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(own.family.name, its?.name)
-  // Rules have the names of the base, even if a renamed version is mounted beside.
-  return callBase(found)
+  // Rules have the names of the base, even if a renamed version is mounted beside, and all fields of a narrower one.
+  const base = callBase(found)
+  return its === undefined || hasFieldsOf(base.family, its) ? base : { family: its, caller: base.caller }
 }
 
 /** Calls `authorize` and `onCommitted` with the names of the renamed family in its commands. */

@@ -19,7 +19,7 @@ export function toShown<R extends CommandRecord> (family: Family, record: R, own
   const expected = owner && getKnown(owner).params.get(action)
   const keptParams = expected && params && keepKnown([expected], params)
   const keptChanges = changes && keepChanges(getKnown(family), changes)
-  const keptProblem = problem && keepProblem(expected, problem)
+  const keptProblem = problem && keepProblem(getKnown(family), expected, problem)
   if (keptParams === params && keptChanges === changes && keptProblem === problem) return own
   const { params: _params, ...rest } = own
   return {
@@ -82,11 +82,11 @@ function wrap (schema: TSchema): TSchema {
 }
 
 /** Why a command of another version was refused may be about what this one does not have. */
-function keepProblem (expected: TSchema | undefined, problem: KeptProblem): KeptProblem {
+function keepProblem ({ fields }: Known, expected: TSchema | undefined, problem: KeptProblem): KeptProblem {
   const { code, status, errors = [] } = problem
   const isKnown = (flaw: Flaw): boolean => {
     const [, name = ''] = 'pointer' in flaw ? flaw.pointer.split('/') : []
-    return name === '' || Object.hasOwn(expected?.properties ?? {}, unescapePointer(name))
+    return name === '' || [fields, expected].some(each => Object.hasOwn(each?.properties ?? {}, unescapePointer(name)))
   }
   if (expected !== undefined && errors.every(isKnown)) return problem
   return { code, detail: problemCodes[code].title, members: {}, ...(status !== undefined && { status }) }

@@ -10,7 +10,9 @@ import type {
   CreateOf, EditOf, FamilyDefinition, FieldName, OperationParams, QueryDefinition, Renamed
 } from '../../core/family/definition.js'
 import { type AnyExtension, extendDefinition, type FamilyExtension } from '../../core/family/extension.js'
-import { type AnyFamily, type Family, keepFamily, type Renaming } from '../../core/family/family.js'
+import {
+  type AnyFamily, type Family, hasFieldsOf, keepFamily, listShapes, type Renaming
+} from '../../core/family/family.js'
 import type { KnownFields, KnownResult } from '../../core/family/known-fields.js'
 import { makeRenaming, renameDefinition } from '../../core/family/rename.js'
 import type {
@@ -21,7 +23,7 @@ import { makeCallers, readMakers } from '../../core/service/caller.js'
 import { makeService } from '../../core/service/make-service.js'
 import { feedList, logList } from '../../core/service/record.js'
 import type { Service, ServiceOptions } from '../../core/service/service.js'
-import { checkMappedFamilies } from '../../core/service/storage-access.js'
+import { checkMappedFamilies, makeStorageAccess } from '../../core/service/storage-access.js'
 import { isolateScope } from '../body.js'
 import { documentActions } from '../forms/commands.js'
 import { forms, writeEndpoints } from '../forms/forms.js'
@@ -197,7 +199,8 @@ async function mountFamily (
   // Only now are all families known; those of a storage chosen by request never are.
   app.addHook('onReady', async () => {
     if (typeof storage !== 'function') checkMappedFamilies(storage)
-    checkNeighbours(mount)
+    const needed = checkNeighbours(mount)
+    if (typeof storage !== 'function') await makeStorageAccess(needed.flatMap(listShapes))(storage)
   })
   // Before the server waits for its connections to end.
   app.addHook('preClose', async () => { for (const end of mount.streams) end() })
@@ -256,7 +259,8 @@ async function makeMount (
   const caller = await makeCallers(family, options, makers, timeout, {
     other (other, request: FastifyRequest) {
       const found = neighbours.find(typeof other === 'string' ? other : other.name, mount)
-      return found && { family: found.family, caller: found.caller(request) }
+      const needed = typeof other === 'string' ? undefined : other
+      return found && { family: found.family, caller: found.caller(request, needed) }
     },
     shows: readSeen
   })
@@ -299,9 +303,13 @@ async function makeMount (
   return mount
 }
 
-/** Throws if an operation needs a family that is not mounted at the same prefix, or is in a different storage. */
-function checkNeighbours (mount: Mount): void {
+/**
+ * Throws if an operation needs a family that is not mounted at the same prefix, or is in a different storage. Returns
+ * those of which only a version with fewer fields is mounted.
+ */
+function checkNeighbours (mount: Mount): Family[] {
   const { family, neighbours, storage } = mount
+  const narrowed = new Set<Family>()
   const creation = family.lifecycle && { name: 'create', needed: family.lifecycle.others }
   const all = [...family.operations.values()].map(({ operation: { name }, others, creates }) =>
     ({ name, needed: [...others, ...creates] }))
@@ -310,8 +318,8 @@ function checkNeighbours (mount: Mount): void {
       if (needed === undefined || needed.name === family.name) continue
       const found = neighbours.find(needed.name, mount)
       if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(family.name, needed.name)
-      if (found.storage === storage) continue
-      throw new errorCodes.FST_DEALBOOK_OTHER_STORAGE(family.name, name, needed.name)
+      if (found.storage !== storage) throw new errorCodes.FST_DEALBOOK_OTHER_STORAGE(family.name, name, needed.name)
+      if (!hasFieldsOf(found.family, needed)) narrowed.add(needed)
     }
   }
   for (const [field, { name }] of family.references) {
@@ -322,4 +330,5 @@ function checkNeighbours (mount: Mount): void {
     process.emitWarning(`fastify-dealbook: ${family.name} has authorize, but ${name}, which its field "${field}" ` +
       `refers to, has none: all clients may read and change ${name}`, { code: 'DEALBOOK_UNGUARDED' })
   }
+  return [...narrowed]
 }

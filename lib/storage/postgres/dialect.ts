@@ -39,6 +39,9 @@ export const postgresDialect: Dialect = {
   },
   writeFilled (column, field, present) {
     const { kind, default: value } = field
+    // A literal without a type gets that of the column.
+    const literal = writeLiteral(kind === 'json' ? JSON.stringify(value) : String(value))
+    if (present === undefined) return this.writeColumn(`COALESCE(${column}, ${literal})`, field)
     const filled = `COALESCE(${writePlain(column, kind, present)}, ${writeTyped(value, kind)})`
     return this.writeColumn(filled, field, { ...present, type: plainTypes[kind], labels: undefined })
   },

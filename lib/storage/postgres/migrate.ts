@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isAbsent } from '../../core/storage/conditions.js'
 import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
 import { BusyError } from '../../core/storage/storage.js'
-import { ClauseBuilder } from '../sql/clauses.js'
 import {
   describeFilling, listIndexes, nameUnique, refuseFound, writeAddColumn, writeClashes, writeCreate, writeFill,
   writeUnique
@@ -135,8 +134,8 @@ async function completeColumns (
     // If the column has the default, no row lacks it, and a search without an index may take long.
     const isIndexed = layout.indexes.some(([first]) => first === field.name)
     if (!isFillable(field) || (there.hasDefault && !isIndexed)) continue
-    const where = new ClauseBuilder(layout, dialect).where([{ field: field.name, op: 'null', is: true }])
-    const isLacking = (await run(`SELECT 1 FROM ${layout.table}${where} LIMIT 1`)).length > 0
+    const isNull = `${quoteName(column.name as string)} IS NULL`
+    const isLacking = (await run(`SELECT 1 FROM ${layout.table} WHERE ${isNull} LIMIT 1`)).length > 0
     if (isLacking) statements.push(writeFill(layout, column, dialect))
   }
   return statements

@@ -75,7 +75,7 @@ export interface Dialect {
   readonly beginning?: (text: string) => string
   writeColumn (column: string, field: ColumnField, present?: PresentColumn): ColumnTexts
   /** For a column in which NULL means the default. */
-  writeFilled (column: string, field: Field, present: PresentColumn): ColumnTexts
+  writeFilled (column: string, field: Field, present?: PresentColumn): ColumnTexts
   readonly encode: Partial<Record<Kind, (value: unknown) => unknown>>
   /** Converts values of the driver; other kinds stay unchanged. */
   readonly decode: Readonly<Partial<Record<Kind, (value: unknown) => unknown>>>

@@ -97,6 +97,7 @@ let layoutsMade = 0
 export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: string): Layout {
   const fieldsByColumn = new Map<string, string>()
   const indexes = listIndexRows(shape, dialect)
+  const indexed = new Set([...indexes, ...shape.unique ?? [], Object.keys(shape.references ?? {})].flat())
   const columns = shape.fields.map(field => {
     const name = toSnakeCase(field.name)
     const other = fieldsByColumn.get(name)
@@ -105,7 +106,12 @@ export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: s
     const { kind, maxLength = Infinity } = field
     const isPrefixIndexed = dialect.beginning !== undefined && isText(field) && maxLength > indexedLength &&
       indexes.some(row => row.includes(field.name))
-    return { field, kind, name, isFilled: false, isPrefixIndexed, ...dialect.writeColumn(quoteName(name), field) }
+    const plain = dialect.writeColumn(quoteName(name), field)
+    if (!isFillable(field)) return { field, kind, name, isFilled: false, isPrefixIndexed, ...plain }
+    // Processes that do not know the default may still write rows without it. Conditions keep an index.
+    const filled = dialect.writeFilled(quoteName(name), field)
+    const isFilled = !indexed.has(field.name)
+    return { field, kind, name, isFilled, isPrefixIndexed, ...isFilled ? filled : plain, selected: filled.selected }
   })
   return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false, indexes })
 }

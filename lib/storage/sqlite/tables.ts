@@ -210,7 +210,7 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
     checkType(database, layout, column, there.type)
     // If the column has the default, no row lacks it, and a search without an index may take long.
     const isSearched = !there.hasDefault || indexes.some(({ fields }) => fields[0] === field.name)
-    const isLacking = isFillable(field) && isSearched && hasRow(`WHERE ${column.equated} IS NULL`)
+    const isLacking = isFillable(field) && isSearched && hasRow(`WHERE ${quoteName(name as string)} IS NULL`)
     return isLacking ? [writeFill(layout, column, dialect)] : []
   }
   const isNew = present.size === 0
