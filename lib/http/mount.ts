@@ -27,8 +27,7 @@ export interface Mount {
   readonly grammar: Grammar
   readonly logGrammar: Grammar
   readonly feedGrammar: Grammar
-  /** Functions that end the event streams of clients. */
-  readonly streams: Set<() => void>
+  readonly streams: Streams
   readonly representations: readonly Representation[]
   readonly chooser: Chooser
   readonly emptyList: 'page' | 'not-found'
@@ -53,6 +52,26 @@ export interface Mount {
   readonly isGuarded: boolean
   readonly makers: Makers
   caller (request: FastifyRequest): Caller
+}
+
+/** Functions that end the event streams and waiting pages of clients, when the application closes. */
+export class Streams {
+  readonly #ends = new Set<() => void>()
+  #isClosed = false
+
+  add (end: () => void): void {
+    if (this.#isClosed) end()
+    else this.#ends.add(end)
+  }
+
+  delete (end: () => void): void {
+    this.#ends.delete(end)
+  }
+
+  close (): void {
+    this.#isClosed = true
+    for (const end of this.#ends) end()
+  }
 }
 
 /** A request in progress, with the representation of its response. */
