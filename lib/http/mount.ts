@@ -27,8 +27,7 @@ export interface Mount {
   readonly grammar: Grammar
   readonly logGrammar: Grammar
   readonly feedGrammar: Grammar
-  /** Functions that end the event streams of clients. */
-  readonly streams: Set<() => void>
+  readonly streams: Streams
   readonly representations: readonly Representation[]
   readonly chooser: Chooser
   readonly emptyList: 'page' | 'not-found'
@@ -54,6 +53,26 @@ export interface Mount {
   readonly makers: Makers
   /** @param needed the family that a rule is written for, whose fields are read too */
   caller (request: FastifyRequest, needed?: Family): Caller
+}
+
+/** Functions that end the event streams and waiting pages of clients, when the application closes. */
+export class Streams {
+  readonly #ends = new Set<() => void>()
+  #isClosed = false
+
+  add (end: () => void): void {
+    if (this.#isClosed) end()
+    else this.#ends.add(end)
+  }
+
+  delete (end: () => void): void {
+    this.#ends.delete(end)
+  }
+
+  close (): void {
+    this.#isClosed = true
+    for (const end of this.#ends) end()
+  }
 }
 
 /** A request in progress, with the representation of its response. */

@@ -140,6 +140,7 @@ export class Sender {
 
   async #consume (webhook: Webhook, signal: AbortSignal): Promise<void> {
     const { storage, family, sources, settings: { retryDelay, maxRetryDelay } } = this.options
+    const missed = new AbortController()
     // A new webhook gets what happened after it was created.
     const [created] = await findEntries(storage, [...selectLog(family, webhook.id), ...numbered], 1)
     await runConsumer(storage, Array.from(sources.values(), ({ family }) => family), {
@@ -148,18 +149,21 @@ export class Sender {
       maxAttempts: Number.MAX_SAFE_INTEGER,
       retryDelay,
       maxRetryDelay,
-      signal,
-      handler: entry => this.#handle(webhook, entry)
-    }).catch(async (error: unknown) => {
+      signal: AbortSignal.any([signal, missed.signal]),
+      handler: async entry => { if (!await this.#handle(webhook, entry)) missed.abort() }
+    }).catch((error: unknown) => {
       if (!isPruned(error)) throw error
-      await this.#end('fail', webhook, 'Events that were not sent yet were deleted by prune')
-      await skipPruned(storage, nameConsumer(webhook.id))
+      missed.abort()
     })
+    if (!missed.signal.aborted) return
+    await this.#end('fail', webhook, 'Events that were not sent yet were deleted by prune')
+    await skipPruned(storage, nameConsumer(webhook.id))
   }
 
-  async #handle (webhook: Webhook, entry: FollowedCommand): Promise<void> {
+  /** Returns whether the entry still exists, or need not be sent. */
+  async #handle (webhook: Webhook, entry: FollowedCommand): Promise<boolean> {
     const { family: { name, singular }, sources, storage } = this.options
-    if (entry.outcome !== 'done') return
+    if (entry.outcome !== 'done') return true
     const key = nameDelivery(webhook.id, findPosition(entry.cursor) as number)
     if (entry.family === name && entry.action === sendAgainAction && entry[singular] === webhook.id) {
       const again = await getDelivery(storage, String((entry.params as { delivery?: unknown }).delivery))
@@ -167,19 +171,19 @@ export class Sender {
     }
     // Without families, those of all but the webhooks.
     const { families = [...sources.keys()].filter(each => each !== name), actions = [entry.action] } = webhook
-    if (families.includes(entry.family) && actions.includes(entry.action)) {
-      await this.#deliver(webhook.id, key, entry.id)
-    }
+    if (!families.includes(entry.family) || !actions.includes(entry.action)) return true
+    return await this.#deliver(webhook.id, key, entry.id)
   }
 
-  /** One attempt; throws where it must be repeated. */
-  async #deliver (id: string, key: string, entry: string): Promise<void> {
+  /** One attempt; throws where it must be repeated. Returns false if the entry was pruned. */
+  async #deliver (id: string, key: string, entry: string): Promise<boolean> {
     const { storage, family, sources, settings, log } = this.options
     const record = await storage.get('commands', entry) as FeedEntry | undefined
     const event = record && makeEvent(sources, record)
     const before = await getDelivery(storage, key)
-    // Of an entry that was pruned, nothing is known. One that arrived is not sent again after a restart.
-    if (event === undefined || before?.status === 'delivered') return
+    // One that arrived is not sent again after a restart.
+    if (before?.status === 'delivered') return true
+    if (event === undefined) return record !== undefined
     const webhook = await storage.get(family.name, id) as Webhook | undefined
     if (webhook?.status !== 'active') throw new Error('The webhook is not active')
     const attempt = await this.#send(webhook, event.id, JSON.stringify(event))
@@ -196,7 +200,7 @@ export class Sender {
     if (error === undefined) {
       // It arrived, so it is not sent again because the storage did not answer.
       await saving.catch(error => { log.warn({ err: error }, 'A delivery is not listed') })
-      return
+      return true
     }
     await saving
     if (operation !== undefined) await this.#end(operation, webhook, error)

@@ -218,6 +218,27 @@ t.test('a page that waits is answered when the application closes', async t => {
   await closing
 })
 
+t.test('what begins while the application closes ends at once', async t => {
+  let release = (): void => {}
+  const held = new Promise<void>(resolve => { release = resolve })
+  let asked = 0
+  const authorize = async (): Promise<void> => {
+    asked++
+    await held
+  }
+  const { app, address } = await start(t, { storage: memoryStorage(), authorize })
+  const answers = ['text/event-stream', 'application/json'].map(async accept => {
+    const answer = await fetch(`${address}/rest/v1/deals/commands`, { headers: { accept, prefer: 'wait=60' } })
+    return [answer.status, (await answer.text()).length > 0]
+  })
+  await until(() => asked === 2)
+  const closing = app.close()
+  await until(() => !app.server.listening)
+  release()
+  t.strictSame(await Promise.all(answers), [[200, true], [200, true]])
+  await closing
+})
+
 t.test('a stream outlives a storage that hangs, and one that fails', async t => {
   const skip = makeClock(t)
   const { storage, state } = makeStorage()

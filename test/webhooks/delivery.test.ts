@@ -127,6 +127,33 @@ for (const { name, make } of storages) {
 }
 
 for (const { name, make } of anyStorage) {
+  t.test(`on ${name}, a webhook whose events were pruned is failing, and continues with later ones`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app = await startApp(t, storage)
+    let status = 500
+    const { url, received, answered } = await receive(t, () => status)
+    const { home } = await createWebhook(app, { url })
+    const read = async () => (await app.inject(home)).json<{ status: string, problem?: string }>()
+    // Those that are held up, and more than are read at once.
+    for (const count of [3, 150]) {
+      received.length = 0
+      for (let made = 0; made < count; made++) await createDeal(app, 'lost')
+      await until(() => received.length > 1)
+      await delay(5)
+      await prune(storage, { before: new Date(), ignoreConsumers: true })
+      await until(async () => (await read()).status === 'failing')
+      t.match(await read(), { problem: 'Events that were not sent yet were deleted by prune' })
+      const id = await createDeal(app, 'kept')
+      status = 204
+      await app.inject({ method: 'PUT', url: `${home}/resume` })
+      await until(() => answered.some(({ event }) => event.id === `deals/${id}/1`))
+      t.equal(answered.length, 1)
+      answered.length = 0
+      status = 500
+    }
+  })
+
   t.test(`on ${name}, a receiver that fails half the time and one that hangs hold up no others`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)

@@ -27,7 +27,7 @@ import { checkMappedFamilies, makeStorageAccess } from '../../core/service/stora
 import { isolateScope } from '../body.js'
 import { documentActions } from '../forms/commands.js'
 import { forms, writeEndpoints } from '../forms/forms.js'
-import { findNeighbours, type Mount, type Neighbours } from '../mount.js'
+import { findNeighbours, type Mount, type Neighbours, Streams } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
 import { addSchemas, findSchemaTexts } from '../openapi/schemas.js'
 import { findProblemParts } from '../pages/offers.js'
@@ -203,7 +203,7 @@ async function mountFamily (
     if (typeof storage !== 'function') await makeStorageAccess(needed.flatMap(listShapes))(storage)
   })
   // Before the server waits for its connections to end.
-  app.addHook('preClose', async () => { for (const end of mount.streams) end() })
+  app.addHook('preClose', async () => { mount.streams.close() })
   const { bodyLimit = mebibyte, maxCommands = 100 } = options
   const maxMembers = Math.max(1000 * Math.floor(bodyLimit / mebibyte), 10 * maxCommands, 1000)
   isolateScope(app, { maxMembers, maxDepth: 20 })
@@ -276,7 +276,7 @@ async function makeMount (
     grammar: compileGrammar({ ...family, references: [...family.references.keys()] }, limits),
     logGrammar: compileGrammar(logList, limits),
     feedGrammar: compileGrammar({ ...feedList, key: 'position' }, limits),
-    streams: new Set(),
+    streams: new Streams(),
     representations,
     chooser: makeChooser(representations),
     emptyList: options.emptyList ?? 'page',

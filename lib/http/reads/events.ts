@@ -13,15 +13,22 @@ export const eventStream = 'text/event-stream'
 export type Answering = Pick<Exchange, 'mount' | 'request' | 'reply'>
 
 /** Aborted when the client or the application closes, or by `end`. */
-export function watchEnd ({ streams }: Mount, { raw }: FastifyReply): { readonly signal: AbortSignal, end (): void } {
+export function watchEnd (
+  { streams }: Mount, { raw, request }: FastifyReply
+): { readonly signal: AbortSignal, end (): void } {
   const ended = new AbortController()
   const end = (): void => {
-    streams.delete(end)
+    streams.delete(close)
     raw.off('close', end)
     ended.abort()
   }
-  streams.add(end)
+  const close = (): void => {
+    // A connection that is kept alive would hold up the application for longer than a minute.
+    if (request.raw.httpVersionMajor === 1) raw.once('finish', () => { request.raw.socket.end() })
+    end()
+  }
   raw.once('close', end)
+  streams.add(close)
   if (raw.destroyed) end()
   return { signal: ended.signal, end }
 }
