@@ -51,7 +51,7 @@ export const sequence: readonly Case[] = [
     }
   },
   {
-    name: 'sequence: a text by number has what was just committed, too',
+    name: 'text: one by the numbers of a sequence has what was just committed',
     needs: 'findText',
     async run ({ storage }) {
       await storage.prepare(commandsShape)

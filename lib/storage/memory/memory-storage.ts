@@ -16,7 +16,7 @@ import { countBelow, MemoryItems } from './memory-items.js'
 export interface MemoryOptions {
   /** Heavy reads, such as a sort, that run at once, in short turns. Default: 2. */
   readonly maxHeavyReads?: number
-  /** Heavy reads that may wait. Further ones fail with `BusyError`. Default: 50. */
+  /** Heavy reads that may wait; those of one request count as one. Further ones fail with `BusyError`. Default: 50. */
   readonly maxWaitingReads?: number
 }
 

@@ -10,7 +10,7 @@ export interface SqlOptions {
   readonly migrate?: Migrate
   /** Heavy reads, such as a sort without an index, that run at once. Default: 2. */
   readonly maxHeavyReads?: number
-  /** Heavy reads that may wait. Further ones fail with `BusyError`. Default: 50. */
+  /** Heavy reads that may wait; those of one request count as one. Further ones fail with `BusyError`. Default: 50. */
   readonly maxWaitingReads?: number
   /** Commits that may wait. Further ones fail with `BusyError`. Default: 1000. */
   readonly maxWaitingCommits?: number
