@@ -171,7 +171,7 @@ for (const [name, make] of Object.entries(databases)) {
     const ofName = name === 'postgres' ? 'deals_name_left_200_idx' : 'deals_name_idx'
     t.same(await listIndexes('deals'), [ofName, 'deals_status_idx'])
     t.same(await listIndexes('customers'), ['customers_age_idx', 'customers_children_idx'])
-    t.equal((await listIndexes('commands')).length, 4, 'the log has its own')
+    t.equal((await listIndexes('commands')).length, 5, 'the log has its own')
 
     const added = deals.extend({ indexes: ['price', ['held', 'updatedAt']], order: ['-createdAt'] })
     t.equal((await writeMigration(open(), [added])).match(/CREATE INDEX/g)?.length, 3)
