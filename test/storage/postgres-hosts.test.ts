@@ -1,6 +1,7 @@
 import pg from 'pg'
 import t from 'tap'
 import { insert, thing, things } from '../../lib/conformance/fixture.js'
+import { deals } from '../../lib/index.js'
 import { splitHosts } from '../../lib/storage/postgres/hosts.js'
 import { type PostgresPool, postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { makeDatabase, withClient } from '../postgres/schema.js'
@@ -62,4 +63,19 @@ t.test('connections that turn out read-only are closed, and the commit is made o
   await Promise.all([1, 2, 3, 4].map(id => storage.commit(insert('things', thing(id)))))
   t.ok(removed > 0, 'the read-only ones were closed')
   t.equal((await storage.get('things', 4))?.id, 4)
+})
+
+t.test('a single primary that is read-only for a while can be read, but not written', async t => {
+  const connectionString = await makeDatabase(t)
+  const open = () => {
+    const storage = postgresStorage({ connectionString })
+    t.teardown(() => storage.close())
+    return deals.service({ storage })
+  }
+  const { item: { id } } = await open().create({ name: 'Tea', price: 1 })
+  const database = new URL(connectionString).pathname.slice(1)
+  await withClient(client => client.query(`ALTER DATABASE "${database}" SET default_transaction_read_only = on`))
+  const book = open()
+  t.equal((await book.get(id)).revision, 1)
+  await t.rejects(book.create({ name: 'Tea', price: 1 }), { code: 'storage-unavailable' })
 })

@@ -161,8 +161,11 @@ async function openConnection (options: AllOptions, isReplica = false) {
       for (const column of layout.columns) {
         if (column.present !== undefined) checkType(layout, column, column.present, mappableTypes)
       }
-      // Where there is a log, commands are decided.
-      if (layout.sequence !== undefined && !isReplica) pool.mustWrite = true
+      // Where there is a log, commands are decided: the connections so far are checked, too.
+      if (layout.sequence !== undefined && !isReplica) {
+        pool.mustWrite = true
+        connections.releaseIdle()
+      }
       return {
         layout,
         reader: new TableReader(reads, layout, indexes, heavyReads,
