@@ -98,7 +98,7 @@ t.test('a question, and several items, are answered in the language in which the
   t.equal((await app.inject(url)).json().rent, 2.5)
 
   const many = await post(app, '/leases', { _operation: 'raise', [`_item.${id}`]: '2' })
-  const form = formOf(many.body, '/leases')
+  const form = formOf(await see(app, many.headers.location as string), '/leases')
   const refused = await post(app, '/leases', { ...form, by: '1.500', client: '1' })
   t.equal(errorOf(refused.body, 'raise-by'), 'By ist nicht eindeutig: Schreiben Sie 1500 oder 1,5.')
   t.match(formOf(refused.body, '/leases'), { by: '1.500', client: '1' })
@@ -204,7 +204,8 @@ t.test('a refused form keeps who was looked up, by a part of the title or by cho
   const stale = await post(app, `${url}/raises`, asked)
   t.equal(stale.statusCode, 412)
   t.match(formOf(stale.body, `${url}/raises`), { by: '1', '_find.client': 'Client 6 (6)' }, 'after a question')
-  const many = formOf((await post(app, '/leases', { _operation: 'raise', [`_item.${id}`]: '2' })).body, '/leases')
+  const chosen = await post(app, '/leases', { _operation: 'raise', [`_item.${id}`]: '2' })
+  const many = formOf(await see(app, chosen.headers.location as string), '/leases')
   const again = await post(app, '/leases', { ...many, by: 'much', '_find.client': 'Client 6' })
   t.match(formOf(again.body, '/leases'), { by: 'much', '_find.client': 'Client 6' }, 'for several')
 })

@@ -34,8 +34,8 @@ async function serve (t: Test, queue: HeavyReadQueue, refuse: (query: Query) => 
   }
   const app = Fastify()
   t.teardown(() => app.close())
-  // However busy the machine is.
-  await app.register(bills, { storage: { ...memory, find }, timeout: 600_000 })
+  // However busy the machine is. More than one page, so that states are counted by reads.
+  await app.register(bills, { storage: { ...memory, find }, timeout: 600_000, pageSize: 5 })
   return { app, started }
 }
 
@@ -69,5 +69,5 @@ t.test('what else a refused page needs is given up', async t => {
   const { app, started } = await serve(t, queue, isLast)
   t.equal(await readPages(app, 1), 0)
   while (queue.running > 0) await nextTurn()
-  t.ok(started.length <= 2, `the list, and ${started.length - 1} of the reads after it`)
+  t.ok(started.length <= 3, `the list, and ${started.length - 1} of the reads after it`)
 })

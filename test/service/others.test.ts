@@ -231,7 +231,7 @@ for (const { name, make } of storages) {
       rate: 1, action: 'PriceTrip', revision: 2, about: { family: 'trips', id: 1 }
     })
     const { body } = await app.inject('/a/rates/1?format=html')
-    t.match(body, '<strong>Done: price trip</strong>', 'its page shows what another did')
+    t.match(body, '<strong>Done: price the trip</strong>', 'its page shows what another did')
     t.strictSame(told, ['rates 1'])
     t.match((await price({ rate: 2, count: true })).json(), { status: 409, detail: 'Not for 13' })
     t.match((await price({ rate: 9, count: true })).json(), { status: 400, errors: [{ pointer: '/rate' }] })

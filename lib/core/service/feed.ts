@@ -317,7 +317,7 @@ class Tail {
     const forget = (): void => { this.#reads.delete(position) }
     // Only the end of the log is wanted by many, and long entries are not kept.
     reading.then(({ part: { count, length } }) => {
-      if (count === firstPartSize || length > maxPartLength) forget()
+      if (count === size || length > maxPartLength) forget()
     }, forget)
     return reading
   }

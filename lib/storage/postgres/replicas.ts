@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { markDeadlineAware } from '../../core/storage/deadline.js'
-import type { FamilyShape, Found, Query, Storage, StorageReads } from '../../core/storage/storage.js'
+import type { FamilyShape, Found, FoundText, Query, Storage, StorageReads } from '../../core/storage/storage.js'
 import { getCode, statementTimedOut } from './driver.js'
+
+type TextReads = Required<Pick<StorageReads, 'findText'>>
 
 // Milliseconds.
 const longestWait = 50
@@ -132,6 +134,7 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
     },
 
     find,
+    findText,
 
     async commit (changes) {
       await storage.commit(changes)
@@ -156,8 +159,9 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
         find: (family, query, signal) => isPositioned(family, query)
           ? find(family, query, signal)
           : read(least, signal, source => source.find(family, query, signal)),
-        findText: (family, query, members, signal) => read(least, signal, source =>
-          (source as Required<StorageReads>).findText(family, query, members, signal)),
+        findText: (family, query, members, signal) => isPositioned(family, query)
+          ? findText(family, query, members, signal)
+          : read(least, signal, source => (source as TextReads).findText(family, query, members, signal)),
         get: (family, id, signal) => read(least, signal, source => source.get(family, id, signal))
       }
     }
@@ -167,6 +171,12 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
   async function find (family: string, query: Query, signal?: AbortSignal): Promise<Found> {
     const found = await storage.find(family, query, signal)
     if (isPositioned(family, query)) note()
+    return found
+  }
+
+  async function findText (...given: Parameters<TextReads['findText']>): Promise<FoundText> {
+    const found = await (storage as TextReads).findText(...given)
+    if (isPositioned(...given)) note()
     return found
   }
 
@@ -195,7 +205,7 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
     return own.timeline === least.timeline && least.bytes > own.bytes ? least : own
   }
 
-  function isPositioned (family: string, { where, order }: Query): boolean {
+  function isPositioned (family: string, { where, order }: Query, ..._rest: unknown[]): boolean {
     const sequence = shapes.find(({ name }) => name === family)?.sequence
     return sequence !== undefined && [...where, ...order].some(({ field }) => field === sequence)
   }
