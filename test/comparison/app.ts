@@ -18,9 +18,16 @@ export async function makeApp (build: Build, storage: Storage): Promise<FastifyI
   const { shops, products, orders } = makeFamilies(build)
   const app = Fastify({ forceCloseConnections: true })
   let moment = Date.UTC(2026, 0, 1)
+  let requests = 0
   let made = 0
   let dealt = 0
-  const makeCommandId = (): string => `made-${++made}`
+  // A request that makes more ids, or asks more often for the time, does not change later ones.
+  app.addHook('onRequest', async () => {
+    requests++
+    made = 0
+    moment = Date.UTC(2026, 0, 1) + requests * 60_000
+  })
+  const makeCommandId = (): string => `made-${requests}-${++made}`
   const shared = { storage, authorize, makeCommandId, clock: () => new Date(moment += 1000) }
   const ourDeals = deals.extend({
     fields: build.Type.Object({ region: build.Type.Optional(build.Type.String()) }),

@@ -1,4 +1,3 @@
-import { isMeant } from './meant.js'
 import { type Got, Requests, type Sent } from './requests.js'
 
 /** An application that answers requests. */
@@ -24,33 +23,48 @@ export interface Compared {
   readonly difference: Difference | undefined
 }
 
+/** What two builds may differ in; for two of the same build, nothing. */
+export interface Allowances {
+  /** The reason why two answers may differ; undefined if they may not. */
+  findMeant? (sent: Sent, before: Got, after: Got): string | undefined
+  /** The reason why a request is not sent; undefined if it is. */
+  findUnsent? (sent: Sent): string | undefined
+}
+
 /** Sends the same requests to all sides, until they differ in what is not meant. */
 export async function compare (
   seed: number,
   length: number,
   sides: readonly Side[],
-  allowed = isMeant
+  { findMeant, findUnsent }: Allowances = {}
 ): Promise<Compared> {
-  const requests = new Requests(seed)
+  const random = new Requests(seed)
   const meant = new Map<string, number>()
+  const count = (reason: string): void => { meant.set(reason, (meant.get(reason) ?? 0) + 1) }
+  let requests = 0
   for (let index = 0; index < length; index++) {
-    for (const sent of requests.next()) {
-      const answers = await Promise.all(sides.map(side => side.send(sent)))
-      const [first, ...others] = answers as [Got, ...Got[]]
-      for (const other of others) {
-        const parts = listParts(first, other)
-        if (parts.length === 0) continue
-        const reason = allowed(sent, first, other)
-        if (reason === undefined) {
-          const difference = { seed, index, sent, names: sides.map(({ name }) => name), answers: [first, other], parts }
-          return { requests: index + 1, meant, difference }
-        }
-        meant.set(reason, (meant.get(reason) ?? 0) + 1)
-      }
-      requests.learn(first)
+    const sent = random.next()
+    const unsent = findUnsent?.(sent)
+    if (unsent !== undefined) {
+      count(unsent)
+      continue
     }
+    requests++
+    const answers = await Promise.all(sides.map(side => side.send(sent)))
+    const [first, ...others] = answers as [Got, ...Got[]]
+    for (const other of others) {
+      const parts = listParts(first, other)
+      if (parts.length === 0) continue
+      const reason = findMeant?.(sent, first, other)
+      if (reason === undefined) {
+        const difference = { seed, index, sent, names: sides.map(({ name }) => name), answers: [first, other], parts }
+        return { requests, meant, difference }
+      }
+      count(reason)
+    }
+    random.learn(first)
   }
-  return { requests: length, meant, difference: undefined }
+  return { requests, meant, difference: undefined }
 }
 
 function listParts (one: Got, other: Got): string[] {

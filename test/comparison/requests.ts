@@ -146,12 +146,11 @@ export class Requests {
     this.#random = new Random(seed)
   }
 
-  /** One request, or two that are sent at once. */
-  next (): readonly Sent[] {
+  next (): Sent {
     const random = this.#random
     const sent = random.chance(0.06) && this.#sent.length > 0 ? random.pick(this.#sent) : this.#make()
     this.#sent = [...this.#sent.slice(-20), sent]
-    return [sent]
+    return sent
   }
 
   /** Whatever an answer names is asked for later. */

@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startServer } from '../postgres/server.js'
 import { compare, explain, type Side } from './compare.js'
+import { findMeant, findUnsent } from './meant.js'
 import type { Got, Sent } from './requests.js'
 
 const { values, positionals: [old] } = parseArgs({
@@ -71,7 +72,7 @@ try {
     let differing = 0
     for (let seed = first; seed <= last; seed++) {
       await Promise.all(sides.map(side => side.start(server?.url ?? 'none')))
-      const compared = await compare(seed, Number(values.length), sides)
+      const compared = await compare(seed, Number(values.length), sides, { findMeant, findUnsent })
       requests += compared.requests
       for (const [reason, count] of compared.meant) meant.set(reason, (meant.get(reason) ?? 0) + count)
       if (compared.difference === undefined) continue

@@ -10,7 +10,7 @@ import type { Got, Sent } from './requests.js'
 const length = 150
 
 // Entries of one commit may have either order, so that feeds and pages with the newest entries differ in it.
-function isFeed ({ url }: Sent, one: Got, other: Got): string | undefined {
+function findMeant ({ url }: Sent, one: Got, other: Got): string | undefined {
   return one.status === other.status && /^\/\w+(\/|.*\/commands)($|\?)/.test(url) ? 'the order of a feed' : undefined
 }
 
@@ -23,7 +23,7 @@ t.test('every storage gives the same answers to random requests', async t => {
       t.teardown(() => app.close())
       return { name, send: async sent => readAnswer(await app.inject(sent)) }
     }))
-    const { requests, difference } = await compare(seed, length, sides, isFeed)
+    const { requests, difference } = await compare(seed, length, sides, { findMeant })
     t.equal(difference && explain(difference), undefined)
     t.equal(requests, length)
   }
@@ -35,10 +35,10 @@ t.test('a difference ends a comparison, unless it is meant', async t => {
   const other: Side = {
     name: 'other', send: async () => ({ status: 200, headers: { a: 'b' }, body: ++count % 3 === 0 ? 'y' : 'x' })
   }
-  const { difference, requests } = await compare(1, 10, [same, other], () => undefined)
+  const { difference, requests } = await compare(1, 10, [same, other])
   t.strictSame([requests, difference?.parts, difference?.index], [3, ['body'], 2])
   t.match(explain(difference as never), /seed 1, request 2: .*\n {2}differs in body\n {2}same: 200 .*\n {2}other: 200 /)
   count = 0
-  const all = await compare(1, 10, [same, other], () => 'on purpose')
+  const all = await compare(1, 10, [same, other], { findMeant: () => 'on purpose' })
   t.strictSame([all.requests, all.difference, [...all.meant]], [10, undefined, [['on purpose', 3]]])
 })
