@@ -107,6 +107,25 @@ t.test('the key of an update belongs to its principal, who may be named for chan
   t.strictSame(await rename('ann', 'b'), [422, undefined, undefined])
 })
 
+t.test('a failure to find whose key it is does nothing', async t => {
+  let fails = false
+  const { app } = await guardedApp(t, ({ action, tentative }) => {
+    if (fails && tentative === true) throw new Error('no answer')
+    return action === 'read' ? undefined : { principal: 'ann' }
+  })
+  const { id } = await createDeal(app)
+  const rename = async () => {
+    const request = { url: `${home}/${id}`, headers: { 'idempotency-key': 'k' }, payload: { name: 'a' } }
+    const { statusCode, headers } = await app.inject(blindly({ method: 'PATCH', ...request }))
+    return [statusCode, headers['idempotent-replayed']]
+  }
+  fails = true
+  t.strictSame(await rename(), [500, undefined])
+  fails = false
+  t.strictSame(await rename(), [200, undefined])
+  t.strictSame(await rename(), [200, 'true'])
+})
+
 t.test('a form of a page leads to what may be seen', async t => {
   const { app } = await guardedApp(t, refuseReading)
   const made = await app.inject(blindly({ method: 'POST', url: home, headers: browser, payload: 'name=a&price=1' }))

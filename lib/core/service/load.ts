@@ -10,7 +10,7 @@ import { freeze, isObject, type Members } from '../values/json.js'
 import { makeLookups, showItem } from './arguments.js'
 import { type Caller, canSee, type Grant, intendToRead, type Intent, type Makers } from './caller.js'
 import { addItems, type Command, type NeededItem, type NewId, openOthers } from './decide.js'
-import { tryReader } from './reader.js'
+import { isRefusal, tryReader } from './reader.js'
 import { type CommandId, identifyCommand, makeNewId } from './record.js'
 import { type Reach, refuseByConstraint } from './refusal.js'
 import { callBase, type Called, findOther } from './renamed.js'
@@ -75,8 +75,9 @@ async function findOwner (
     try {
       const grant = await caller.authorize({ family, action, id, params: {}, tentative: true })
       if (grant.principal !== undefined) return grant.principal
-    } catch {
-      // Another action may be granted.
+    } catch (error) {
+      // Another action may be granted. After a failure, the key would not be found again.
+      if (!isRefusal(error)) throw error
     }
   }
   return undefined

@@ -227,7 +227,7 @@ export async function tryReader (family: Family, caller: Caller, intent: Intent)
 }
 
 // As errors of the host are answered.
-function isRefusal (error: unknown): boolean {
+export function isRefusal (error: unknown): boolean {
   const { status, statusCode = status } = (error ?? {}) as { status?: unknown, statusCode?: unknown }
   return Number.isInteger(statusCode) && Number(statusCode) >= 400 && Number(statusCode) < 500
 }
