@@ -1,6 +1,6 @@
 import t from 'tap'
 import { errorCodes } from '../../lib/core/errors.js'
-import type { Storage } from '../../lib/core/storage/storage.js'
+import { ConstraintError, type Storage } from '../../lib/core/storage/storage.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import type { Book } from './book.js'
 import { makeDeal, openBook, refusal } from './book.js'
@@ -98,4 +98,19 @@ t.test('a commit that was made but not acknowledged is found by the same id', as
     t.match(await call(), { changed: true, replayed: true })
   }
   t.match([await book.get(id), await book.find()], [{ revision: 2 }, { items: { length: 2 } }])
+})
+
+t.test('a rule of the database for the log is no duplicate: it is refused once', async t => {
+  const { storage, fail } = makeUnreliable()
+  const book = openBook(storage)
+  await book.create({ name: 'Tea', price: 5 })
+  let commits = 0
+  const { commit } = storage
+  storage.commit = async changes => {
+    commits++
+    await commit(changes)
+  }
+  fail('commit', new ConstraintError('commands', 'x', 'value', { constraint: 'short_logs' }))
+  await t.rejects(book.create({ name: 'Ink', price: 5 }), { code: 'constraint' })
+  t.equal(commits, 1)
 })

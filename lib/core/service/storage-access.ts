@@ -142,7 +142,9 @@ export function isConflict (error: unknown): boolean {
 function toRefusal (error: unknown): unknown {
   if (isConflict(error)) return error
   // The log has the creation of an item with this id.
-  if (error instanceof ConstraintError && error.family === 'commands') return new DuplicateError('commands', error.id)
+  if (error instanceof ConstraintError && error.family === 'commands' && error.rule === 'unique') {
+    return new DuplicateError('commands', error.id)
+  }
   if (error instanceof ConstraintError) return refuseByConstraint(error)
   if (error instanceof ReadOnlyError) return new Problem('read-only', error.message)
   if (error instanceof BusyError) return new Problem('busy', error.message, { headers: { 'retry-after': '1' } })
