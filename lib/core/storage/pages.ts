@@ -79,6 +79,7 @@ export const maxLength = 2_000_000
  * queries repeatedly.
  */
 export function choosePartSize (size: number, { length, count }: { length: number, count: number }): number {
+  if (count === 0) return size
   const fitting = [partSize, firstPartSize].find(size => size * length / count <= maxPartLength)
   return Math.min(10 * size, fitting ?? 1)
 }

@@ -32,7 +32,8 @@ export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape):
 
 function widen (family: string, { maxLength, ...given }: Field, other: Field | undefined): Field {
   // Items that a version without the default stores have it for the other.
-  const isCompleted = given.default === undefined && other?.default !== undefined && other.default !== null
+  const isCompleted = given.default === undefined && other?.nullable !== true && other?.default !== undefined &&
+    other.default !== null
   const field = isCompleted ? { ...given, default: other.default } : given
   if (other !== undefined && other.scale !== field.scale) {
     const [now, before] = [field, other].map(({ kind, scale }) => `${kind} (scale ${scale ?? 'none'})`)

@@ -267,8 +267,13 @@ export class Connections {
     }
   }
 
-  readonly run: Run = (text, values) =>
-    this.retry(() => this.use(connection => this.#makeRun(connection)(text, values)))
+  readonly run = this.makeRun()
+
+  /** @param timeout in milliseconds, if it may take longer than a request; the session may have a limit of its own */
+  makeRun (timeout?: number): Run {
+    const limit = timeout === undefined ? undefined : timeout + grace
+    return (text, values) => this.retry(() => this.use(connection => this.#makeRun(connection, limit)(text, values)))
+  }
 
   /** `timeout` in milliseconds, for each statement. */
   async transact<T> (timeout: number, work: (run: Run) => Promise<T>): Promise<T> {

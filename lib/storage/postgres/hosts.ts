@@ -154,8 +154,11 @@ async function ask (client: PostgresClient, text: string, timeout: number): Prom
     isReleased = true
   }
   const timer = setTimeout(close, timeout).unref()
+  // The host's pool has taken its own listener away; without one, an error would end the process.
+  client.on('error', ignore)
   try {
     const { rows: [row] } = await client.query({ text, rowMode: 'array' })
+    client.off('error', ignore)
     return (row as [unknown])[0]
   } catch (error) {
     close()
@@ -164,6 +167,8 @@ async function ask (client: PostgresClient, text: string, timeout: number): Prom
     clearTimeout(timer)
   }
 }
+
+function ignore (): void {}
 
 interface Failure extends Pick<Host, 'name'> {
   readonly error: unknown

@@ -28,7 +28,8 @@ export class Migration {
   ) {}
 
   async listMissing (layout: Layout): Promise<readonly string[]> {
-    const { definitions, builds } = await this.#find(this.connections.run, layout)
+    // Another process that migrates may have locked the table.
+    const { definitions, builds } = await this.#find(this.connections.makeRun(this.timeout), layout)
     return [...definitions, ...builds]
   }
 

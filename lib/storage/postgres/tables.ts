@@ -67,7 +67,8 @@ export async function readIndexed (run: Run, layout: Layout): Promise<{ layout: 
     const isPrefixIndexed = !layout.mapped && present.some(({ terms }) => terms.includes(`left ${column.name}`))
     return isPrefixIndexed === column.isPrefixIndexed ? column : { ...column, isPrefixIndexed }
   })
-  const fields = new Map(columns.map(({ name, isPrefixIndexed, field }) =>
+  // Conditions on a filled column are on an expression, which no index has.
+  const fields = new Map(columns.filter(({ isFilled }) => !isFilled).map(({ name, isPrefixIndexed, field }) =>
     [isPrefixIndexed ? `left ${name}` : name, field.name]))
   const indexes = present.map(({ terms }) => {
     const end = terms.findIndex(term => !fields.has(term))

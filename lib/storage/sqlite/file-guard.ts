@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { type Stats, statSync } from 'node:fs'
 
 // Milliseconds between two checks while nothing is committed.
 const checkEvery = 1000
@@ -33,7 +33,8 @@ export class FileGuard {
   }
 
   #compare (file: string): void {
-    const stats = statSync(file, { throwIfNoEntry: false })
+    const stats = readStats(file)
+    if (stats === null) return
     const known = this.#known.get(file)
     const found = stats && `${stats.dev} ${stats.ino}`
     if (known === found) return
@@ -43,5 +44,14 @@ export class FileGuard {
         'put it back and restart the process'
       throw new Error(this.#flaw)
     }
+  }
+}
+
+/** Undefined if there is no such file; null if that cannot be known, such as without permission. */
+function readStats (file: string): Stats | null | undefined {
+  try {
+    return statSync(file, { throwIfNoEntry: false })
+  } catch {
+    return null
   }
 }
