@@ -42,7 +42,9 @@ export const errorCodes = makeErrors({
   // loading items
   FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is not a family made by defineFamily', TypeError],
   FST_DEALBOOK_INVALID_LOAD: ['%s, item %s: %s %s', TypeError],
-  FST_DEALBOOK_INTERRUPTED: ['%s: the storage failed: %s. Call it again: it continues after what is stored', Error],
+  FST_DEALBOOK_INTERRUPTED: [
+    '%s: the storage failed: %s. If this was temporary, call it again: it continues after what is stored', Error
+  ],
   // copying a storage
   FST_DEALBOOK_INVALID_CONSUMER: ['consume: %s', TypeError],
   FST_DEALBOOK_INVALID_COPY: ['copyStorage: %s', Error],

@@ -15,7 +15,7 @@ import type { Called } from '../core/service/renamed.js'
 import type { FollowedCommand } from '../core/service/service.js'
 import { type GuardedStorage, isStorage, makeStorageAccess } from '../core/service/storage-access.js'
 import { selectById } from '../core/storage/pages.js'
-import type { Storage } from '../core/storage/storage.js'
+import { ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import {
   consumersShape, getPlace, Lease, type ParkedEntry, type Place, type Position, savePlace, updatePlace
@@ -142,7 +142,7 @@ async function takeLease (
         const place = found === undefined
           ? await addPlace(storage, { id, position: await findFirst(storage, options), holder })
           : await savePlace(storage, { ...found, holder }, found)
-        return new Lease(storage, place, leaseTime)
+        return new Lease(storage, place, leaseTime, at)
       }
     } catch (error) {
       // Otherwise another process took it, or the storage does not answer now.
@@ -164,10 +164,18 @@ async function findFirst (storage: Storage, { from = 'beginning', after }: Consu
 
 /** What a new consumer has not handled is kept by `prune`, also by one that runs now. */
 async function addPlace (storage: Storage, place: Pick<Position, 'id' | 'position' | 'holder'>): Promise<Place> {
-  const mark = await storage.get('commands', prunedId)
   const change = keepRow(consumers, { parked: [], retried: [], ...place }, undefined)
-  await storage.commit([change, keepMark(mark)])
-  return change.item
+  for (;;) {
+    const mark = await storage.get('commands', prunedId)
+    try {
+      await storage.commit([change, keepMark(mark)])
+      return change.item
+    } catch (error) {
+      // Other consumers are added at the same time, or `prune` runs.
+      const isMark = error instanceof ConflictError || error instanceof DuplicateError
+      if (!isMark || error.family !== 'commands') throw error
+    }
+  }
 }
 
 /** Handles entries while it has the lease. */

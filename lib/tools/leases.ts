@@ -79,10 +79,14 @@ export class Lease {
   readonly #group: LeaseGroup
   #saving: Promise<unknown> = Promise.resolve()
   #waiting = 0
-  #renewedAt = performance.now()
+  #renewedAt: number
 
-  /** @param time milliseconds until another process may take it */
-  constructor (readonly storage: GuardedStorage, public place: Place, readonly time: number) {
+  /**
+   * @param time milliseconds until another process may take it
+   * @param takenAt before it was saved: another process counts from when it sees that
+   */
+  constructor (readonly storage: GuardedStorage, public place: Place, readonly time: number, takenAt: number) {
+    this.#renewedAt = takenAt
     this.position = place.position
     this.#holder = place.holder
     this.#group = findGroup(storage, time)

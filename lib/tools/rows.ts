@@ -20,9 +20,9 @@ export function keepRow<T extends { readonly id: Id }> (
 }
 
 /**
- * The highest position and ids of what was pruned: no later entry may have one that a follower has passed, and no item
- * one. The row gets a new revision even if it stays as it is: of two commits that have it, such as one that prunes and
- * one that adds a consumer, the second is refused.
+ * The highest position and ids of what was pruned: a later entry must not get a position that followers have passed,
+ * nor a new item an id that was used. The row gets a new revision even if it stays as it is: of two commits that have
+ * it, such as one that prunes and one that adds a consumer, the second is refused.
  */
 export function keepMark (mark: Stored | undefined, entries: readonly FeedEntry[] = []): Change {
   const position = Math.max(mark?.position as number | undefined ?? 0, ...entries.map(({ position }) => position))
@@ -34,7 +34,7 @@ export function keepMark (mark: Stored | undefined, entries: readonly FeedEntry[
   return keepRow('commands', row, mark)
 }
 
-// What a repeated call would meet again.
+// Errors that a retry would get again.
 const lasting = [ConflictError, ConstraintError, DuplicateError, ReadOnlyError]
 
 /** The same storage. If it fails, such as in a restart, the error says to make the call again. */
@@ -45,7 +45,7 @@ export function makeResumable (storage: Storage, call: string): Storage {
     throw new errorCodes.FST_DEALBOOK_INTERRUPTED(call, message, { cause: error })
   }
   return {
-    prepare: shape => storage.prepare(shape),
+    prepare: shape => storage.prepare(shape).catch(explain),
     find: (...given) => storage.find(...given).catch(explain),
     get: (...given) => storage.get(...given).catch(explain),
     commit: changes => storage.commit(changes).catch(explain),

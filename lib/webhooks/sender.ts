@@ -156,8 +156,8 @@ export class Sender {
       missed.abort()
     })
     if (!missed.signal.aborted) return
-    await this.#end('fail', webhook, 'Events that were not sent yet were deleted by prune')
     await skipPruned(storage, nameConsumer(webhook.id))
+    await this.#end('fail', webhook, 'Events that were not sent yet were deleted by prune')
   }
 
   /** Returns whether the entry still exists, or need not be sent. */
