@@ -9,13 +9,21 @@ import type { Got, Sent } from './requests.js'
 
 const length = 150
 
-// Entries of one commit may have either order, so that feeds and pages with the newest entries differ in it.
+// Entries of one commit may have either order: then the same entries are on a page, or the page has a part of them.
 function findMeant ({ url }: Sent, one: Got, other: Got): string | undefined {
-  return one.status === other.status && /^\/\w+(\/|.*\/commands)($|\?)/.test(url) ? 'the order of a feed' : undefined
+  if (one.status !== other.status || !/^\/\w+(\/|.*\/commands)($|\?)/.test(url)) return undefined
+  const [first, second] = [one, other].map(listEntries)
+  return first === second ? 'the order of a feed' : undefined
+}
+
+function listEntries ({ headers, body }: Got): string {
+  if (!String(headers['content-type']).startsWith('application/json')) return ''
+  const { items = [], links = {} } = JSON.parse(body) as { items?: object[], links?: { next?: string, prev?: string } }
+  return links.next ?? links.prev ?? items.map(item => JSON.stringify(item)).sort().join()
 }
 
 t.test('every storage gives the same answers to random requests', async t => {
-  for (let seed = 1; seed <= runs(10); seed++) {
+  for (let seed = 1; seed <= runs(5); seed++) {
     const sides = await Promise.all(storages.map(async ({ name, make }): Promise<Side> => {
       const { storage, dispose } = await make()
       t.teardown(dispose)

@@ -242,7 +242,7 @@ t.test('what begins while the application closes ends at once', async t => {
 t.test('a stream outlives a storage that hangs, and one that fails', async t => {
   const skip = makeClock(t)
   const { storage, state } = makeStorage()
-  const { address, deals: book } = await start(t, { storage, timeout: 50 })
+  const { address, deals: book } = await start(t, { storage })
   const stream = await readEvents(`${address}/rest/commands`)
   let release = (): void => {}
   const held = new Promise<void>(resolve => { release = resolve })
