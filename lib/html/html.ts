@@ -61,7 +61,8 @@ export function html (options: HtmlOptions = {}): Representation {
       }
       if (many !== undefined) {
         const heading = nameOperation(words, many.form)
-        const { isDone } = many
+        // What was refused may be sent again.
+        const isDone = many.isDone && many.items.some(({ outcome }) => outcome !== 'refused')
         return await write(words, request, { heading, content: renderManyItems(words, many), isDone, ...affordances })
       }
       const member = affordances?.title ?? 'name'

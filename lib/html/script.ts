@@ -81,13 +81,14 @@ export const script = `
     const typed = read(form, isKept)
     if (withoutKey(typed).some(([, value]) => value !== '')) sessionStorage.setItem(place(form), JSON.stringify(typed))
   }
+  const hash = text => [...text].reduce((sum, letter) => (31 * sum + letter.codePointAt(0)) % 2 ** 40, 7)
   const isDone = document.querySelector('main[data-done]')
   const doneBefore = () => JSON.parse(sessionStorage.getItem('done') ?? '[]')
   try {
     const sent = isDone && sessionStorage.getItem('sent')
     const kept = sent && sessionStorage.getItem(sent)
     if (kept) {
-      const done = JSON.stringify([sent, withoutKey(JSON.parse(kept))])
+      const done = hash(JSON.stringify([sent, withoutKey(JSON.parse(kept))]))
       sessionStorage.removeItem(sent)
       sessionStorage.setItem('done', JSON.stringify([...doneBefore(), done].slice(-20)))
     }
@@ -110,7 +111,7 @@ export const script = `
       })
       // When people go back, browsers fill in again what they sent from here.
       addEventListener('pageshow', () => {
-        const shown = JSON.stringify([place(form), withoutKey(read(form))])
+        const shown = hash(JSON.stringify([place(form), withoutKey(read(form))]))
         if (doneBefore().includes(shown)) form.reset()
       })
     } catch {}

@@ -120,7 +120,7 @@ function readText (field: Field, given: string, { zone, language }: Writing, poi
   const local = field.kind === 'date-time' ? toInstant(given, zone ?? 'UTC') : undefined
   if (local !== undefined) return { value: local, flaws: [] }
   const text: ReadResult<string> = language !== undefined && isAmount(field)
-    ? readAmount(language, given)
+    ? readAmount(language, field.kind, given)
     : { value: given }
   const read = 'value' in text ? readValue(field, text.value) : text
   if ('expected' in read) return { flaws: [{ pointer, detail: read.expected }] }

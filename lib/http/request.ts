@@ -47,9 +47,9 @@ export function readIdempotencyKey (headers: IncomingHttpHeaders): string | unde
   const header = headers['idempotency-key']
   if (header === undefined) return undefined
   const [, quoted, bare = quoted?.replace(/\\(.)/g, '$1')] =
-    /^(?:"((?:[^"\\]|\\["\\])*)"|([^",][^,]*))$/.exec(String(header)) ?? []
+    /^(?:"((?:[^"\\]|\\["\\])*)"|([^",]+))$/.exec(String(header)) ?? []
   if (bare !== undefined && isIdempotencyKey(bare)) return bare
-  throw new Problem('invalid-header', `Idempotency-Key ${idempotencyKeyRule}`)
+  throw new Problem('invalid-header', `Idempotency-Key ${idempotencyKeyRule}, in quotes if there is a comma or quote`)
 }
 
 /** `Prefer: return=…` (RFC 7240); the first valid one counts. */

@@ -57,14 +57,17 @@ export function isAmount ({ kind }: { readonly kind: Kind }): boolean {
 const maxLength = 100
 
 /** As JSON has it. A text that is an amount in no language stays as it is. */
-export function readAmount (language: string, text: string): ReadResult<string> {
+export function readAmount (language: string, kind: Kind, text: string): ReadResult<string> {
   const spelling = spellings.get(language, findSpelling)
   const given = text.trim()
   if (given.length > maxLength) return { expected: `must have at most ${maxLength} characters` }
   if (spelling === undefined) return { value: given }
   const { point, simplify } = spelling
   const plain = simplify(given)
-  const [, sign = '', whole = '', fraction] = /^(-?)([1-9]\d{0,2})[.,](\d{3})$/.exec(plain) ?? []
+  // Groups of an integer cannot be meant as a fraction.
+  const [, sign = '', whole = '', fraction] = kind === 'integer'
+    ? []
+    : /^(-?)([1-9]\d{0,2})[.,](\d{3})$/.exec(plain) ?? []
   // People of other languages mean a thousand times as much, or as little.
   if (fraction !== undefined && !plain.includes(point)) {
     const less = writeAmount(language, String(Number(`${sign}${whole}.${fraction}`)))

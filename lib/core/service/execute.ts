@@ -26,7 +26,7 @@ export interface Outcome {
   readonly record: CommandRecord
   /** Undefined if it is not in the log. */
   readonly id: string | undefined
-  /** Undefined if it is deleted. Of a replay: only the item that it created. */
+  /** Undefined if it is deleted. Of a replay: only the item that is stored with it. */
   readonly item: Stored | undefined
   /** Members that are only in the answer to the command that sets them. */
   readonly secrets?: Members | undefined

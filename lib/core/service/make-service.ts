@@ -172,7 +172,10 @@ export function makeService (family: Family, options: ServiceOptions): Service {
         signal: call.signal,
         makers,
         isGuarded: authorize !== undefined,
-        isProgram: true
+        isProgram: true,
+        report (error, message) {
+          process.emitWarning(`fastify-dealbook: ${message}: ${String(error)}`, { code: 'DEALBOOK_NOT_SHOWN' })
+        }
       }
     }
   }

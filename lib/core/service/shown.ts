@@ -128,10 +128,10 @@ const limiting = ['type', 'const', 'enum', 'anyOf', 'allOf', 'oneOf', 'propertie
 
 /** Whether a value may have any members. */
 function isOpen (schema: TSchema): boolean {
-  const { type, properties, patternProperties, additionalProperties: others, items } = schema
+  const { type, properties, patternProperties, additionalProperties: others, items, anyOf, allOf, oneOf } = schema
   if (limiting.every(word => schema[word] === undefined)) return true
   return type === 'object'
-    ? others === true || [properties, patternProperties, others].every(each => each === undefined)
+    ? others === true || [properties, patternProperties, others, anyOf, allOf, oneOf].every(each => each === undefined)
     : type === 'array' && items === undefined
 }
 

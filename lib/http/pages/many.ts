@@ -48,8 +48,8 @@ export function readSelection (search: string): Selection | undefined {
   }
 }
 
-// Proxies refuse much longer ones.
-const maxUrl = 6000
+// Proxies refuse headers that are much longer.
+const maxUrl = 3000
 
 /** Undefined if it is too long. */
 function writeSelection ({ mount: { urls }, request }: Exchange, selection: Selection): string | undefined {

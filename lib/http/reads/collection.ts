@@ -88,7 +88,7 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
       if (selection !== undefined) return exchange => showSelection(exchange, reader, selection)
       if (wanted.length > 0) return await redirectToFound(loading, wanted)
       // So that the address can be sent to readers of other languages.
-      if (common !== undefined && request.method === 'GET') {
+      if (common !== undefined && ['GET', 'HEAD'].includes(request.method)) {
         const url = `${urls.self(request)}${common === '' ? '' : `?${common}`}`
         return ({ reply }) => reply.code(303).header('location', url).send()
       }

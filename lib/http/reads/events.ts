@@ -82,7 +82,7 @@ export function sendEvents (
   // The browser would not come back: the next stream may be refused, and an EventSource ends for good then.
   function survives (error: unknown): boolean {
     if (toProblem(error).statusCode < 500) return false
-    if (!isFailing) request.log.warn({ err: error }, 'An event stream waits for the end of a failure')
+    if (!isFailing) request.log.warn({ err: error }, 'An event stream cannot read; it tries again')
     isFailing = true
     return true
   }

@@ -198,7 +198,7 @@ export function readSent (
     const isInput = field !== undefined && isAmount(field) && /^m(in|ax)-/.test(part.name as string)
     if (!isInput) return [part.raw]
     const { name, value } = part as Parameter
-    const amount = readAmount(typed.value, value)
+    const amount = readAmount(typed.value, field.kind, value)
     if ('value' in amount) return [`${encodeURIComponent(name)}=${encodeURIComponent(amount.value)}`]
     flaws.push({ parameter: name, detail: `${name} ${amount.expected}` })
     return []
