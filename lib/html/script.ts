@@ -81,7 +81,7 @@ export const script = `
     const typed = read(form, isKept)
     if (withoutKey(typed).some(([, value]) => value !== '')) sessionStorage.setItem(place(form), JSON.stringify(typed))
   }
-  const hash = text => [...text].reduce((sum, letter) => (31 * sum + letter.codePointAt(0)) % 2 ** 40, 7)
+  const hash = text => [...text].reduce((mixed, letter) => (31 * mixed + letter.codePointAt(0)) % 2 ** 40, 7)
   const isDone = document.querySelector('main[data-done]')
   const doneBefore = () => JSON.parse(sessionStorage.getItem('done') ?? '[]')
   try {

@@ -7,7 +7,7 @@ import { makeApp } from './app.js'
 import { compare, explain, readAnswer, type Side } from './compare.js'
 import type { Got, Sent } from './requests.js'
 
-const length = 150
+const length = 100
 
 // Entries of one commit may have either order: then the same entries are on a page, or the page has a part of them.
 function findMeant ({ url }: Sent, one: Got, other: Got): string | undefined {

@@ -289,7 +289,7 @@ t.test('a restart of either database stops it; called again, it continues', asyn
     await t.rejects(copy(), {
       code: 'FST_DEALBOOK_INTERRUPTED',
       message: 'copyStorage: the storage failed: terminating connection. ' +
-        'Call it again: it continues after what is stored',
+        'If this was temporary, call it again: it continues after what is stored',
       cause: { code: '57P01' }
     }, broken)
     t.match(await copy(), { customers: 30 }, broken)

@@ -74,7 +74,7 @@ t.test('a restart of the database stops it; called again, it continues', async t
   await t.rejects(load(), {
     code: 'FST_DEALBOOK_INTERRUPTED',
     message: 'loadItems: the storage failed: terminating connection due to administrator command. ' +
-      'Call it again: it continues after what is stored',
+      'If this was temporary, call it again: it continues after what is stored',
     cause: { code: '57P01' }
   })
   t.equal(await load(), 9)
