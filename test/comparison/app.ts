@@ -1,7 +1,9 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import Fastify from 'fastify'
 import type * as library from '../../lib/index.js'
-import type { Intent, Storage } from '../../lib/index.js'
+import type { AnyFamily, CallOptions, Intent, Service, Storage } from '../../lib/index.js'
 import type * as mcpModule from '../../lib/mcp/mcp.js'
 
 /** A build of the package: what its entry points export. */
@@ -11,24 +13,26 @@ export type Build = Pick<typeof library, 'customers' | 'deals' | 'decimal' | 'de
 /**
  * One application with all that requests can differ in: chosen, counted and made ids, references, lists, decimals,
  * unique fields, states, operations that change and create other items, renamed and narrower versions, roles, tools.
- * Time and ids come from counters, so that two of them answer alike.
+ * Time and made ids come from the header `step` of the request, so that two of them answer alike.
  */
 export async function makeApp (build: Build, storage: Storage): Promise<FastifyInstance> {
   const { customers, deals, mcp } = build
   const { shops, products, orders } = makeFamilies(build)
   const app = Fastify({ forceCloseConnections: true })
-  let moment = Date.UTC(2026, 0, 1)
-  let requests = 0
-  let made = 0
-  let dealt = 0
-  // A request that makes more ids, or asks more often for the time, does not change later ones.
-  app.addHook('onRequest', async () => {
-    requests++
-    made = 0
-    moment = Date.UTC(2026, 0, 1) + requests * 60_000
+  await app.register(swagger, {
+    openapi: { openapi: '3.1.0', info: { title: 'Compared', version: '1' } },
+    refResolver: { buildLocalReference: json => String(json.$id) }
   })
-  const makeCommandId = (): string => `made-${requests}-${++made}`
-  const shared = { storage, authorize, makeCommandId, clock: () => new Date(moment += 1000) }
+  const steps = new AsyncLocalStorage<Step>()
+  // A request that makes more ids, or asks more often for the time, does not change later ones.
+  app.addHook('onRequest', ({ headers: { step = '0' } }, _reply, done) => {
+    steps.run({ name: String(step), moment: Date.UTC(2026, 0, 1) + parseInt(String(step)) * 60_000, made: 0 }, done)
+  })
+  const find = (): Step => steps.getStore() ?? { name: 'none', moment: 0, made: 0 }
+  let dealt = 0
+  const makeCommandId = (): string => `made-${find().name}-${++find().made}`
+  const clock = (): Date => new Date(find().moment += 1000)
+  const shared = { storage, authorize, makeCommandId, clock }
   const ourDeals = deals.extend({
     fields: build.Type.Object({ region: build.Type.Optional(build.Type.String()) }),
     create: ['region'],
@@ -44,18 +48,59 @@ export async function makeApp (build: Build, storage: Storage): Promise<FastifyI
   app.register(products, { ...shop, pageSize: 3, maxPageSize: 5 })
   app.register(orders, { ...shop, version: '1' })
   app.register(products, { ...shared, prefix: '/strict', preconditions: 'required', emptyList: 'not-found' })
+  app.get('/openapi', () => app.swagger())
+  serve(app, { deals: ourDeals, products, orders }, { storage, makeCommandId, clock })
   await app.ready()
   const past = { createdAt: '2025-12-31T00:00:00.000Z', updatedAt: '2025-12-31T00:00:00.000Z', revision: 1 }
   await storage.commit(Array.from({ length: 12 }, (_, index) => ({
     type: 'insert', family: 'customers', item: { id: index + 1, age: 20 + index * 5, children: index % 4, ...past }
   })))
+  let begun = 0
   for (const [url, ...bodies] of beginning) {
     for (const payload of bodies) {
-      const { statusCode, body } = await app.inject({ method: 'POST', url, payload })
+      const headers = { step: `0.${++begun}` }
+      const { statusCode, body } = await app.inject({ method: 'POST', url, payload, headers })
       if (statusCode !== 201) throw new Error(body)
     }
   }
   return app
+}
+
+interface Step {
+  readonly name: string
+  moment: number
+  made: number
+}
+
+/** What is asked of a service: the name of a method, and what it is called with. */
+export interface Call {
+  readonly method: 'create' | 'run' | 'runAll' | 'remove' | 'get' | 'find' | 'log' | 'follow'
+  readonly args: readonly unknown[]
+  readonly options: CallOptions & Readonly<Record<string, unknown>>
+}
+
+/** Services of families, so that they are compared as HTTP is. */
+function serve (app: FastifyInstance, families: Readonly<Record<string, AnyFamily>>, options: object): void {
+  const allow = ({ principal }: CallOptions, intent: Intent) => authorizeRole(principal, intent)
+  const services = Object.fromEntries(Object.entries(families).map(([name, family]) =>
+    [name, (family as never as { service (options: object): Service }).service({ ...options, authorize: allow })]))
+  app.post<{ Params: { family: string }, Body: Call }>('/service/:family', async ({ params, body }, reply) => {
+    const { method, args, options } = body
+    const service = services[params.family] as never as Record<string, (...args: unknown[]) => unknown>
+    try {
+      const result = service[method]?.(...args, options)
+      return { result: method === 'follow' ? await takeTwo(result as AsyncIterable<unknown>) : await result }
+    } catch (error) {
+      return await reply.code(500).send({ ...error as Error, message: (error as Error).message })
+    }
+  })
+}
+
+// Those that every application has from its beginning.
+async function takeTwo (entries: AsyncIterable<unknown>): Promise<unknown[]> {
+  const taken = []
+  for await (const entry of entries) if (taken.push(entry) === 2) break
+  return taken
 }
 
 // So that most requests have an item to speak of.
@@ -73,7 +118,7 @@ const beginning: readonly [url: string, ...bodies: object[]][] = [
 ]
 
 /** Their ids. */
-export const begun: Readonly<Record<string, readonly string[]>> = {
+export const firstIds: Readonly<Record<string, readonly string[]>> = {
   customer: ['1', '2', '12'],
   deal: ['deal-1', 'deal-2', 'deal-3'],
   shop: ['a', 'b'],
@@ -175,7 +220,11 @@ const conditions: Readonly<Record<string, object>> = {
   orders: { field: 'quantity', op: 'lt', value: 5 }
 }
 
-function authorize ({ headers: { 'x-role': role } }: FastifyRequest, { family, action }: Intent) {
+function authorize ({ headers: { 'x-role': role } }: FastifyRequest, intent: Intent) {
+  return authorizeRole(role, intent)
+}
+
+function authorizeRole (role: unknown, { family, action }: Intent) {
   const isRead = action === 'read' || action === 'list'
   if (role === undefined) return undefined
   if (role === 'stranger') throw new Refused(401)

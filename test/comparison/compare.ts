@@ -1,9 +1,11 @@
+import type { FastifyInstance } from 'fastify'
 import { type Got, Requests, type Sent } from './requests.js'
 
 /** An application that answers requests. */
 export interface Side {
   readonly name: string
-  send (sent: Sent): Promise<Got>
+  /** The answers to requests that are sent at once. */
+  send (step: readonly Sent[]): Promise<Got[]>
 }
 
 export interface Difference {
@@ -43,28 +45,38 @@ export async function compare (
   const count = (reason: string): void => { meant.set(reason, (meant.get(reason) ?? 0) + 1) }
   let requests = 0
   for (let index = 0; index < length; index++) {
-    const sent = random.next()
-    const unsent = findUnsent?.(sent)
+    const step = random.next()
+    const unsent = step.map(sent => findUnsent?.(sent)).find(reason => reason !== undefined)
     if (unsent !== undefined) {
       count(unsent)
       continue
     }
-    requests++
-    const answers = await Promise.all(sides.map(side => side.send(sent)))
-    const [first, ...others] = answers as [Got, ...Got[]]
+    requests += step.length
+    const [first = [], ...others] = await Promise.all(sides.map(side => sendStep(side, step, index + 1)))
     for (const other of others) {
-      const parts = listParts(first, other)
-      if (parts.length === 0) continue
-      const reason = findMeant?.(sent, first, other)
-      if (reason === undefined) {
-        const difference = { seed, index, sent, names: sides.map(({ name }) => name), answers: [first, other], parts }
-        return { requests, meant, difference }
+      for (const [which, sent] of step.entries()) {
+        const answers = [first[which], other[which]] as [Got, Got]
+        const parts = listParts(...answers)
+        if (parts.length === 0) continue
+        const reason = findMeant?.(sent, ...answers)
+        if (reason === undefined) {
+          const difference = { seed, index, sent, names: sides.map(({ name }) => name), answers, parts }
+          return { requests, meant, difference }
+        }
+        count(reason)
       }
-      count(reason)
     }
-    random.learn(first)
+    for (const answer of first) random.learn(answer)
   }
   return { requests, meant, difference: undefined }
+}
+
+async function sendStep (side: Side, step: readonly Sent[], index: number): Promise<Got[]> {
+  const answers = await side.send(step.map((sent, which) =>
+    ({ ...sent, headers: { ...sent.headers, step: `${index}.${which}` } })))
+  if (step.length < 2 || step[0] !== step[1]) return answers
+  // Of two that are the same, either may be the first.
+  return answers.sort((one, other) => JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)
 }
 
 function listParts (one: Got, other: Got): string[] {
@@ -79,7 +91,12 @@ function listParts (one: Got, other: Got): string[] {
 // They say when and how it was sent.
 const ownHeaders = ['date', 'connection', 'keep-alive', 'content-length']
 
-export function readAnswer (answer: { statusCode: number, headers: object, body: string }): Got {
+/** Sends them all, then waits. */
+export async function inject (app: FastifyInstance, step: readonly Sent[]): Promise<Got[]> {
+  return (await Promise.all(step.map(sent => app.inject(sent)))).map(readAnswer)
+}
+
+function readAnswer (answer: { statusCode: number, headers: object, body: string }): Got {
   const headers = Object.entries(answer.headers).filter(([name]) => !ownHeaders.includes(name))
   return { status: answer.statusCode, headers: Object.fromEntries(headers), body: answer.body }
 }

@@ -1,8 +1,11 @@
+import type { Allowances } from './compare.js'
 import type { Got, Sent } from './requests.js'
 
 /** A difference between two builds that is on purpose. */
 interface Meant {
   readonly reason: string
+  /** The first commit that has it. */
+  readonly since: string
   holds (sent: Sent, before: Got, after: Got): boolean
 }
 
@@ -13,45 +16,57 @@ const validators = ['etag', 'last-modified', 'cache-control']
 const withoutTags = ({ headers, ...got }: Got): string =>
   JSON.stringify([got, Object.entries(headers).filter(([name]) => !validators.includes(name)).sort()])
 
-// Compared with 31938664.
 const meant: readonly Meant[] = [
   {
+    reason: 'the description has the key, and what is answered to it, of every write',
+    since: '1441374a',
+    holds: ({ url }) => url === '/openapi'
+  },
+  {
     reason: 'pages were changed',
+    since: '1441374a',
     holds: (_sent, before, after) => isPage(before) && isPage(after) && before.status === after.status
   },
   {
     reason: 'operations and entries have a tag of their content, which begins with the revision',
+    since: '1441374a',
     holds: ({ url }, before, after) => /\/(operations|\w+\/[\w.-]+)(\.|\?|$)/.test(url) &&
       (after.status === 304 || withoutTags(before) === withoutTags(after))
   },
   {
     reason: 'a malformed Idempotency-Key is refused first',
+    since: '1441374a',
     holds: (sent, before, after) => hasKey(sent) && before.status < 500 && after.body.includes('Idempotency-Key must')
   },
   {
     reason: 'the rule for ids names those that are reserved',
-    holds: (_sent, before, after) => before.status === 400 && after.body.includes('or commands, also with a suffix')
+    since: '1441374a',
+    holds: (_sent, before, after) => before.status === after.status && after.body.includes('or commands, also with a')
   }
 ]
 
 // What they store differs from then on, so that later answers could not be compared.
-const unsent: readonly { readonly reason: string, holds (sent: Sent): boolean }[] = [
+const unsent: readonly (Omit<Meant, 'holds'> & { holds (sent: Sent): boolean })[] = [
   {
     reason: 'every write in every form honours the Idempotency-Key',
+    since: '1441374a',
     holds: sent => hasKey(sent) && ['PUT', 'PATCH', 'DELETE'].includes(sent.method)
   },
   {
     reason: 'forms of pages: several commands have an address, an emptied default is empty, amounts have a language',
+    since: '1441374a',
     holds: sent => isForm(sent) && String(sent.payload).includes('_key=')
   }
 ]
 
-/** The reason why two answers may differ; undefined if they may not. */
-export function findMeant (sent: Sent, before: Got, after: Got): string | undefined {
-  return meant.find(({ holds }) => holds(sent, before, after))?.reason
-}
+/** Whether an allowance is needed for a build: whether the build is older than the commit that made the difference. */
+export type IsOlder = (commit: string) => boolean
 
-/** The reason why a request is not sent; undefined if it is. */
-export function findUnsent (sent: Sent): string | undefined {
-  return unsent.find(({ holds }) => holds(sent))?.reason
+/** What a build may differ in from the present one. */
+export function allow (isOlder: IsOlder): Allowances {
+  const [allowed, skipped] = [meant.filter(({ since }) => isOlder(since)), unsent.filter(({ since }) => isOlder(since))]
+  return {
+    findMeant: (sent, before, after) => allowed.find(({ holds }) => holds(sent, before, after))?.reason,
+    findUnsent: sent => skipped.find(({ holds }) => holds(sent))?.reason
+  }
 }

@@ -1,5 +1,5 @@
 import type { InjectOptions } from 'fastify'
-import { begun, roles } from './app.js'
+import { type Call, firstIds, roles } from './app.js'
 
 export interface Sent extends Pick<InjectOptions, 'method' | 'url' | 'payload'> {
   readonly method: NonNullable<InjectOptions['method']>
@@ -124,6 +124,9 @@ const kinds: readonly Kind[] = [
   }
 ]
 
+// Families that the application has a service of.
+const served = ['deal', 'product', 'order']
+
 const accepts = [
   'application/json', 'text/html', 'application/xml', 'text/csv', 'application/x-ndjson', '*/*', 'image/png',
   'text/html;q=0.5, application/json;q=0.4', 'application/json;q=0, text/html'
@@ -134,23 +137,42 @@ function writeForm (entries: readonly (readonly [name: string, value: unknown] |
   return entries.map(entry => entry.map(each => encodeURIComponent(String(each))).join('=')).join('&')
 }
 
+const isRead = ({ method }: Sent): boolean => ['GET', 'HEAD'].includes(method)
+const findPrefix = ({ url }: Sent): string => url.split('/')[1] as string
+
+// It names its command, and nothing else in its answer depends on which of two was first.
+function isRepeatable ({ method, url }: Sent): boolean {
+  return method === 'PUT' && /\/commands\/[\w-]+$/.test(url)
+}
+
 /** Random requests, each made with what earlier answers have told. */
 export class Requests {
   readonly #random: Random
-  readonly #ids = new Map(Object.entries(begun).map(([singular, ids]) => [singular, [...ids]]))
+  readonly #ids = new Map(Object.entries(firstIds).map(([singular, ids]) => [singular, [...ids]]))
   readonly #tags: string[] = ['"1"', '"2-json"', '*', 'W/"1"', '"1', '"99"']
   readonly #links: string[] = ['/crm/', '/shop/', '/strict/']
   #sent: Sent[] = []
+  #isFirst: boolean
 
   constructor (seed: number) {
     this.#random = new Random(seed)
+    this.#isFirst = seed % 50 === 1
   }
 
-  next (): Sent {
+  /** The next request, or two that are sent at once. */
+  next (): readonly Sent[] {
     const random = this.#random
+    if (this.#isFirst) {
+      this.#isFirst = false
+      return [{ method: 'GET', url: '/openapi', headers: {} }]
+    }
     const sent = random.chance(0.06) && this.#sent.length > 0 ? random.pick(this.#sent) : this.#make()
     this.#sent = [...this.#sent.slice(-20), sent]
-    return sent
+    if (!random.chance(0.15)) return [sent]
+    // Only what has the same outcome in either order: a command and its retry, or a read of what is not written.
+    if (isRepeatable(sent)) return [sent, sent]
+    const second = this.#make()
+    return isRead(second) && findPrefix(second) !== findPrefix(sent) ? [sent, second] : [sent]
   }
 
   /** Whatever an answer names is asked for later. */
@@ -190,7 +212,8 @@ export class Requests {
     const kind = random.chance(0.1) ? kinds[0] as Kind : random.pick(kinds.slice(1))
     const make = random.pick([
       this.#list, this.#list, this.#item, this.#item, this.#create, this.#create, this.#operate, this.#operate,
-      this.#operate, this.#attributes, this.#remove, this.#shared, this.#page, this.#link, this.#odd, this.#tool
+      this.#operate, this.#attributes, this.#remove, this.#shared, this.#page, this.#link, this.#odd, this.#tool,
+      this.#serve, this.#together
     ])
     const { method, url, payload, headers } = make.call(this, kind)
     const role = random.chance(0.35) ? random.pick(roles) : undefined
@@ -367,6 +390,56 @@ export class Requests {
     const headers = { 'content-type': random.pick(['application/json', 'text/plain', 'application/merge-patch+json']) }
     const payload = random.pick(['{', '[]', '"a"', '{"a":1,"a":2}', '{"name":"\\ud800"}', '', 'null'])
     return { method: random.pick(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const), url, payload, headers }
+  }
+
+  /** What a service is asked, through a route of the application. */
+  #serve (): Partial<Sent> {
+    const random = this.#random
+    const { home, singular, actions, body } = random.pick(kinds.filter(({ singular }) => served.includes(singular)))
+    const id = singular === 'deal' ? this.pickId(singular) : Number(this.pickId(singular))
+    const command = random.chance(0.3) ? { command: `s-${random.below(20)}` } : {}
+    const key = random.chance(0.3) ? { key: `s-${random.below(20)}` } : {}
+    const role = random.chance(0.35) ? random.pick(roles) : undefined
+    const [action = '', [, makeParams]] = random.pick(Object.entries(actions))
+    const operation = action.replace(/[A-Z][a-z]+$/, '').replace(/^./, first => first.toLowerCase())
+    const run = { operation, id, params: makeParams(random, this) }
+    const revision = random.chance(0.2) ? { revision: random.below(4) } : {}
+    const [method, args, options] = random.pick<readonly [Call['method'], readonly unknown[], object?]>([
+      ['create', [body(random, this)], key],
+      ['run', [operation, id, run.params], { ...command, ...revision }],
+      ['run', [operation, id, run.params], key],
+      ['runAll', [[run, { ...run, ...command }, { operation: 'create', params: body(random, this), ...key }]],
+        random.chance(0.5) ? { atomic: true } : {}],
+      ['remove', [id], { ...key, ...revision }],
+      ['get', [id]],
+      ['find', [random.pick(['', 'sort=-id', 'maxpagesize=2', 'none=1', 'id=1'])]],
+      ['log', [id]],
+      ['follow', []]
+    ])
+    const principal = role !== undefined && (method !== 'follow' || role === 'ann') ? { principal: role } : {}
+    const payload: Call = { method, args, options: { ...options, ...principal } }
+    return { method: 'POST', url: `/service/${home.split('/').at(-1)}`, payload: payload as never, headers: {} }
+  }
+
+  /** Several commands on several items. */
+  #together (kind: Kind): Partial<Sent> {
+    const random = this.#random
+    const { home, singular, actions, body } = kind
+    const prefix = home.slice(0, home.indexOf('/', 1))
+    const commands = Array.from({ length: random.below(6) }, () => {
+      const id = this.pickId(singular)
+      const action = random.pick([...Object.keys(actions), `Create${singular[0]?.toUpperCase()}${singular.slice(1)}`])
+      const makeParams = actions[action]?.[1] ?? body
+      return {
+        ...(makeParams !== body && { [singular]: /^\d+$/.test(id) && singular !== 'deal' ? Number(id) : id }),
+        action,
+        params: makeParams(random, this),
+        ...(random.chance(0.4) && { id: `t-${random.below(20)}` }),
+        ...(random.chance(0.1) && { revision: random.below(3) })
+      }
+    })
+    const payload = { ...(random.chance(0.5) && { atomic: random.chance(0.8) }), commands }
+    return { method: 'POST', url: `${prefix}/rest/commands`, payload, headers: this.#conditions() }
   }
 
   #tool ({ singular }: Kind): Partial<Sent> {

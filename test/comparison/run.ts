@@ -1,5 +1,5 @@
 // Two builds, the same random requests: npm run compare -- OLD [--seeds 1-100] [--length 200] [--storage memory]
-import { type ChildProcess, execFileSync, fork } from 'node:child_process'
+import { type ChildProcess, execFileSync, fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startServer } from '../postgres/server.js'
 import { compare, explain, type Side } from './compare.js'
-import { findMeant, findUnsent } from './meant.js'
+import { allow } from './meant.js'
 import type { Got, Sent } from './requests.js'
 
 const { values, positionals: [old] } = parseArgs({
@@ -31,6 +31,10 @@ function prepare (revision: string, work: string): string {
   return folder
 }
 
+function isOlder (folder: string, commit: string): boolean {
+  return spawnSync('git', ['merge-base', '--is-ancestor', commit, 'HEAD'], { cwd: folder }).status !== 0
+}
+
 class Process implements Side {
   readonly #child: ChildProcess
 
@@ -38,18 +42,18 @@ class Process implements Side {
     this.#child = fork(join(import.meta.dirname, 'side.js'), [folder, storage])
   }
 
-  async #ask (message: object | undefined): Promise<Got> {
+  async #ask (message: object | undefined): Promise<Got[]> {
     if (message !== undefined) this.#child.send(message)
-    const [answer] = await once(this.#child, 'message') as [Got]
+    const [answer] = await once(this.#child, 'message') as [Got[]]
     return answer
   }
 
   async start (place: string | undefined): Promise<void> {
-    const { status, body } = await this.#ask(place === undefined ? undefined : { start: place })
-    if (status !== 200) throw new Error(`${this.name}: ${body}`)
+    const [answer] = await this.#ask(place === undefined ? undefined : { start: place })
+    if (answer?.status !== 200) throw new Error(`${this.name}: ${answer?.body}`)
   }
 
-  async send (sent: Sent): Promise<Got> {
+  async send (sent: readonly Sent[]): Promise<Got[]> {
     return await this.#ask({ sent })
   }
 
@@ -64,6 +68,7 @@ const server = values.storage.includes('postgres') ? await startServer() : undef
 let unmeant = 0
 try {
   const folder = prepare(old, work)
+  const allowances = allow(since => isOlder(folder, since))
   for (const storage of values.storage) {
     const sides = [new Process('old', folder, storage), new Process('new', process.cwd(), storage)]
     await Promise.all(sides.map(side => side.start(undefined)))
@@ -72,7 +77,7 @@ try {
     let differing = 0
     for (let seed = first; seed <= last; seed++) {
       await Promise.all(sides.map(side => side.start(server?.url ?? 'none')))
-      const compared = await compare(seed, Number(values.length), sides, { findMeant, findUnsent })
+      const compared = await compare(seed, Number(values.length), sides, allowances)
       requests += compared.requests
       for (const [reason, count] of compared.meant) meant.set(reason, (meant.get(reason) ?? 0) + count)
       if (compared.difference === undefined) continue

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import type { Storage } from '../../lib/index.js'
 import { type Build, makeApp } from './app.js'
-import { readAnswer } from './compare.js'
+import { inject } from './compare.js'
 import type { Sent } from './requests.js'
 
 const [folder = '', kind = 'memory'] = process.argv.slice(2)
@@ -22,20 +22,21 @@ async function open (place: string): Promise<Storage> {
 }
 
 let opened = 0
+const ready = { status: 200, headers: {}, body: '' }
 
-process.on('message', (message: { readonly start?: string, readonly sent?: Sent }) => {
+process.on('message', (message: { readonly start?: string, readonly sent?: readonly Sent[] }) => {
   answer(message).then(answer => { process.send?.(answer) }, (error: Error) => {
-    process.send?.({ status: 0, headers: {}, body: String(error.stack) })
+    process.send?.([{ status: 0, headers: {}, body: String(error.stack) }])
   })
 })
 
-async function answer ({ start, sent }: { readonly start?: string, readonly sent?: Sent }) {
-  if (sent !== undefined && app !== undefined) return readAnswer(await app.inject(sent as never))
+async function answer ({ start, sent }: { readonly start?: string, readonly sent?: readonly Sent[] }) {
+  if (sent !== undefined && app !== undefined) return await inject(app, sent)
   await app?.close()
   await storage?.close()
   app = await makeApp(build, storage = await open(start ?? ''))
-  return { status: 200, headers: {}, body: '' }
+  return [ready]
 }
 
 process.once('disconnect', () => { process.exit() })
-process.send?.({ status: 200, headers: {}, body: '' })
+process.send?.([ready])

@@ -4,7 +4,7 @@ import { mcp } from '../../lib/mcp/mcp.js'
 import { runs } from '../size.js'
 import { storages } from '../storages.js'
 import { makeApp } from './app.js'
-import { compare, explain, readAnswer, type Side } from './compare.js'
+import { compare, explain, inject, type Side } from './compare.js'
 import type { Got, Sent } from './requests.js'
 
 const length = 100
@@ -29,20 +29,19 @@ t.test('every storage gives the same answers to random requests', async t => {
       t.teardown(dispose)
       const app = await makeApp({ ...library, mcp }, storage)
       t.teardown(() => app.close())
-      return { name, send: async sent => readAnswer(await app.inject(sent)) }
+      return { name, send: async step => await inject(app, step) }
     }))
     const { requests, difference } = await compare(seed, length, sides, { findMeant })
     t.equal(difference && explain(difference), undefined)
-    t.equal(requests, length)
+    t.ok(requests >= length)
   }
 })
 
 t.test('a difference ends a comparison, unless it is meant', async t => {
   let count = 0
-  const same: Side = { name: 'same', send: async () => ({ status: 200, headers: { a: 'b' }, body: 'x' }) }
-  const other: Side = {
-    name: 'other', send: async () => ({ status: 200, headers: { a: 'b' }, body: ++count % 3 === 0 ? 'y' : 'x' })
-  }
+  const answer = (body: string): Got => ({ status: 200, headers: { a: 'b' }, body })
+  const same: Side = { name: 'same', send: async step => step.map(() => answer('x')) }
+  const other: Side = { name: 'other', send: async step => step.map(() => answer(++count % 3 === 0 ? 'y' : 'x')) }
   const { difference, requests } = await compare(1, 10, [same, other])
   t.strictSame([requests, difference?.parts, difference?.index], [3, ['body'], 2])
   t.match(explain(difference as never), /seed 1, request 2: .*\n {2}differs in body\n {2}same: 200 .*\n {2}other: 200 /)
