@@ -31,7 +31,7 @@ const alsoFast = /^storage\/(?!postgres|sql|conformance|heavy|keys|migrate|const
 const isSlow = (file: string): boolean => slow.some(start => file.startsWith(start))
 
 /** The files of tests that this run is to do, in the order in which they begin. */
-function listFiles (): string[] {
+export function listFiles (): string[] {
   return readdirSync(root, { recursive: true, encoding: 'utf8' })
     .map(file => file.replaceAll('\\', '/'))
     .filter(file => file.endsWith('.test.js') && !file.startsWith('tools/'))
@@ -60,7 +60,8 @@ export async function runPart (): Promise<void> {
   }
 }
 
-async function runFile (file: string): Promise<void> {
+/** Runs a file of tests in this process. */
+export async function runFile (file: string): Promise<void> {
   // What a file registers at its top level is run after its own tests, not after those of all files.
   const teardowns: (() => unknown)[] = []
   t.teardown = teardown => { teardowns.unshift(teardown) }
@@ -83,7 +84,7 @@ async function runFile (file: string): Promise<void> {
 type TestFunction = (t: Test) => unknown
 
 /** Skips a test, also one within another, from where it asks for the PostgreSQL that there is not. */
-function skipWithoutPostgres (t: Pick<Test, 'test'>): void {
+export function skipWithoutPostgres (t: Pick<Test, 'test'>): void {
   const test = t.test as (...parameters: unknown[]) => unknown
   const testOrSkip = (...parameters: unknown[]): unknown => {
     const run = parameters.at(-1)
