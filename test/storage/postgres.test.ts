@@ -184,31 +184,6 @@ t.test('a table from before defaults: rows are filled, and the column has it fro
   t.match(await storage.get('visits', 3), { place: 'it\'s \\here' }, 'looked for where there is an index')
 })
 
-t.test('what is made at the start may take longer than a request', async t => {
-  const { schema, open } = fresh(t)
-  const visits = shape('visits', 'integer', [{ name: 'place', kind: 'string', optional: true }], [['place']])
-  const before = open()
-  await before.prepare(visits)
-  await before.commit(insert('visits', thing(1)))
-  await sql(`CREATE FUNCTION "${schema}".slow () RETURNS trigger LANGUAGE plpgsql
-    AS 'BEGIN PERFORM pg_sleep(2.5); RETURN NEW; END';
-    CREATE TRIGGER slow BEFORE UPDATE ON "${schema}".visits FOR EACH ROW EXECUTE FUNCTION "${schema}".slow()`)
-  const later = {
-    ...visits,
-    fields: visits.fields.map(field =>
-      field.name === 'place' ? { ...field, optional: false, default: 'here' } : field)
-  }
-  await t.rejects(open({ migrationTimeout: 1000 }).prepare(later), { code: '57014' })
-  // Two that start together: the second waits for the first, however long that takes.
-  const both = [open({ statementTimeout: 1500 }), open({ statementTimeout: 1500 })]
-  await Promise.all(both.map(async (storage, at) => {
-    // The first has locked the table by then.
-    await delay(500 * at)
-    await storage.prepare(later)
-  }))
-  for (const storage of both) t.match(await storage.get('visits', 1), { place: 'here' })
-})
-
 t.test('in a mapped table NULL is the default', async t => {
   const { schema, open } = fresh(t)
   await sql(`CREATE SCHEMA "${schema}";

@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -166,6 +166,22 @@ t.test('where nothing is written, health shows that the file, or its log, is gon
     await t.rejects(storage.commit(ann), { message })
     await storage.close()
   }
+})
+
+t.test('a file whose path cannot be read for a while is neither removed nor replaced', async t => {
+  const path = join(folder, 'path')
+  await mkdir(path)
+  const storage = sqliteStorage({ file: join(path, 'a.db') })
+  t.teardown(() => storage.close())
+  await storage.prepare(people)
+  await rename(path, `${path}.away`)
+  // ELOOP, since permissions are nothing to root.
+  await symlink(path, path)
+  await storage.commit(insert('people', thing(1, { fullName: 'Ann' })))
+  await rm(path)
+  await rename(`${path}.away`, path)
+  await storage.commit(insert('people', thing(2, { fullName: 'Bob' })))
+  t.strictSame(await ids(storage, query(), 'people'), [1, 2])
 })
 
 t.test('a database in memory has no file to lose', async t => {
