@@ -18,7 +18,7 @@ import type { Endpoint } from '../routes.js'
 import { attributes } from './attributes.js'
 import { actionEndpoints, command, update } from './commands.js'
 import { commands } from './rest-commands.js'
-import { answerEntry, answerItem, type Form, type FormEndpoint, makeWriteEndpoint, sendItem } from './write.js'
+import { answeredByItem, answerEntry, type Form, type FormEndpoint, makeWriteEndpoint, sendItem } from './write.js'
 
 /** `PUT …/{id}/hold` with the parameters as the body. */
 const verb = makeWordForm('verb')
@@ -45,7 +45,7 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
           target: readItemId(family, request),
           params: readJsonParams(params, request)
         }),
-        answer: answerItem,
+        ...answeredByItem,
         ...described[index] as DescribedWord
       }))
     }
