@@ -3,7 +3,7 @@ import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
 import { addArticle } from '../../core/values/words.js'
 import { readJsonParams, readSentParams } from '../body.js'
-import { makeEtag, writeHttpDate } from '../conditional.js'
+import { makeEtag, markCreation, writeHttpDate } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeWriteProblems } from '../openapi/problems.js'
 import {
@@ -144,12 +144,12 @@ function lifecycleEndpoints (mount: Mount): Endpoint[] {
 }
 
 function answerCreated (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
-  const { mount, request, reply, choice } = exchange
+  const { mount, mount: { family }, request, reply, choice } = exchange
   const created = outcome.item as Stored
   const document = showItem(mount, request, created)
   reply
     .header('location', document.links.self)
-    .header('etag', makeEtag(created.revision, choice.representation, mount.family.tag))
+    .header('etag', makeEtag(created.revision, choice.representation, family.tag + markCreation(family, created)))
     .header('last-modified', writeHttpDate(created.updatedAt))
   return sendItem(exchange, 201, outcome, { ...document, ...outcome.secrets })
 }

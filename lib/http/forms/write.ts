@@ -8,7 +8,7 @@ import { mayRead } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import type { Members } from '../../core/values/json.js'
 import { FormBody, readKey, takeShort } from '../body.js'
-import { checkWriteConditions, explainTags } from '../conditional.js'
+import { checkWriteConditions, explainTags, markCreation } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
 import type { RefusedForm } from '../pages/form-fields.js'
@@ -110,7 +110,7 @@ function makePrecondition (
     if (preconditions === 'required' && conditions['if-match'] === undefined) {
       throw preconditionRequired(family.singular)
     }
-    if (checkWriteConditions(conditions, current, isTarget)) return
+    if (checkWriteConditions(conditions, current, isTarget, markCreation(family, current))) return
     const { revision } = current
     throw preconditionFailed(family.singular, revision, explainTags(conditions, revision))
   }
