@@ -8,7 +8,7 @@ import { needsBrowser, openBrowser, openTab } from './browser/open.js'
 import { parseCsv } from './csv.js'
 import { createDeal, dealsApp, home } from './deals/app.js'
 import { escapeForName, oddStrings } from './odd-strings.js'
-import { runs } from './size.js'
+import { isLong, runs } from './size.js'
 import { membersOf, parseXml } from './xml.js'
 
 // One for all: to start a browser takes longer than most of what is done with it.
@@ -49,10 +49,12 @@ t.test('odd strings as names and reasons', async t => {
   t.strictSame(wrong, [], 'each is kept, or refused with the member named')
   await app.inject({ method: 'DELETE', url: `${home}/${free}` })
   t.ok(kept.length > 400, 'most are kept')
+  // Each is on a page; those that are also read by themselves are written by the same.
+  const some = kept.filter((_, index) => isLong || index % 5 === 0)
 
   await t.test('JSON', async t => {
-    const read = await Promise.all(kept.map(async ({ id }) => (await app.inject(`${home}/${id}`)).json<Kept>()))
-    t.strictSame(read.map(deal => [deal.name, deal.holdReason]), kept.map(({ name }) => [name, name]))
+    const read = await Promise.all(some.map(async ({ id }) => (await app.inject(`${home}/${id}`)).json<Kept>()))
+    t.strictSame(read.map(deal => [deal.name, deal.holdReason]), some.map(({ name }) => [name, name]))
     const { items } = (await app.inject(`${home}?maxpagesize=1000`)).json<{ items: Kept[] }>()
     t.strictSame(items.map(({ id, name, holdReason }) => ({ id, name, holdReason })), kept, 'a page')
     const lines = (await app.inject(`${home}.ndjson`)).body.trimEnd().split('\n').map(line => JSON.parse(line) as Kept)
@@ -60,10 +62,10 @@ t.test('odd strings as names and reasons', async t => {
   })
 
   await t.test('XML', async t => {
-    const read = await Promise.all(kept.map(async ({ id }) => parseXml((await app.inject(`${home}/${id}.xml`)).body)))
+    const read = await Promise.all(some.map(async ({ id }) => parseXml((await app.inject(`${home}/${id}.xml`)).body)))
     t.strictSame(
       read.map(deal => [deal.name, membersOf(deal).name, membersOf(deal).holdReason]),
-      kept.map(({ name }) => ['deal', name, name])
+      some.map(({ name }) => ['deal', name, name])
     )
     const page = parseXml((await app.inject(`${home}.xml?maxpagesize=1000`)).body)
     t.strictSame([page.name, ...page.children.map(({ name }) => name)], ['deals', 'items', 'page', 'pageSize', 'links'])

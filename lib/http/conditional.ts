@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BoundedCache } from '../core/cache.js'
+import type { Family } from '../core/family/family.js'
+import type { Stored } from '../core/storage/storage.js'
 import { hashText } from '../core/values/ids.js'
 import { shorten } from '../core/values/words.js'
 import type { Representation } from '../representations/representation.js'
@@ -19,6 +21,14 @@ export function makeEtag (
   return `"${revision}-${name}${ofShape}${hash === '' ? '' : `-${hash}`}"`
 }
 
+/**
+ * The end of a tag where clients choose ids: an item may have the id of one that was deleted and pruned, and then
+ * differs by the moment of its creation.
+ */
+export function markCreation ({ lifecycle }: Family, { createdAt }: Partial<Pick<Stored, 'createdAt'>>): string {
+  return lifecycle?.takesId === true && createdAt !== undefined ? `~${Date.parse(createdAt).toString(36)}` : ''
+}
+
 /** In the order of RFC 9110, 13.2.2. Without `updatedAt`, dates are ignored. */
 export function checkReadConditions (
   headers: IncomingHttpHeaders,
@@ -32,13 +42,21 @@ export function checkReadConditions (
   return isSame ? 'not-modified' : 'go'
 }
 
-/** A tag of any representation or the bare revision matches. If-None-Match counts only if the target is the item. */
+/**
+ * A tag of any representation or the bare revision matches. If-None-Match counts only if the target is the item.
+ *
+ * @param mark of `markCreation`; a tag without one matches
+ */
 export function checkWriteConditions (
   headers: IncomingHttpHeaders,
   { revision, updatedAt }: { readonly revision: number, readonly updatedAt: string },
-  toItem: boolean
+  toItem: boolean,
+  mark = ''
 ): boolean {
-  const isCurrent = (tag: string) => /^"(\d+)(?:-[^"]*)?"$/.exec(tag)?.[1] === String(revision)
+  const isCurrent = (tag: string): boolean => {
+    const [, found, end = ''] = /^"(\d+)(-[^"]*)?"$/.exec(tag) ?? []
+    return found === String(revision) && (mark === '' || (/~\w+/.exec(end)?.[0] ?? mark) === mark)
+  }
   if (!mayProceed(headers, updatedAt, isCurrent)) return false
   const { 'if-none-match': noneMatch } = headers
   if (!toItem || noneMatch === undefined) return true

@@ -3,7 +3,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { reservedIds } from '../../lib/core/values/ids.js'
 import type { Storage } from '../../lib/index.js'
-import { dealbook, deals, defineFamily, loadItems, memoryStorage, Type, webhooks } from '../../lib/index.js'
+import { dealbook, deals, defineFamily, loadItems, memoryStorage, prune, Type, webhooks } from '../../lib/index.js'
 import { storages } from '../storages.js'
 
 const rooms = defineFamily({
@@ -79,6 +79,39 @@ for (const { name, make } of storages) {
       ['created', 'taken', 'taken', 'taken'])
     const same = await Promise.all(books.map(book => book.create({ id: 'S' }, { key: 'k-3' })))
     t.equal(same.filter(({ replayed }) => !replayed).length, 1)
+  })
+}
+
+for (const { name, make } of storages) {
+  t.test(`${name}: an id that is chosen again after its log was pruned has other tags`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app = Fastify()
+    t.teardown(() => app.close())
+    let year = 2020
+    app.register(rooms, { storage, clock: () => new Date(`${year}-01-31`) })
+    const url = '/rooms/a'
+    const create = async () =>
+      String((await app.inject({ method: 'POST', url: '/rooms', payload: { id: 'a' } })).headers.etag)
+    const readTags = async () => await Promise.all(['', '.xml', '?fields=beds', '/operations'].map(async end =>
+      String((await app.inject(url + end)).headers.etag)))
+    const edit = (tag: string, beds: number) =>
+      app.inject({ method: 'PUT', url, payload: { beds }, headers: { 'if-match': tag } })
+    const old = [await create(), ...await readTags()]
+    t.equal(old[0], old[1])
+    t.equal((await app.inject({ method: 'DELETE', url, headers: { 'if-match': old[1] } })).statusCode, 204)
+    await prune(storage, { before: '2021-01-01' })
+    year = 2022
+    const now = [await create(), ...await readTags()]
+    for (const [at, tag] of old.entries()) {
+      t.match(tag, /^"1-/)
+      t.not(tag, now[at])
+      t.strictSame([(await edit(tag, 1)).statusCode, (await edit(now[at] as string, 1)).statusCode], [412, 200], tag)
+    }
+    const read = (tag: string) => app.inject({ url, headers: { 'if-none-match': tag } })
+    t.strictSame([(await read(old[1] as string)).statusCode, (await read(now[1] as string)).statusCode], [200, 304])
+    t.equal((await edit('"1-json"', 2)).statusCode, 200, 'one from before there were marks')
+    t.equal((await edit('"2"', 3)).statusCode, 200, 'the revision of a body')
   })
 }
 

@@ -18,11 +18,11 @@ import { postgresUrl } from '../postgres/url.js'
 import { isLong } from '../size.js'
 
 // How long they hold the loop, bench/stalls.ts shows.
-const rows = isLong ? 1_000_000 : 40_000
+const rows = isLong ? 1_000_000 : 20_000
 // Pages that are as deep among fewer rows.
 const queries = isLong
   ? heavyQueries
-  : heavyQueries.map(query => query.replace(/(?<=\bpage=)\d+00\b/, page => String(Number(page) * 3 / 5)))
+  : heavyQueries.map(query => query.replace(/(?<=\bpage=)\d+00\b/, page => String(Number(page) * 3 / 10)))
 
 const folder = await mkdtemp(join(tmpdir(), 'dealbook-heavy-'))
 const schema = newSchema()

@@ -2,9 +2,11 @@ import { EventEmitter, once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import pg from 'pg'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { notes } from '../../lib/conformance/fixture.js'
 import { Connections } from '../../lib/storage/postgres/connections.js'
 import type { PostgresClient, PostgresPool } from '../../lib/storage/postgres/driver.js'
+import { usePool } from '../../lib/storage/postgres/hosts.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 
 const gone = Object.assign(new Error('gone'), { code: 'ECONNRESET' })
@@ -26,7 +28,8 @@ function makeConnections (): {
     query: () => new Promise(() => {}),
     release: (error: unknown) => { released.push(error) }
   })
-  const pool = { connect: async () => client as unknown as PostgresClient } as unknown as PostgresPool
+  const connect = async (): Promise<PostgresClient> => client as unknown as PostgresClient
+  const pool = Object.assign(new EventEmitter(), { connect }) as unknown as PostgresPool
   const settings = { statementTimeout: 10, connectionTimeout: 1000, limitsTime: true, preparedStatements: true }
   return { connections: new Connections(pool, settings), client, released, pool }
 }
@@ -62,15 +65,66 @@ t.test('a pool in which the host waits for a connection gets it back at once', a
   t.strictSame(released, [undefined])
 })
 
-t.test('a server that does not answer is given up', async t => {
+t.test('a connection that is in use when only a primary will do is checked before it is used again', async t => {
+  const { connections, released, pool } = makeConnections()
+  let end = (): void => {}
+  const using = connections.use(() => new Promise<void>(resolve => { end = resolve }))
+  await connections.use(async () => {})
+  Object.assign(pool, { mustWrite: true })
+  end()
+  await using
+  t.strictSame(released, [undefined], 'given back, since the pool checks those that it gives')
+  await connections.use(async () => {})
+  t.strictSame(released, [undefined, undefined], 'so is one that was kept')
+})
+
+t.test('a connection of the host\'s pool that breaks while it is checked ends nothing else', async t => {
+  const { client, released, pool } = makeConnections()
+  const hosts = usePool(pool, 1000)
+  hosts.mustWrite = true
+  const handled: boolean[] = []
+  const rows = [['off']]
+  Object.assign(client, {
+    async query () {
+      // Without a listener, this throws. The client is from before the storage, and the pool does not listen now.
+      handled.push(client.emit('error', gone))
+      throw gone
+    }
+  })
+  await t.rejects(hosts.connect(), gone)
+  t.strictSame([handled, released], [[true], [true]])
+  t.doesNotThrow(() => client.emit('error', gone), 'nor once it is closed')
+  client.removeAllListeners()
+  Object.assign(client, { query: async () => ({ rows }) })
+  await hosts.connect()
+  t.equal(client.listenerCount('error'), 0, 'a good one is as it was')
+})
+
+/** The port of a server that accepts connections after so many milliseconds, and then answers nothing. */
+async function startMute (t: Test, after: number): Promise<number> {
+  const ready = Buffer.from([...Buffer.from('R'), 0, 0, 0, 8, 0, 0, 0, 0, ...Buffer.from('Z'), 0, 0, 0, 5, 73])
   const server = createServer(socket => {
-    const ready = Buffer.from([...Buffer.from('R'), 0, 0, 0, 8, 0, 0, 0, 0, ...Buffer.from('Z'), 0, 0, 0, 5, 73])
-    socket.on('error', () => {}).once('data', () => { socket.write(ready) })
+    socket.on('error', () => {}).once('data', () => { setTimeout(() => { socket.write(ready) }, after) })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
-  const pool = new pg.Pool({ host: '127.0.0.1', port: (server.address() as AddressInfo).port })
+  return (server.address() as AddressInfo).port
+}
+
+t.test('hosts that accept connections and answer nothing: the error names them, and why', async t => {
+  const hosts = [await startMute(t, 200), await startMute(t, 200)].map(port => `127.0.0.1:${port}`)
+  const connectionString = `postgres://ann@${hosts.join()}/crm`
+  const storage = postgresStorage({ connectionString, connectionTimeout: 2000, preparedStatements: false })
+  const why = 'The server did not answer before the timeout'
+  await t.rejects(storage.prepare(notes), {
+    message: `PostgreSQL, ${hosts.join()}/crm: ${hosts.map(host => `${host}: ${why}`).join('; ')}`
+  })
+  await storage.close()
+})
+
+t.test('a server that does not answer is given up', async t => {
+  const pool = new pg.Pool({ host: '127.0.0.1', port: await startMute(t, 0) })
   pool.on('error', () => {})
   t.teardown(() => pool.end())
   const settings = { statementTimeout: 10, connectionTimeout: 1000, limitsTime: true, preparedStatements: true }
@@ -104,11 +158,8 @@ t.test('a server that ends a connection as soon as it is there ends nothing else
   const connectionString = `postgres://ann:secret@127.0.0.1:${(server.address() as AddressInfo).port}/none`
   const pool = new pg.Pool({ connectionString })
   t.teardown(() => pool.end())
-  const fields = ['id', 'revision'].map(name => ({ name, kind: 'integer' as const, optional: false }))
-  const times = ['createdAt', 'updatedAt'].map(name => ({ name, kind: 'date-time' as const, optional: false }))
-  const shape = { name: 'notes', fields: [...fields, ...times], indexes: [] }
   for (const storage of [postgresStorage({ connectionString }), postgresStorage({ pool })]) {
-    await t.rejects(storage.prepare(shape), /connection/i)
+    await t.rejects(storage.prepare(notes), /connection/i)
     await storage.close()
   }
   t.ok(connections >= 2, `${connections} connections`)

@@ -93,9 +93,8 @@ t.test('a command that no standby has is not replayed, and is done once on the n
 
   await setStandbys(first, '*')
   t.equal((await setPrice(own, deal, 1, 'once')).status, 503, 'it waits for the standby')
-  const { status, detail } = await setPrice(own, deal, 1, 'once')
-  t.strictSame([status, detail], [503, 'The data to change was locked for too long. The change may have been made: ' +
-    'send it again with the same id to find out'], 'so does a retry')
+  // Whether it is the server or this process that gives up first depends on the load.
+  t.match(await setPrice(own, deal, 1, 'once'), { status: 503, detail: /may have been made/ }, 'so does a retry')
   await first.kill()
   await first.start()
   await runSql(first, "SELECT pg_logical_emit_message(false, '', repeat('-', 1000000)) FROM generate_series(1, 30)")

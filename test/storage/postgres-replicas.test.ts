@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { deals, readMetrics, type Storage } from '../../lib/index.js'
+import { insert, note, notes } from '../../lib/conformance/fixture.js'
+import { deals, memoryStorage, readMetrics, type Storage } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
+import { addReplicas } from '../../lib/storage/postgres/replicas.js'
 import { runSql, type Server, startServer } from '../postgres/server.js'
 import { isLong } from '../size.js'
 
@@ -186,6 +188,36 @@ t.test('a replica that is killed while it is read: the primary answers, until it
     await readRevision(app, deal)
     await delay(50)
   }
+})
+
+t.test('tokens that a client makes up do not ask the primary each time, and a new timeline is found', async t => {
+  const [storage, other] = [memoryStorage(), memoryStorage()]
+  let timeline = 1
+  let asked = 0
+  const server = (storage: Storage, count: number) => ({
+    storage,
+    async readPosition () {
+      asked += count
+      return { timeline, bytes: 5n }
+    },
+    close: () => storage.close()
+  })
+  const both = addReplicas(server(storage, 1), [server(other, 0)])
+  await both.prepare(notes)
+  await both.commit(insert('notes', note('a')))
+  await other.prepare(notes)
+  await other.commit(insert('notes', note('a')))
+  const reads = () => both.metrics?.() as Record<string, number>
+  const get = (token: string) => both.replica?.(token).get('notes', 'a')
+  asked = 0
+  for (let n = 0; n < 50; n++) t.equal((await get(`f${n}-0`))?.id, 'a')
+  t.ok(asked <= 1, `the primary was asked ${asked} times for its position`)
+  t.match(reads(), { replica_reads_total: 0, replica_misses_total: 50 })
+  timeline = 2
+  // It is looked for once a second.
+  for (; reads()['replica_reads_total'] === 0; await delay(50)) await get('2-5')
+  t.equal((await get('2-5'))?.id, 'a')
+  await both.close()
 })
 
 t.test('a replica that cannot be reached at boot', async t => {

@@ -205,37 +205,12 @@ export async function makeCallers<R extends HostRequest> (
     shows (request: R): ReturnType<NonNullable<Caller['shows']>>
   }
 ): Promise<(request: R, needed?: Family) => Caller> {
-  const own = makeStorageAccess(listShapes(family))
-  const accesses = new Map<Family, StorageAccess>()
-  const deadlines: DeadlineSettings = {
-    timeout,
-    explain (why) {
-      // No client reads this response; the status, which proxies use too, is for the host's log.
-      if (why === 'gone') return new Problem('timeout', 'The client has disconnected', { status: 499 })
-      const detail = why === 'late'
-        ? `It took longer than ${timeout} ms; nothing was changed`
-        : `It took longer than ${timeout} ms. ${maybeMade}`
-      return new Problem('timeout', detail, { headers: { 'retry-after': '1' } })
-    }
-  }
-  const opened = typeof storage === 'function' ? undefined : await own(storage)
-
-  // Rules that need fields which only another version has read those too.
-  const find = (needed: Family | undefined): StorageAccess => {
-    if (needed === undefined || hasFieldsOf(family, needed)) return own
-    const wider = accesses.get(needed) ?? makeStorageAccess([...listShapes(family), ...listShapes(needed)])
-    accesses.set(needed, wider)
-    return wider
-  }
-
+  const deadlines = describeDeadlines(timeout)
+  const findStorage = await openStorage(family, storage)
   return (request, needed) => ({
     authorize: intent => authorize === undefined ? unlimited : grant(authorize(request, intent)),
     other: family => other(family, request),
-    storage () {
-      const access = find(needed)
-      if (typeof storage === 'function') return choose(request, access)
-      return opened !== undefined && access === own ? opened : guardOpening(access(storage))
-    },
+    storage: () => findStorage(request, needed),
     shows: () => shows(request),
     signal: new RequestDeadline(deadlines, request.raw),
     makers,
@@ -251,12 +226,6 @@ export async function makeCallers<R extends HostRequest> (
     return checkGrant(family, await granted)
   }
 
-  async function choose (request: R, access: StorageAccess): Promise<GuardedStorage> {
-    const chosen = await (storage as (request: R) => Storage | Promise<Storage>)(request)
-    if (!isStorage(chosen)) throw new errorCodes.FST_DEALBOOK_NO_STORAGE(family.name)
-    return await guardOpening(access(chosen))
-  }
-
   // Not awaited; a failure is only logged.
   async function notify (change: Committed, request: R): Promise<void> {
     try {
@@ -264,6 +233,50 @@ export async function makeCallers<R extends HostRequest> (
     } catch (error) {
       request.log.error({ err: error, family: change.family, action: change.action }, 'onCommitted failed')
     }
+  }
+}
+
+function describeDeadlines (timeout: number): DeadlineSettings {
+  return {
+    timeout,
+    explain (why) {
+      // No client reads this response; the status, which proxies use too, is for the host's log.
+      if (why === 'gone') return new Problem('timeout', 'The client has disconnected', { status: 499 })
+      const detail = why === 'late'
+        ? `It took longer than ${timeout} ms; nothing was changed`
+        : `It took longer than ${timeout} ms. ${maybeMade}`
+      return new Problem('timeout', detail, { headers: { 'retry-after': '1' } })
+    }
+  }
+}
+
+/** The storage for a request whose rules may need the fields of a version. */
+async function openStorage<R> (
+  family: Family, storage: CallerOptions<R>['storage']
+): Promise<(request: R, needed: Family | undefined) => ReturnType<Caller['storage']>> {
+  const own = makeStorageAccess(listShapes(family))
+  const accesses = new Map<Family, StorageAccess>()
+  const opened = typeof storage === 'function' ? undefined : await own(storage)
+  return (request, needed) => {
+    const access = find(needed)
+    if (typeof storage === 'function') return choose(storage, request, access)
+    return opened !== undefined && access === own ? opened : guardOpening(access(storage))
+  }
+
+  // Rules that need fields which only another version has read those too.
+  function find (needed: Family | undefined): StorageAccess {
+    if (needed === undefined || hasFieldsOf(family, needed)) return own
+    const wider = accesses.get(needed) ?? makeStorageAccess([...listShapes(family), ...listShapes(needed)])
+    accesses.set(needed, wider)
+    return wider
+  }
+
+  async function choose (
+    select: (request: R) => Storage | Promise<Storage>, request: R, access: StorageAccess
+  ): Promise<GuardedStorage> {
+    const chosen = await select(request)
+    if (!isStorage(chosen)) throw new errorCodes.FST_DEALBOOK_NO_STORAGE(family.name)
+    return await guardOpening(access(chosen))
   }
 }
 

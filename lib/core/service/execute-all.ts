@@ -64,9 +64,49 @@ export async function executeAll<T> (
   }
 }
 
+/** Commands that are decided one after the other and committed as one. Of a renamed family, as those of its base. */
+interface Batch {
+  readonly list: readonly Sent[]
+  readonly executions: readonly Execution[]
+  readonly storage: GuardedStorage
+  /** Those whose items may be changed. */
+  readonly families: readonly Family[]
+  explain (error: unknown, index: number): unknown
+  isCommitting: boolean
+  /** Whether the commit has outlasted its deadline. */
+  isAbandoned: boolean
+}
+
 /** Each sees the effect of those before it. */
 async function executeTogether (list: readonly Sent[], explain: Explain): Promise<Outcome[]> {
   if (list.length === 0) return []
+  const batch = await openAll(list, explain)
+  const { executions, storage, storage: { writers, counters } } = batch
+  const decide = (): Promise<Decided> => decideAll(batch)
+  try {
+    // Before it waits: a caller must not block writers of items that it may not see or change.
+    let drafted: Decided | undefined = await attemptUntilDone(storage, decide)
+    const changed = [...drafted.changes].flatMap(([name, { family }]) => family === 'commands' ? [] : name)
+    const keys = [...new Set([...changed, ...executions.flatMap(each => listKeys(each))])].sort()
+    await writers.enter(keys, executions[0]?.caller.signal)
+    try {
+      return await attemptUntilDone(storage, async () => {
+        const decided = drafted ?? await decide()
+        drafted = undefined
+        await commitAll(batch, decided)
+        return decided.outcomes
+      })
+    } finally {
+      writers.leave(keys)
+    }
+  } catch (error) {
+    if (batch.isCommitting) batch.isAbandoned = true
+    else countFailure(counters, error)
+    throw executions.every(({ identity }) => identity === undefined) ? error : admitEarlier(error)
+  }
+}
+
+async function openAll (list: readonly Sent[], explain: Explain): Promise<Batch> {
   const explainOwn = (error: unknown, index: number): unknown => {
     const { family, command: { action } } = list[index] as Sent
     return explain(toOwnProblem(family, action, error), index)
@@ -79,91 +119,80 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
     if (each.status === 'rejected') throw explainOwn(each.reason, index)
     return each.value
   })
-  const [{ storage, caller, caller: { signal } }] = executions as [Execution]
+  const [{ storage }] = executions as [Execution]
   const foreign = executions.findIndex(each => each.storage !== storage)
   if (foreign > 0) {
     throw explain(invalidBody([{ pointer: '', detail: 'is in a different storage; one commit is in one' }]), foreign)
   }
   const families = [...new Set(executions.flatMap(({ family }) => listRelated(family)))]
-  let isCommitting = false
-  let isAbandoned = false
-  try {
-    // Before it waits: a caller must not block writers of items that it may not see or change.
-    let drafted: Awaited<ReturnType<typeof decideAll>> | undefined = await attemptUntilDone(storage, decideAll)
-    const changed = [...drafted.changes].flatMap(([name, { family }]) => family === 'commands' ? [] : name)
-    const keys = [...new Set([...changed, ...executions.flatMap(each => listKeys(each))])].sort()
-    await storage.writers.enter(keys, signal)
-    try {
-      return await attemptUntilDone(storage, async () => {
-        const decided = drafted ?? await decideAll()
-        drafted = undefined
-        await commit(decided)
-        return decided.outcomes
-      })
-    } finally {
-      storage.writers.leave(keys)
-    }
-  } catch (error) {
-    if (isCommitting) isAbandoned = true
-    else countFailure(storage.counters, error)
-    throw executions.every(({ identity }) => identity === undefined) ? error : admitEarlier(error)
-  }
+  return { list, executions, storage, families, explain: explainOwn, isCommitting: false, isAbandoned: false }
+}
 
-  async function decideAll () {
-    const draft = makeDraft(storage, families)
-    await draft.preload(executions.flatMap(({ family: { name }, command: { target }, identity }) => [
-      ...target === undefined ? [] : [[name, target] as const],
-      ...identity === undefined ? [] : [['commands', identity.row] as const]
-    ]), signal)
-    const outcomes: Outcome[] = []
-    for (const [index, execution] of executions.entries()) {
-      await endLongTurn()
-      try {
-        const caller = useDraft(execution.caller, draft.storage)
-        const outcome = await attempt({ ...execution, storage: draft.storage, caller })
-        const { problem, replayed } = outcome
-        if (problem !== undefined && !replayed) await repeatIfDone(execution, problem)
-        if (problem !== undefined) throw problem
-        outcomes.push(toOwnOutcome((list[index] as Sent).family, outcome))
-      } catch (error) {
-        if (isConflict(error)) throw error
-        if ((error as Problem).code === 'wrong-state') storage.counters.commands_refused_total++
-        throw explainOwn(error, index)
-      }
-    }
-    return { ...draft, outcomes }
-  }
+type Decided = Awaited<ReturnType<typeof decideAll>>
 
-  async function commit ({ changes, endings, outcomes }: Awaited<ReturnType<typeof decideAll>>): Promise<void> {
-    const end = (error?: unknown): void => {
-      isCommitting = false
-      if (error !== undefined) {
-        if (isAbandoned) countFailure(storage.counters, error)
-        return
-      }
-      for (const ended of endings) ended()
-      for (const { replayed, record: { outcome } } of outcomes) {
-        if (replayed) storage.counters.replays_total++
-        else storage.counters[`commands_${outcome}_total`]++
-      }
-    }
-    if (changes.size === 0) return end()
-    const finish = (): Promise<void> => storage.commit([...changes.values()], signal, end)
-    isCommitting = true
+async function decideAll ({ list, executions, storage, families, explain }: Batch) {
+  const draft = makeDraft(storage, families)
+  await draft.preload(executions.flatMap(({ family: { name }, command: { target }, identity }) => [
+    ...target === undefined ? [] : [[name, target] as const],
+    ...identity === undefined ? [] : [['commands', identity.row] as const]
+  ]), executions[0]?.caller.signal)
+  const outcomes: Outcome[] = []
+  for (const [index, execution] of executions.entries()) {
+    await endLongTurn()
     try {
-      await (caller.trace === undefined ? finish() : caller.trace('commit', finish))
+      const caller = useDraft(execution.caller, draft.storage)
+      const outcome = await attempt({ ...execution, storage: draft.storage, caller })
+      const { problem, replayed } = outcome
+      if (problem !== undefined && !replayed) await repeatIfDone(execution, problem)
+      if (problem !== undefined) throw problem
+      outcomes.push(toOwnOutcome((list[index] as Sent).family, outcome))
     } catch (error) {
-      const { cause } = error as { cause?: unknown }
-      if (!(cause instanceof ConstraintError)) throw error
-      for (const [index, { replayed }] of outcomes.entries()) {
-        if (!replayed) await repeatIfDone(executions[index] as Execution, error)
-      }
-      const explained = explainConstraint(families, error)
-      const index = outcomes.findLastIndex(({ record: { family, target } }) =>
-        family === cause.family && target === String(cause.id))
-      throw index === -1 ? explained : explainOwn(explained, index)
+      if (isConflict(error)) throw error
+      if ((error as Problem).code === 'wrong-state') storage.counters.commands_refused_total++
+      throw explain(error, index)
     }
   }
+  return { ...draft, outcomes }
+}
+
+async function commitAll (batch: Batch, { changes, endings, outcomes }: Decided): Promise<void> {
+  const { executions, storage, storage: { counters } } = batch
+  const [{ caller: { signal, trace } }] = executions as [Execution]
+  const end = (error?: unknown): void => {
+    batch.isCommitting = false
+    if (error !== undefined) {
+      if (batch.isAbandoned) countFailure(counters, error)
+      return
+    }
+    for (const ended of endings) ended()
+    for (const { replayed, record: { outcome } } of outcomes) {
+      if (replayed) counters.replays_total++
+      else counters[`commands_${outcome}_total`]++
+    }
+  }
+  if (changes.size === 0) return end()
+  const commit = (): Promise<void> => storage.commit([...changes.values()], signal, end)
+  batch.isCommitting = true
+  try {
+    await (trace === undefined ? commit() : trace('commit', commit))
+  } catch (error) {
+    throw await explainFailure(batch, outcomes, error)
+  }
+}
+
+/** Names the command whose item breaks a rule of the database. */
+async function explainFailure (
+  { executions, families, explain }: Batch, outcomes: readonly Outcome[], error: unknown
+): Promise<unknown> {
+  const { cause } = error as { cause?: unknown }
+  if (!(cause instanceof ConstraintError)) return error
+  for (const [index, { replayed }] of outcomes.entries()) {
+    if (!replayed) await repeatIfDone(executions[index] as Execution, error)
+  }
+  const explained = explainConstraint(families, error)
+  const index = outcomes.findLastIndex(({ record: { family, target } }) =>
+    family === cause.family && target === String(cause.id))
+  return index === -1 ? explained : explain(explained, index)
 }
 
 /**

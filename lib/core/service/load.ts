@@ -52,7 +52,7 @@ export async function open (family: Family, caller: Caller, command: Command): P
     caller,
     command,
     isGuarded: isAsked && (command.interpret !== undefined || grant.where !== undefined),
-    identity: identifyCommand(command, isAsked ? await findOwner(family, caller, command, grant) : grant.principal),
+    identity: identifyCommand(command, isAsked ? await findPrincipal(family, caller, command, grant) : grant.principal),
     grant,
     storage,
     grants,
@@ -64,7 +64,7 @@ export async function open (family: Family, caller: Caller, command: Command): P
 }
 
 /** Of a key. A host may name its callers only where they change something, and the change may not be known yet. */
-async function findOwner (
+async function findPrincipal (
   { name: family, operations }: Family,
   caller: Caller,
   { interpret, key, target: id }: Command,

@@ -3,7 +3,7 @@ import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
 import { addArticle } from '../../core/values/words.js'
 import { readJsonParams, readSentParams } from '../body.js'
-import { makeEtag, writeHttpDate } from '../conditional.js'
+import { makeEtag, markCreation, writeHttpDate } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeWriteProblems } from '../openapi/problems.js'
 import {
@@ -18,7 +18,7 @@ import type { Endpoint } from '../routes.js'
 import { attributes } from './attributes.js'
 import { actionEndpoints, command, update } from './commands.js'
 import { commands } from './rest-commands.js'
-import { answerEntry, answerItem, type Form, type FormEndpoint, makeWriteEndpoint, sendItem } from './write.js'
+import { answeredByItem, answerEntry, type Form, type FormEndpoint, makeWriteEndpoint, sendItem } from './write.js'
 
 /** `PUT …/{id}/hold` with the parameters as the body. */
 const verb = makeWordForm('verb')
@@ -45,7 +45,7 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
           target: readItemId(family, request),
           params: readJsonParams(params, request)
         }),
-        answer: answerItem,
+        ...answeredByItem,
         ...described[index] as DescribedWord
       }))
     }
@@ -144,12 +144,12 @@ function lifecycleEndpoints (mount: Mount): Endpoint[] {
 }
 
 function answerCreated (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
-  const { mount, request, reply, choice } = exchange
+  const { mount, mount: { family }, request, reply, choice } = exchange
   const created = outcome.item as Stored
   const document = showItem(mount, request, created)
   reply
     .header('location', document.links.self)
-    .header('etag', makeEtag(created.revision, choice.representation, mount.family.tag))
+    .header('etag', makeEtag(created.revision, choice.representation, family.tag + markCreation(family, created)))
     .header('last-modified', writeHttpDate(created.updatedAt))
   return sendItem(exchange, 201, outcome, { ...document, ...outcome.secrets })
 }

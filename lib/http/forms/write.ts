@@ -8,7 +8,7 @@ import { mayRead } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import type { Members } from '../../core/values/json.js'
 import { FormBody, readKey, takeShort } from '../body.js'
-import { checkWriteConditions, explainTags } from '../conditional.js'
+import { checkWriteConditions, explainTags, markCreation } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
 import type { RefusedForm } from '../pages/form-fields.js'
@@ -26,6 +26,8 @@ import type { Endpoint } from '../routes.js'
 export interface Write {
   /** Members of a form that name items; people enter a part of their titles. */
   readonly references?: ReferenceNames
+  /** Whether the item is the answer, so that a replay needs it as it was. */
+  readonly keepsItem?: true
   read (request: FastifyRequest): Omit<Command, 'key' | 'precondition' | 'keepsItem'>
   answer (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply>
 }
@@ -58,7 +60,7 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
         key: id === undefined ? key : undefined,
         interpret,
         content,
-        keepsItem: write.answer === answerItem,
+        keepsItem: write.keepsItem,
         precondition
       }
       if (form?.asksFirst === true && await askForConfirmation(exchange, command, form)) return reply
@@ -108,7 +110,7 @@ function makePrecondition (
     if (preconditions === 'required' && conditions['if-match'] === undefined) {
       throw preconditionRequired(family.singular)
     }
-    if (checkWriteConditions(conditions, current, isTarget)) return
+    if (checkWriteConditions(conditions, current, isTarget, markCreation(family, current))) return
     const { revision } = current
     throw preconditionFailed(family.singular, revision, explainTags(conditions, revision))
   }
@@ -154,10 +156,10 @@ export function makeItemEndpoint (
 ): FormEndpoint {
   const full = { ...description, ...describeItemWrite(mount, form) }
   const schema = describeForm(mount, form, describeItemRoute(mount, 'operations', name, full))
-  return makeWriteEndpoint(mount, { ...endpoint, answer: answerItem, schema })
+  return makeWriteEndpoint(mount, { ...endpoint, ...answeredByItem, schema })
 }
 
-export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
+function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
   const { item, loadItem, ...done } = outcome
   // A replay of a command that was first sent in a form which is not answered by the item.
   if (item === undefined && loadItem !== undefined) {
@@ -168,6 +170,9 @@ export function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply 
   exchange.reply.header('content-location', document.links.self)
   return sendItem(exchange, 200, outcome, { ...document, ...outcome.secrets })
 }
+
+/** Of writes whose answer is the item. */
+export const answeredByItem: Pick<Write, 'keepsItem' | 'answer'> = { keepsItem: true, answer: answerItem }
 
 export function answerEntry (
   exchange: Exchange,

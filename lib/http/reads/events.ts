@@ -10,7 +10,7 @@ import { sendStream } from './page.js'
 
 export const eventStream = 'text/event-stream'
 
-export type Answering = Pick<Exchange, 'mount' | 'request' | 'reply'>
+export type Streaming = Pick<Exchange, 'mount' | 'request' | 'reply'>
 
 /** Aborted when the client or the application closes, or by `end`. */
 export function watchEnd (
@@ -52,7 +52,7 @@ const pieceLength = 64 * 1024
 
 /** Server-sent events, until the client or the application closes. A slow client is disconnected, and can resume. */
 export function sendEvents (
-  { mount, request, reply }: Answering, feed: Feed, { start, show, ...settings }: EventSettings
+  { mount, request, reply }: Streaming, feed: Feed, { start, show, ...settings }: EventSettings
 ): FastifyReply {
   const { signal, end } = watchEnd(mount, reply)
   let isFailing = false

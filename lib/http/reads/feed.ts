@@ -24,7 +24,7 @@ import { makeFeedAffordances, type Scope, showEntries, type Source } from '../pa
 import { toProblem, tryEach } from '../reply.js'
 import { readRequestedFormat } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import { type Answering, eventStream, sendEvents, watchEnd } from './events.js'
+import { eventStream, sendEvents, type Streaming, watchEnd } from './events.js'
 import { findBounded, findDownload, type FollowedPage, loadPage } from './page.js'
 import { makeReadEndpoints, parsePageQuery } from './read.js'
 
@@ -216,7 +216,7 @@ function show (scope: Scope, feed: Feed<Source>, entry: FeedEntry): Members {
 
 /** `Prefer: wait=…` (RFC 7240) holds a page that would be empty. */
 async function waitForPage (
-  { mount, request, reply }: Answering, scope: Scope, feed: Feed<Source>, parsed: ParsedQuery
+  { mount, request, reply }: Streaming, scope: Scope, feed: Feed<Source>, parsed: ParsedQuery
 ): Promise<FollowedPage> {
   const page = await feed.findPage(parsed)
   const seconds = readWait(request)
@@ -252,7 +252,7 @@ function readWait ({ headers: { prefer } }: FastifyRequest): number | undefined 
  * client with a cursor begins, and shows nothing until everything was checked.
  */
 async function answerEvents (
-  exchange: Answering, scope: Scope, feed: Feed<Source>, where: readonly Condition[]
+  exchange: Streaming, scope: Scope, feed: Feed<Source>, where: readonly Condition[]
 ): Promise<FastifyReply> {
   const { request } = exchange
   const last = String(request.headers['last-event-id'] ?? '')

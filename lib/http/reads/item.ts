@@ -8,6 +8,7 @@ import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
 import type { OneView } from '../../representations/representation.js'
+import { markCreation } from '../conditional.js'
 import { type Exchange, hasPages, linkReferred, type Mount, showItem } from '../mount.js'
 import {
   describeAnswer, describeItemAnswers, describeItemRoute, describeQuerystring, describeRequestHeaders, describeShortly,
@@ -88,7 +89,7 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
         }
         if (question !== undefined || refused !== undefined) return send(exchange, view)
         if (page?.feedback !== undefined) endFeedback(exchange.reply, mount.urls.item(request, id))
-        return sendOne(exchange, item, view, expanded !== undefined, family.tag)
+        return sendOne(exchange, item, view, expanded !== undefined, family.tag + markCreation(family, item))
       }
     }
   }
@@ -151,7 +152,7 @@ async function sendOperations (
   const around = async () => ({ site: await findSite(exchange), trail: trailToItem(exchange, item.id, item) })
   const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document, around } as const
   // It depends on the clock, on other items and, with authorize, on the reader.
-  return await sendOne(exchange, item, view, true)
+  return await sendOne(exchange, item, view, true, markCreation(family, item))
 }
 
 const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']

@@ -55,7 +55,8 @@ export class Connection {
   #isReleased = false
   readonly #onError = (): void => { this.isSpent = true }
 
-  constructor (readonly client: PostgresClient) {
+  /** @param isWritable whether the pool gave only such as accept writes */
+  constructor (readonly client: PostgresClient, readonly isWritable: boolean) {
     // The pool listens only while it has the connection.
     client.on('error', this.#onError)
   }
@@ -109,7 +110,7 @@ export class Connections {
   watch (): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-      this.releaseIdle()
+      this.#releaseIdle()
       const now = performance.now()
       for (const connection of this.#used) if (now > connection.deadline) connection.release(true)
       // filter, not some: all must be called.
@@ -117,32 +118,38 @@ export class Connections {
     }, interval).unref()
   }
 
-  releaseIdle (): void {
+  #releaseIdle (): void {
     for (const connection of this.#idle.splice(0)) connection.release()
   }
 
   /** Ends what is still running, such as notifications: a server that has vanished would answer none. */
   close (): void {
-    this.releaseIdle()
+    this.#releaseIdle()
     for (const connection of this.#used) connection.release(true)
+  }
+
+  /** Not one from before connections had to accept writes: the pool checks those that it gives. */
+  #isUsable ({ isSpent, isWritable }: Connection): boolean {
+    return !isSpent && (isWritable || this.pool.mustWrite !== true)
   }
 
   #giveBack (connection: Connection): void {
     // The host may be waiting for a connection of its pool.
-    if (connection.isSpent || (this.pool.waitingCount ?? 0) > 0) return connection.release()
+    if (!this.#isUsable(connection) || (this.pool.waitingCount ?? 0) > 0) return connection.release()
     this.#idle.push(connection)
     this.watch()
   }
 
   /** Waits for a limited time even if the host's pool does not. */
   async open (): Promise<Connection> {
+    const isWritable = this.pool.mustWrite === true
     const connecting = this.pool.connect()
     let timer: NodeJS.Timeout | undefined
     const timeout = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(() => { reject(new BusyError(tooMany)) }, this.settings.connectionTimeout).unref()
     })
     try {
-      return new Connection(await Promise.race([connecting, timeout]))
+      return new Connection(await Promise.race([connecting, timeout]), isWritable)
     } catch (error) {
       connecting.then(client => { client.release() }, ignore)
       throw error
@@ -154,7 +161,7 @@ export class Connections {
   /** Closes the connection after an error that is not a refusal of the server. */
   async use<T> (work: (connection: Connection) => Promise<T>): Promise<T> {
     let connection = this.#idle.pop()
-    for (; connection?.isSpent === true; connection = this.#idle.pop()) connection.release()
+    for (; connection !== undefined && !this.#isUsable(connection); connection = this.#idle.pop()) connection.release()
     connection ??= await this.open()
     try {
       const result = await work(connection)
@@ -275,20 +282,21 @@ export class Connections {
     return (text, values) => this.retry(() => this.use(connection => this.#makeRun(connection, limit)(text, values)))
   }
 
-  /** `timeout` in milliseconds, for each statement. */
-  async transact<T> (timeout: number, work: (run: Run) => Promise<T>): Promise<T> {
-    return await this.use(connection => this.#transact(connection, this.#makeRun(connection, timeout + grace), work))
+  /** `runLong` may take `timeout` milliseconds for each statement. */
+  async transact<T> (timeout: number, work: (run: Run, runLong: Run) => Promise<T>): Promise<T> {
+    return await this.use(connection => this.#transact(connection, this.#makeRun(connection), run =>
+      work(run, this.#makeRun(connection, timeout + grace))))
   }
 
   /** Runs outside of a transaction, on a connection that is then closed. `timeout` in milliseconds. */
   async runAlone<T> (timeout: number, work: (run: Run) => Promise<T>): Promise<T> {
     return await this.use(async connection => {
-      const run = this.#makeRun(connection, timeout + grace)
+      const run = this.#makeRun(connection)
       connection.isSpent = true
       // Only a limit that this session set: one of the role, or behind a proxy, applies to others too.
       const [[source] = []] = await run("SELECT source FROM pg_settings WHERE name = 'statement_timeout'")
       if (source === 'client') await run(`SET statement_timeout = ${timeout}`)
-      return await work(run)
+      return await work(this.#makeRun(connection, timeout + grace))
     })
   }
 

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 import { describeError } from '../sql/sql-storage.js'
 import {
-  addErrorListeners, type ConnectionSource, getCode, loadDriver, type PostgresClient, type PostgresPool
+  addErrorListeners, type ConnectionSource, getCode, ignore, loadDriver, type PostgresClient, type PostgresPool
 } from './driver.js'
 
 // SQLSTATE of a proxy that refuses a setting for the session.
@@ -26,10 +26,8 @@ export async function openPool (
 ): Promise<{ readonly pool: Hosts, readonly limitsTime: boolean }> {
   const { Pool } = await loadDriver()
   const urls = splitHosts(options.connectionString)
-  // Leaves time for every host, and to report them.
-  const timeout = urls.length === 1
-    ? options.connectionTimeoutMillis
-    : Math.ceil(options.connectionTimeoutMillis * 0.9 / urls.length)
+  const { connectionTimeoutMillis } = options
+  const timeout = shareTimeout(connectionTimeoutMillis, urls.length)
   const open = (session: object): Hosts => {
     const sockets = new Set<Socket>()
     const stream = (): Socket => keep(sockets, new Socket())
@@ -37,13 +35,14 @@ export async function openPool (
       const own = { ...options, ...session, connectionString, connectionTimeoutMillis: timeout, stream }
       return { name: describeHost(connectionString), pool: addErrorListeners(new Pool(own)) }
     })
-    return new Hosts(hosts, timeout, sockets)
+    return new Hosts(hosts, connectionTimeoutMillis, sockets)
   }
   if (statementTimeout === undefined) return { pool: open({}), limitsTime: false }
   const pool = open({ statement_timeout: statementTimeout })
   try {
+    const end = performance.now() + connectionTimeoutMillis
     const client = await pool.connect()
-    const source = await ask(client, "SELECT source FROM pg_settings WHERE name = 'statement_timeout'", timeout)
+    const source = await ask(client, "SELECT source FROM pg_settings WHERE name = 'statement_timeout'", end)
     client.release()
     if (source === 'client') return { pool, limitsTime: true }
   } catch (error) {
@@ -58,6 +57,11 @@ export async function openPool (
 
 export function usePool (pool: PostgresPool, timeout: number): Hosts {
   return new Hosts([{ name: '', pool: addErrorListeners(pool) }], timeout)
+}
+
+/** Milliseconds for each host, of those to wait for a connection: leaves time to report the errors of all. */
+function shareTimeout (timeout: number, hosts: number): number {
+  return Math.ceil(timeout * 0.9 / hosts)
 }
 
 function keep (sockets: Set<Socket>, socket: Socket): Socket {
@@ -96,12 +100,12 @@ export class Hosts implements ConnectionSource {
    */
   mustWrite: boolean
   readonly #writable = new WeakSet<PostgresClient>()
+  readonly #timeout: number
   #good = 0
 
-  constructor (
-    readonly hosts: readonly Host[], readonly timeout: number, readonly sockets: ReadonlySet<Socket> = new Set()
-  ) {
+  constructor (readonly hosts: readonly Host[], timeout: number, readonly sockets: ReadonlySet<Socket> = new Set()) {
     this.mustWrite = hosts.length > 1
+    this.#timeout = shareTimeout(timeout, hosts.length)
   }
 
   get options (): NonNullable<ConnectionSource['options']> {
@@ -117,9 +121,10 @@ export class Hosts implements ConnectionSource {
     for (const index of this.hosts.keys()) {
       const at = (this.#good + index) % this.hosts.length
       const { name, pool } = this.hosts[at] as Host
+      const end = performance.now() + this.#timeout
       try {
         const client = await pool.connect()
-        if (this.mustWrite && !this.#writable.has(client)) await this.#check(client)
+        if (this.mustWrite && !this.#writable.has(client)) await this.#check(client, end)
         this.#good = at
         return client
       } catch (error) {
@@ -129,10 +134,10 @@ export class Hosts implements ConnectionSource {
     throw failures.length === 1 ? failures[0]?.error : joinErrors(failures)
   }
 
-  async #check (client: PostgresClient): Promise<void> {
+  async #check (client: PostgresClient, end: number): Promise<void> {
     // A single primary may be read-only for a while, such as for maintenance, and still be read.
     const text = this.hosts.length > 1 ? 'SHOW transaction_read_only' : isStandby
-    if (await ask(client, text, this.timeout) === 'off') this.#writable.add(client)
+    if (await ask(client, text, end) === 'off') this.#writable.add(client)
     else {
       client.release(true)
       throw new Error('The server accepts no writes')
@@ -146,14 +151,13 @@ export class Hosts implements ConnectionSource {
   }
 }
 
-/** The first value. Closes the connection if there is none in time. */
-async function ask (client: PostgresClient, text: string, timeout: number): Promise<unknown> {
-  let isReleased = false
-  const close = (): void => {
-    if (!isReleased) client.release(true)
-    isReleased = true
-  }
-  const timer = setTimeout(close, timeout).unref()
+/** The first value. Closes the connection if there is none at the `end`, a moment of `performance.now()`. */
+async function ask (client: PostgresClient, text: string, end: number): Promise<unknown> {
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    client.release(true)
+  }, end - performance.now()).unref()
   // The host's pool has taken its own listener away; without one, an error would end the process.
   client.on('error', ignore)
   try {
@@ -161,14 +165,13 @@ async function ask (client: PostgresClient, text: string, timeout: number): Prom
     client.off('error', ignore)
     return (row as [unknown])[0]
   } catch (error) {
-    close()
+    if (isLate) throw new Error('The server did not answer before the timeout', { cause: error })
+    client.release(true)
     throw error
   } finally {
     clearTimeout(timer)
   }
 }
-
-function ignore (): void {}
 
 interface Failure extends Pick<Host, 'name'> {
   readonly error: unknown

@@ -54,11 +54,11 @@ export class Migration {
 
   /** Returns false while another process migrates. */
   async #make (layout: Layout): Promise<boolean> {
-    const builds = await this.#lock(async run => {
+    const builds = await this.#lock(async (run, runLong) => {
       // May take longer than a request, but must not wait longer for a table: it blocks everything behind it.
       await run(`SET LOCAL statement_timeout = ${this.timeout}`)
-      const { definitions, builds } = await this.#find(run, layout)
-      if (definitions.length > 0) await run(definitions.join('; '))
+      const { definitions, builds } = await this.#find(runLong, layout)
+      if (definitions.length > 0) await runLong(definitions.join('; '))
       return builds
     })
     if (builds === undefined || builds.length === 0) return builds !== undefined
@@ -70,12 +70,12 @@ export class Migration {
   }
 
   /** Undefined if another process has the lock. */
-  async #lock<T> (work: (run: Run) => Promise<T>): Promise<T | undefined> {
-    return await this.connections.transact(this.timeout, async run => {
+  async #lock<T> (work: (run: Run, runLong: Run) => Promise<T>): Promise<T | undefined> {
+    return await this.connections.transact(this.timeout, async (run, runLong) => {
       // Without values: they would leave something open on the connection that a build waits for.
       const key = writeLiteral(`fastify-dealbook ${this.schema ?? ''}`)
       const [[isLocked] = []] = await run(`SELECT pg_try_advisory_xact_lock(hashtext(${key}))`)
-      return isLocked === 't' ? await work(run) : undefined
+      return isLocked === 't' ? await work(run, runLong) : undefined
     })
   }
 

@@ -162,10 +162,7 @@ async function openConnection (options: AllOptions, isReplica = false) {
         if (column.present !== undefined) checkType(layout, column, column.present, mappableTypes)
       }
       // Where there is a log, commands are decided: the connections so far are checked, too.
-      if (layout.sequence !== undefined && !isReplica) {
-        pool.mustWrite = true
-        connections.releaseIdle()
-      }
+      if (layout.sequence !== undefined && !isReplica) pool.mustWrite = true
       return {
         layout,
         reader: new TableReader(reads, layout, indexes, heavyReads,

@@ -197,9 +197,14 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
 
   /** What a replica must have; undefined if no replica can be known to have it. */
   async function findRequired (least: Position): Promise<Position | undefined> {
-    const known = await position ?? await note()
-    if (known !== undefined) look(known)
-    const own = known !== undefined && known.timeline < least.timeline ? await note() : known
+    let own = await position ?? await note()
+    if (own === undefined) return undefined
+    const looking = look(own)
+    // A new timeline, or a token that a client has made up, which must not cost a read each time.
+    if (own.timeline < least.timeline) {
+      await looking
+      own = await position
+    }
     if (own === undefined || own.timeline < least.timeline) return undefined
     // What was seen on an earlier timeline is before this one, or lost.
     return own.timeline === least.timeline && least.bytes > own.bytes ? least : own
