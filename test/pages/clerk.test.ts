@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Grant } from '../../lib/index.js'
+import type { Grant, Intent } from '../../lib/index.js'
 import { memoryStorage, Problem } from '../../lib/index.js'
 import { anyStorage, storages } from '../storages.js'
 import { accept, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
@@ -294,7 +294,22 @@ for (const { name, make } of storages) {
     t.match(textOf(await see(app, String(sendings.headers.location))), 'b Nothing changed', 'as always')
     const removal = { _operation: 'delete', [`_item.${b}`]: '3', _ready: 'yes', _key: 'l' }
     const gone = String((await post(app, '/shop/orders', removal)).headers.location)
-    t.match(textOf(await see(app, gone)), `${b} Deleted`, 'also of what is gone')
+    t.match(textOf(await see(app, gone)), ' b Deleted', 'also of what is gone, by its title')
+    const edit = { method: 'PATCH', url: `/shop/orders/${c}`, payload: { title: 'd' } } as const
+    t.equal((await app.inject(edit)).statusCode, 200)
+    const others = { _operation: 'delete', [`_item.${a}`]: '2', [`_item.${c}`]: '2', _ready: 'yes', _key: 'm' }
+    const both = String((await post(app, '/shop/orders', others)).headers.location)
+    t.match(textOf(await see(app, both)), / a Deleted .* ?d Deleted/, 'the last one that it had')
+    for (const sent of [`${a}:1,x:1`, 'x']) {
+      const url = `/shop/orders?_operation=send&_items=${sent}`
+      const { statusCode, body } = await app.inject({ url, headers: accept })
+      t.equal(statusCode, 400)
+      const text = /The query is invalid _items has &quot;x&quot;, which is not an id; .* such as 1:7,2:3/
+      t.match(textOf(body), text)
+    }
+    const odd = await post(app, '/shop/orders', { _operation: 'send', '_item.x': '1' })
+    t.equal(odd.statusCode, 400)
+    t.match(textOf(odd.body), 'item x must end with an id, such as _item.1')
     for (const form of [{ _operation: 'send' }, { _operation: '', [`_item.${a}`]: '1' }]) {
       const nothing = await post(app, '/shop/orders', { ...form, _from: 'state=open' })
       t.equal(nothing.statusCode, 400)
@@ -350,6 +365,32 @@ t.test('the outcomes of several commands are for the person who sent them', asyn
     const page = textOf(await see(app, String(location)))
     t.match(page, seen, name)
     t.match(page, hidden, name)
+  }
+})
+
+t.test('outcomes that no address could show are shown at once', async t => {
+  let grant: Grant | Problem = {}
+  const authorize = (_request: unknown, { action }: Intent): Grant => {
+    if (grant instanceof Problem && action === 'list') throw grant
+    return grant instanceof Problem ? {} : grant
+  }
+  const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage(), { authorize })
+  const where = [{ field: 'client', op: 'eq', values: [client as number] }] as const
+  for (const [name, sender, status] of [
+    ['everything', {}, 303],
+    ['a part, by a person', { principal: 'ann', where }, 303],
+    ['a part, by nobody', { where }, 200],
+    ['no list', new Problem('forbidden', 'No lists'), 200]
+  ] as const) {
+    grant = {}
+    const { id } = await createOrder(app, { title: name, client })
+    grant = sender
+    const form = { _operation: 'delete', [`_item.${id}`]: '1', '_item.999': '1', _ready: 'yes', _key: name }
+    const { statusCode, headers, body } = await post(app, '/shop/orders', form)
+    t.equal(statusCode, status, name)
+    const page = textOf(status === 200 ? body : await see(app, String(headers.location)))
+    const missing = status === 200 ? 'There is no order &quot;999&quot;' : 'The resource does not exist'
+    t.match(page, new RegExp(`${name === 'a part, by a person' ? id : name} Deleted 999 ${missing}`), name)
   }
 })
 

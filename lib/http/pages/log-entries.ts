@@ -10,7 +10,7 @@ import type {
   ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
 } from '../../representations/affordances.js'
 import { type Exchange, hasPages, type Mount } from '../mount.js'
-import { linkItem, listTargets } from './references.js'
+import { linkItem, listTargets, titleOf } from './references.js'
 
 type Here = Pick<Exchange, 'mount' | 'request'>
 
@@ -29,6 +29,21 @@ export async function findNewest (reader: Reader, { id, revision }: Stored): Pro
   const [changes, refusals] = await Promise.all([find('done', shownChanges), find('refused', shownRefusals)])
   // At one revision, refusals came after the change that made it.
   return [...refusals, ...changes].sort((a, b) => b.revision - a.revision)
+}
+
+/** The title of an item that is gone, if one of its last changes has it, and the caller may read its log. */
+export async function findLastTitle (reader: Reader, id: Id): Promise<string | undefined> {
+  const { family, isNarrowed } = reader
+  const { title } = family.presentation
+  if (isNarrowed || title === 'id') return undefined
+  const where: Condition[] = [{ field: 'outcome', op: 'eq', values: ['done'] }]
+  const order = ['revision', 'createdAt', 'id'].map(field => ({ field, descending: true }))
+  const { items } = await reader.findLog(id, { where, order, offset: 0, limit: shownChanges, count: false })
+  for (const { action, params, changes } of items as CommandRecord[]) {
+    const named = action === family.lifecycle?.createAction ? params?.[title] : changes?.[title]?.to
+    if (named !== undefined) return titleOf(family, { id, [title]: named })
+  }
+  return undefined
 }
 
 export function showEntry (
