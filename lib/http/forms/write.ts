@@ -12,7 +12,7 @@ import { checkWriteConditions, explainTags } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
 import type { RefusedForm } from '../pages/form-fields.js'
-import { answerMany } from '../pages/many.js'
+import { answerSelection } from '../pages/many.js'
 import { checkFrom, mayRepeat } from '../pages/offers.js'
 import { type ReferenceNames, resolveEntries } from '../pages/references.js'
 import { collectionRead } from '../reads/collection.js'
@@ -33,14 +33,14 @@ export interface Write {
 /** The pipeline of every write. */
 export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   return async (request, reply) => {
-    const { exchange, key } = startWrite(mount, request, reply)
+    const exchange = startWrite(mount, request, reply)
     const { choice } = exchange
     const { headers, body } = request
     const form = body instanceof FormBody ? body : undefined
     // A form of a page is answered by a page.
     const isFromPage = form !== undefined && choice.representation.interactive === true
     try {
-      if (isFromPage && form.operation !== undefined) return await answerMany(exchange, form, key)
+      if (isFromPage && form.operation !== undefined) return await answerSelection(exchange, form, readKey(request))
       if (isFromPage && form.addsRows) return await showAgain(exchange, form)
       if (isFromPage && write.references !== undefined) await resolveEntries(exchange, write.references, form)
       const { action, target, params, id, interpret, content } = write.read(request)
@@ -54,8 +54,8 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
         target,
         params,
         id,
-        // An id in the path counts.
-        key: id === undefined ? key : undefined,
+        // An id in the path counts, whatever the header has.
+        key: id === undefined ? readKey(request) : undefined,
         interpret,
         content,
         keepsItem: write.answer === answerItem,
@@ -79,13 +79,12 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   }
 }
 
-export function startWrite (mount: Mount, request: FastifyRequest, reply: FastifyReply) {
+export function startWrite (mount: Mount, request: FastifyRequest, reply: FastifyReply): Exchange {
   refuseCrossSite(request, mount.trustedOrigins)
   const { search } = splitUrl(request)
   refuseParameters(search)
   const choice = mount.chooser.choose('one', readRequestedFormat(request.headers, search))
-  const exchange: Exchange = { mount, request, reply, choice }
-  return { exchange, key: readKey(request) }
+  return { mount, request, reply, choice }
 }
 
 /** After a command, even one that was replayed: what replicas must have for this client. */

@@ -74,7 +74,7 @@ function findTarget ({ family }: Mount, { operation: name, items }: Pick<Selecti
 }
 
 /** Leads to the form of an operation for the selected items, or runs it for each and leads to their outcomes. */
-export async function answerMany (
+export async function answerSelection (
   exchange: Exchange,
   form: FormBody,
   key: string | undefined
