@@ -267,9 +267,6 @@ export interface FormField {
   /** Operations to choose from, by their actions. */
   readonly actions?: readonly ActionChoice[] | undefined
   readonly families?: readonly Pick<SiteFamily, 'name' | 'labels'>[] | undefined
-  readonly minimum?: number | undefined
-  /** Of a decimal: the digits after the point. */
-  readonly scale?: number | undefined
   readonly maxLength?: number | undefined
   /** What was entered before, or the value of the item, or the default. */
   readonly value?: string | undefined

@@ -22,7 +22,7 @@ import {
   findAddress, findOffers, findSite, isGranted, linkList, linkOthers, type Offer, trailToItem
 } from './offers.js'
 import {
-  findReferred, findRelated, findTitle, linkItem, listReferences, listTargets, nameInLog, type Target, titleOf
+  findReferred, findRelated, findTitle, linkPage, listReferences, listTargets, nameInLog, type Target, titleOf
 } from './references.js'
 
 export interface ItemPage {
@@ -235,6 +235,6 @@ async function showOther (
     const others = changes.filter(({ name }) => name !== 'id')
     return [{ singular: shown.singular, labels, title: named, isNew: true, changes: others }]
   }
-  const href = linkItem(there, request, id)
+  const href = linkPage(there, request, id)
   return [{ singular: shown.singular, labels, title: titleOf(shown, before), href, isNew: false, changes }]
 }

@@ -10,7 +10,7 @@ import type {
   ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
 } from '../../representations/affordances.js'
 import { type Exchange, hasPages, type Mount } from '../mount.js'
-import { linkItem, listTargets, titleOf } from './references.js'
+import { linkPage, listTargets, titleOf } from './references.js'
 
 type Here = Pick<Exchange, 'mount' | 'request'>
 
@@ -68,7 +68,7 @@ export function showEntry (
       singular: there?.family.singular ?? about.family,
       labels: there?.family.presentation.labels,
       id: String(about.id),
-      href: linkItem(there, request, about.id)
+      href: linkPage(there, request, about.id)
     },
     params: showParams(acting, action, params),
     changes: showChanges(family, changes),
