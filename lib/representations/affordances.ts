@@ -250,6 +250,8 @@ export interface FormAffordance {
   readonly key: string
   /** The revision that the page shows: the form is refused if there is a newer one. */
   readonly revision?: number | undefined
+  /** The query of the list from which the page was opened, to return to. */
+  readonly from?: string | undefined
 }
 
 /** A field of a form. */

@@ -1,8 +1,9 @@
+import Fastify from 'fastify'
 import t from 'tap'
 import type { Grant, Intent } from '../../lib/index.js'
-import { memoryStorage, Problem } from '../../lib/index.js'
+import { defineFamily, memoryStorage, Problem, Type } from '../../lib/index.js'
 import { anyStorage, storages } from '../storages.js'
-import { accept, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
+import { accept, ask, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
 
 for (const { name, make } of anyStorage) {
   t.test(`${name}: a stale page does not overwrite`, async t => {
@@ -404,6 +405,63 @@ t.test('a choice that is too long for an address is shown at once', async t => {
   const done = await post(app, '/shop/orders', { ...formOf(body, '/shop/orders'), total: '3' })
   t.equal(done.statusCode, 200)
   t.match(textOf(done.body), 'a Done: price the order')
+})
+
+t.test('from a filtered list to an item and back, the filters stay', async t => {
+  const routes = defineFamily({
+    name: 'routes',
+    singular: 'route',
+    fields: Type.Object({ id: Type.Integer(), name: Type.String(), from: Type.String() }),
+    create: ['name', 'from'],
+    edit: ['name']
+  })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(routes, { storage: memoryStorage() })
+  for (const from of ['Ulm', 'Bonn']) {
+    await app.inject({ method: 'POST', url: '/routes', payload: { name: `by ${from}`, from } })
+  }
+  const decode = (text = ''): string => text.replaceAll('&amp;', '&')
+  const linksOf = (page: string): (string | undefined)[] => [...page.matchAll(/<a href="(\/routes[^"]*)"><bdi>/g)]
+    .map(([, href]) => decode(href))
+  const plain = await see(app, '/routes')
+  t.match(plain, '<a href="/routes/1">', 'a plain list needs no more')
+  const query = 'from=Ulm&name.has=by&sort=-id'
+  const list = await see(app, `/routes?${query}`)
+  t.match(list, 'by Ulm')
+  t.notMatch(textOf(list), 'by Bonn', 'a field of this name is filtered by')
+  const link = `/routes/1?from=${encodeURIComponent(query)}`
+  t.match(list, `<a href="${link}">`)
+  const item = await see(app, link)
+  t.strictSame(linksOf(item), [`/routes?${query}`], 'the way back')
+  const edit = formOf(item, '/routes/1/edits')
+  t.equal(edit._from, query)
+  const edited = await post(app, '/routes/1/edits', { ...edit, name: 'by Aalen' })
+  t.equal(edited.headers.location, link, 'after a form')
+  t.match(edited.headers['set-cookie'], 'Path=/routes/1;')
+  const refused = await post(app, '/routes/1/edits', { ...edit, name: '', '_was.name': 'x' })
+  t.equal(refused.statusCode, 412)
+  t.strictSame(linksOf(refused.body), [`/routes?${query}`], 'also if it is refused')
+  const created = await post(app, '/routes', { ...formOf(list, '/routes'), name: 'c', from: 'Ulm' })
+  t.equal(created.headers.location, `/routes/3?from=${encodeURIComponent(query)}`, 'to a new one')
+  const asked = await ask(app, '/routes/1/deletions', { _key: 'k', _from: query, _confirm: 'ask' })
+  t.match(asked.body, `<a class="button" href="${link}" autofocus>No, go back</a>`)
+  t.strictSame(linksOf(asked.body), [`/routes?${query}`, link])
+  const gone = await post(app, '/routes/1/deletions', formOf(asked.body, '/routes/1/deletions'))
+  t.equal(gone.headers.location, `/routes?${query}`)
+  for (const odd of ['//evil.example', 'https://evil.example', 'none=1', 'name=a#b', '%0d%0aa: b', 'é', '']) {
+    const { statusCode, body } = await app.inject({
+      url: `/routes/2?from=${encodeURIComponent(odd)}`, headers: accept
+    })
+    t.equal(statusCode, 200, odd)
+    t.strictSame(linksOf(body), ['/routes'], odd)
+    const { headers: { location } } = await post(app, '/routes/2/edits', { _key: odd, _from: odd, name: odd })
+    t.equal(location, '/routes/2', odd)
+  }
+  const long = `name.has=${'a'.repeat(1000)}`
+  const { headers: { location } } = await post(app, '/routes/2/edits', { _key: 'k', _from: long, name: 'd' })
+  t.equal(location, '/routes/2', 'one that is long is not in every link')
+  t.equal((await app.inject(link.replace('/1', '/2'))).statusCode, 400, 'only pages have it')
 })
 
 t.test('the message after a form comes by a cookie, once', async t => {

@@ -13,7 +13,7 @@ import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import { answerSelection } from '../pages/many.js'
-import { checkFrom, mayRepeat } from '../pages/offers.js'
+import { checkFrom, linkFrom, linkItemFrom, mayRepeat } from '../pages/offers.js'
 import { type ReferenceNames, resolveEntries } from '../pages/references.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
@@ -195,12 +195,12 @@ export function sendItem (
 
 /** To the item, or to the list if it was deleted or may not be read. */
 async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): Promise<FastifyReply> {
-  const { mount: { family, urls, caller }, request, reply } = exchange
+  const { mount, mount: { family, caller }, request, reply } = exchange
   const { record } = outcome
   const isDeleted = record.action === family.lifecycle?.deletion?.operation.action
   const location = isDeleted || !await mayRead({ family, caller: caller(request) }, outcome)
-    ? urls.collection(request)
-    : urls.item(request, readTarget(family, record))
+    ? linkFrom(mount, request, form.from)
+    : linkItemFrom(mount, request, readTarget(family, record), checkFrom(mount, form.from))
   // A form that is not ours gets no message.
   if (form.key !== undefined && outcome.id !== undefined) setFeedback(reply, location, outcome.id)
   return reply.code(303).header('location', location).send()
@@ -238,7 +238,7 @@ async function showAgain (exchange: Exchange, form: FormBody, problem?: Problem)
   try {
     const isShown = id === undefined
       ? await showRead(exchange, collectionRead(mount), '', { refused }, checkFrom(mount, form.from))
-      : await showRead(exchange, itemRead(mount), id, { refused })
+      : await showRead(exchange, itemRead(mount), id, { refused, from: checkFrom(mount, form.from) })
     if (isShown) return reply
   } catch (error) {
     // A person who may not see the page still sees the problem; failures are logged for the host.

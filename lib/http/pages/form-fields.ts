@@ -54,7 +54,7 @@ interface Filling {
 export async function makeForm (
   exchange: Exchange,
   { operation, params, others }: Pick<Target, 'params' | 'others'> & { operation: FormOperation },
-  form: Pick<FormAffordance, 'action' | 'key' | 'revision' | 'request'>,
+  form: Pick<FormAffordance, 'action' | 'key' | 'revision' | 'request' | 'from'>,
   refused: RefusedForm | undefined,
   given: Pick<Filling, 'item' | 'titles' | 'theirs'> = {}
 ): Promise<FormAffordance | undefined> {

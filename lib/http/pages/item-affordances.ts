@@ -19,7 +19,7 @@ import type { Exchange } from '../mount.js'
 import { explainRefusal, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
 import { followItem, listKinds, showChanges, showEntry, showParams } from './log-entries.js'
 import {
-  findAddress, findOffers, findSite, isGranted, linkList, linkOthers, type Offer, trailToItem
+  checkFrom, findAddress, findOffers, findSite, isGranted, linkItemFrom, linkList, linkOthers, type Offer, trailToItem
 } from './offers.js'
 import {
   findReferred, findRelated, findTitle, linkPage, listReferences, listTargets, nameInLog, type Target, titleOf
@@ -30,13 +30,15 @@ export interface ItemPage {
   readonly feedback?: Feedback | undefined
   /** Everything up to this position of the feed is on the page. */
   readonly position?: number | undefined
+  /** The query of the list from which it was opened. */
+  readonly from?: string | undefined
 }
 
 export async function makeAffordances (
   exchange: Exchange,
   item: Stored,
   reader: Reader,
-  { entries, feedback, position }: ItemPage,
+  { entries, feedback, position, from }: ItemPage,
   refused: RefusedForm | undefined
 ): Promise<ItemAffordances> {
   const { mount, request } = exchange
@@ -56,10 +58,11 @@ export async function makeAffordances (
   const shown = await nameInLog(exchange, entries.map(entry => showEntry(exchange, entry, reader.grant.principal)))
   const { since = Infinity } = refused ?? {}
   const meanwhile = shown.filter(({ revision, outcome }) => revision > since && outcome === 'done')
-  const operations = await makeOperationForms(exchange, item, offers, { refused, referred, meanwhile })
+  const operations = await makeOperationForms(exchange, item, offers, { refused, referred, meanwhile, from })
   const state = readState(family, item)
   return {
     ...page,
+    trail: [linkList(mount, request, from)],
     state: showState(family, item),
     technical: [...technical, ...listStateFields(family)],
     referred,
@@ -72,7 +75,9 @@ export async function makeAffordances (
     }),
     log: family.writable ? { href: `${self}/commands`, entries: shown } : undefined,
     feedback: feedback && { ...feedback, current: item.revision },
-    live: position === undefined ? undefined : followItem(exchange, item.id, item.revision, position),
+    live: position === undefined
+      ? undefined
+      : followItem(exchange, item, position, linkItemFrom(mount, request, item.id, from)),
     refused: refused &&
       explainRefusal(family, refused, operations.some(({ action }) => action === refused.action), meanwhile)
   }
@@ -114,13 +119,14 @@ interface Shown {
   readonly refused: RefusedForm | undefined
   readonly referred: ItemAffordances['referred']
   readonly meanwhile: readonly LogEntry[]
+  readonly from: string | undefined
 }
 
 async function makeOperationForms (
   exchange: Exchange,
   stored: Stored,
   offers: readonly Offer[],
-  { refused, referred, meanwhile }: Shown
+  { refused, referred, meanwhile, from }: Shown
 ): Promise<FormAffordance[]> {
   const { mount, request } = exchange
   const item = hideSecrets(mount.family.ownFields, stored)
@@ -137,6 +143,7 @@ async function makeOperationForms (
       key: mount.makers.makeCommandId(),
       // Later changes of others are shown before anything is done.
       revision: item.revision,
+      from,
       request: address && makeSampleRequest(mount, address, params, item)
     }, refused, { titles: referred, theirs, item: params.isPartial ? item : undefined })
   }))
@@ -175,8 +182,9 @@ export async function makeConfirmation (
   item: Stored,
   { command, decision: { after, others: changed, created }, others, sent }: Question
 ): Promise<ItemAffordances> {
-  const { mount: { family, urls }, request } = exchange
+  const { mount, mount: { family, urls }, request } = exchange
   const self = urls.item(request, item.id)
+  const from = checkFrom(mount, sent.from)
   const action = command.action as string
   const { operation: { name, noun, summary: title, final }, others: needed } =
     listTargets(family).find(({ operation }) => operation.action === action) as Target
@@ -195,14 +203,15 @@ export async function makeConfirmation (
   ])
   return {
     ...page,
-    trail: trailToItem(exchange, item.id, item),
+    trail: trailToItem(exchange, item.id, item, from),
     confirm: {
       form: { name, singular: family.singular, title, final, action: `${self}/${noun}` },
-      item: self,
+      item: linkItemFrom(mount, request, item.id, from),
       // Unchanged, so that a request from before the confirmation is recognized.
       entered: [
         ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
         ...(sent.revision === undefined ? [] : [['_revision', sent.revision] as const]),
+        ...(from === '' ? [] : [['_from', from] as const]),
         ...(sent.zone === undefined ? [] : [['_zone', sent.zone] as const]),
         ...(sent.language === undefined ? [] : [['_language', sent.language] as const]),
         ...sent.resolved

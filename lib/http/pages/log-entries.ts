@@ -118,9 +118,14 @@ export function listActions (family: Family): ActionChoice[] {
 }
 
 /** Tells the script of an item's page of changes after a position. */
-export function followItem ({ mount, request }: Exchange, id: Id, revision: number, position: number): Live {
-  const show = mount.urls.item(request, id)
-  return { href: `${show}/commands?after=${writePosition(position)}`, actions: listEvents(mount), show, revision }
+export function followItem (
+  { mount, request }: Exchange,
+  { id, revision }: Stored,
+  position: number,
+  show: string
+): Live {
+  const href = `${mount.urls.item(request, id)}/commands?after=${writePosition(position)}`
+  return { href, actions: listEvents(mount), show, revision }
 }
 
 /** A browser must know the names of events, and operations of other families may change an item too. */

@@ -18,7 +18,7 @@ import { send, toProblem } from '../reply.js'
 import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
 import { startPage } from './item-affordances.js'
 import { findLastTitle, readWrongState } from './log-entries.js'
-import { linkFrom, linkList } from './offers.js'
+import { checkFrom, linkFrom, linkItemFrom, linkList } from './offers.js'
 import { listReferences, listTargets, resolveEntries, type Target, titleOf } from './references.js'
 
 /** The maximum for one form; they run one after the other. */
@@ -90,11 +90,11 @@ export async function answerSelection (
   const leadTo = async (selection: Selection, done?: readonly ManyItem[]): Promise<FastifyReply> => {
     const url = writeSelection(exchange, selection)
     return url === undefined
-      ? await sendMany(exchange, selection, done ?? await showItems(exchange, items), done !== undefined)
+      ? await sendMany(exchange, selection, done ?? await showItems(exchange, selection), done !== undefined)
       : reply.code(303).header('location', url).send()
   }
   if (!form.isReady) return await leadTo({ ...selection, key: mount.makers.makeCommandId() })
-  const shown = await showItems(exchange, items)
+  const shown = await showItems(exchange, selection)
   try {
     await resolveEntries(exchange, listReferences(mount.family, target.others), form)
     const sent = readSentParams(target.params, request)
@@ -151,7 +151,7 @@ export async function showSelection (
     const detail = `_items has "${shorten(flaw)}", which is not an id; it must have ids and revisions, such as 1:7,2:3`
     throw invalidQuery([{ parameter: '_items', detail }])
   }
-  const shown = await showItems(exchange, items)
+  const shown = await showItems(exchange, selection)
   if (result === undefined) return await sendMany(exchange, selection, shown, false)
   const keyOf = ({ id }: ManyItem) => deriveKey(result, id)
   const records = await reader.findByKeys(shown.map(keyOf))
@@ -175,7 +175,7 @@ async function sendMany (
   const action = urls.collection(request)
   const form = await makeForm(exchange, findTarget(mount, selection), { action, key }, refused)
   if (form === undefined) throw new Problem('bad-request', 'This operation has no form')
-  const around = { ...await startPage(exchange, action), trail: [linkList(mount, request)] }
+  const around = { ...await startPage(exchange, action), trail: [linkList(mount, request, from)] }
   return await send(exchange, {
     kind: 'one',
     name: family.singular,
@@ -202,8 +202,12 @@ function findFlawInIds ({ family }: Mount, items: Selection['items']): string | 
 }
 
 /** Items that the caller may not read are shown by their ids, and those that are gone by their last titles. */
-async function showItems ({ mount, request }: Exchange, items: Selection['items']): Promise<Shown[]> {
-  const { family, caller: makeCaller, urls } = mount
+async function showItems (
+  { mount, request }: Exchange,
+  { items, from: query }: Pick<Selection, 'items' | 'from'>
+): Promise<Shown[]> {
+  const { family, caller: makeCaller } = mount
+  const from = checkFrom(mount, query)
   const caller = makeCaller(request)
   return await Promise.all([...items].map(async ([text, revision]): Promise<Shown> => {
     const id = family.readId(text) as Id
@@ -211,7 +215,7 @@ async function showItems ({ mount, request }: Exchange, items: Selection['items'
     const item = await reader?.get(id)
     const last = reader === undefined || item !== undefined ? undefined : await findLastTitle(reader, id)
     const title = item === undefined ? last ?? text : titleOf(family, item)
-    return { id: text, revision, title, href: urls.item(request, id), isVisible: item !== undefined }
+    return { id: text, revision, title, href: linkItemFrom(mount, request, id, from), isVisible: item !== undefined }
   }))
 }
 

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { notFound } from '../../core/problems.js'
+import { type Parameter, splitQuery } from '../../core/query/query-string.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { findEnd } from '../../core/service/feed.js'
 import type { Reader } from '../../core/service/reader.js'
@@ -17,7 +18,7 @@ import { describeReadItem, linkSchema, nameItem, nameSchema } from '../openapi/s
 import type { RefusedForm } from '../pages/form-fields.js'
 import { type ItemPage, makeAffordances, makeConfirmation, type Question } from '../pages/item-affordances.js'
 import { findNewest, makeFeedback } from '../pages/log-entries.js'
-import { findAddress, findOffers, findSite, trailToItem } from '../pages/offers.js'
+import { checkFrom, findAddress, findOffers, findSite, trailToItem } from '../pages/offers.js'
 import { send, sendOne, sendText } from '../reply.js'
 import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -29,6 +30,8 @@ interface ItemQuery extends OneQuery {
   readonly refused?: RefusedForm
   /** Shown instead of the item. */
   readonly question?: Question
+  /** Of a page: the query of the list from which it was opened. */
+  readonly from?: string | undefined
 }
 
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
@@ -55,7 +58,14 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
       return id === undefined ? undefined : intendToRead(family, id)
     },
     parse (search, representation) {
-      return parseOne(grammar, search, representation)
+      if (representation.interactive !== true || !search.includes('from')) {
+        return parseOne(grammar, search, representation)
+      }
+      // Here no field is filtered, so that none of this name is meant.
+      const parts = splitQuery(search)
+      const from = parts.find(({ name }) => name === 'from') as Parameter | undefined
+      const rest = parts.filter(({ name }) => name !== 'from').map(({ raw }) => raw).join('&')
+      return { ...parseOne(grammar, rest, representation), from: checkFrom(mount, from?.value) }
     },
     async load (loading) {
       const { request, caller, reader, intent, query, representation: { interactive } } = loading
@@ -96,17 +106,17 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
 
 async function loadItemPage (
   mount: Mount,
-  { reader, request, query: { refused, question } }: Loading<ItemQuery>,
+  { reader, request, query: { refused, question, from } }: Loading<ItemQuery>,
   item: Stored
 ): Promise<ItemPage> {
   const { family } = mount
-  if (!family.writable) return { entries: [] }
+  if (!family.writable) return { entries: [], from }
   const command = refused === undefined && question === undefined ? readFeedback(request) : undefined
   const [entries, record] = await Promise.all([
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
-  return { entries, feedback: record && makeFeedback(family, record) }
+  return { entries, feedback: record && makeFeedback(family, record), from }
 }
 
 /** `GET …/{id}/operations`: the operations allowed now, and why others are not, as far as the caller may run them. */
