@@ -16,9 +16,10 @@ import {
 } from '../openapi/routes.js'
 import { describeReadItem, linkSchema, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
-import { type ItemPage, makeAffordances, makeConfirmation, type Question } from '../pages/item-affordances.js'
+import { type ItemPage, makeAffordances, makeConfirmation } from '../pages/item-affordances.js'
 import { findNewest, makeFeedback } from '../pages/log-entries.js'
-import { checkFrom, findAddress, findOffers, findSite, trailToItem } from '../pages/offers.js'
+import { checkFrom, findAddress, findOffers, findSite, linkItemFrom, trailToItem } from '../pages/offers.js'
+import { askAgain, type Asked, type Question, readAsked } from '../pages/question.js'
 import { send, sendOne, sendText } from '../reply.js'
 import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -30,6 +31,8 @@ interface ItemQuery extends OneQuery {
   readonly refused?: RefusedForm
   /** Shown instead of the item. */
   readonly question?: Question
+  /** To be asked now. */
+  readonly asked?: Asked
   /** Of a page: the query of the list from which it was opened. */
   readonly from?: string | undefined
 }
@@ -58,19 +61,26 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
       return id === undefined ? undefined : intendToRead(family, id)
     },
     parse (search, representation) {
-      if (representation.interactive !== true || !search.includes('from')) {
-        return parseOne(grammar, search, representation)
-      }
+      const isPage = representation.interactive === true
+      const asked = isPage ? readAsked(search) : undefined
+      if (asked !== undefined) return { asked, from: checkFrom(mount, asked.form.from) }
+      if (!isPage || !search.includes('from')) return parseOne(grammar, search, representation)
       // Here no field is filtered, so that none of this name is meant.
       const parts = splitQuery(search)
       const from = parts.find(({ name }) => name === 'from') as Parameter | undefined
       const rest = parts.filter(({ name }) => name !== 'from').map(({ raw }) => raw).join('&')
       return { ...parseOne(grammar, rest, representation), from: checkFrom(mount, from?.value) }
     },
-    async load (loading) {
-      const { request, caller, reader, intent, query, representation: { interactive } } = loading
-      const { fields, expand, refused, question } = query
+    async load (given) {
+      const { request, caller, reader, intent, representation: { interactive } } = given
       const id = intent.id as Id
+      const { asked, from } = given.query
+      const also = asked && await askAgain({ mount, request, caller, reader }, id, asked)
+      if (asked !== undefined && also === undefined) {
+        return ({ reply }) => reply.code(303).header('location', linkItemFrom(mount, request, id, from)).send()
+      }
+      const loading = also === undefined ? given : { ...given, query: { ...given.query, ...also } }
+      const { fields, expand, refused, question } = loading.query
       const isLive = interactive === true && family.writable && refused === undefined && question === undefined
       // Read before the item, so that no later change is missed.
       const position = isLive ? await findEnd(await caller.storage(), caller.signal) : undefined
@@ -95,6 +105,9 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
           affordances: async () => question === undefined
             ? await makeAffordances(exchange, item, reader, page ?? await loadItemPage(mount, loading, item), refused)
             : makeConfirmation(exchange, item, question)
+        }
+        if (refused?.problem !== undefined) {
+          exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
         }
         if (question !== undefined || refused !== undefined) return send(exchange, view)
         if (page?.feedback !== undefined) endFeedback(exchange.reply, mount.urls.item(request, id))
