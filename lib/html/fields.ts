@@ -6,10 +6,12 @@ import { type Content, type Markup, markup } from './markup.js'
 import { formatBoolean, renderValue } from './values.js'
 import { nameField, nameOperation, namePlural, nameSingular, nameState, withLabels, type Words } from './words.js'
 
-export function renderInputs (words: Words, { name, fields, key, revision, danger, final }: FormAffordance): Markup {
+export function renderInputs (words: Words, form: FormAffordance): Markup {
+  const { name, fields, key, revision, danger, final, from = '' } = form
   const asksFirst = danger === true || final === true
   return markup`<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
-<input type="hidden" name="_revision" value="${revision}">`}${asksFirst && markup`
+<input type="hidden" name="_revision" value="${revision}">`}${from !== '' && markup`
+<input type="hidden" name="_from" value="${from}">`}${asksFirst && markup`
 <input type="hidden" name="_confirm" value="ask">`}${hasMoment(fields) && markup`
 <input type="hidden" name="_zone" value="${words.zone ?? 'UTC'}">`}${hasAmount(fields) && markup`
 ${renderLanguage(words)}`}

@@ -1,4 +1,4 @@
-import { writeAmount } from '../core/query/amounts.js'
+import { isAmount, writeAmount } from '../core/query/amounts.js'
 import { isDate } from '../core/values/formats.js'
 import type { Members } from '../core/values/json.js'
 import { isVisible } from '../core/values/words.js'
@@ -180,7 +180,7 @@ function formatOperand (
   if (referred !== undefined) return referred.title
   if (kind === 'boolean') return formatBoolean(words, value === 'true')
   if (kind === 'choice') return nameState(words, value)
-  if (isNumber(kind)) return writeAmount(words.texts.locale, value)
+  if (isAmount({ kind })) return writeAmount(words.texts.locale, value)
   return (kind === 'date' || kind === 'date-time') && isDate(value) ? formatDate(words, value) : value
 }
 
@@ -256,7 +256,7 @@ function findLeading (columns: readonly string[], { title = '' }: Columns): stri
 
 function renderHeading (words: Words, column: string, { kinds = {}, sortable = [], sort, url }: Columns): Markup {
   const label = nameField(words, column)
-  const className = isNumber(kinds[column]) && markup` class="number"`
+  const className = isAmount({ kind: kinds[column] }) && markup` class="number"`
   if (!sortable.includes(column)) return markup`<th scope="col"${className}>${label}</th>`
   const order = sort === column ? 'ascending' : sort === `-${column}` ? 'descending' : undefined
   const href = url?.({ sort: order === 'ascending' ? `-${column}` : column, page: undefined })
@@ -307,14 +307,10 @@ referred: column === leading && referred
 }
 
 function chooseClass (value: unknown, kind: ShownKind | undefined): string {
-  if (isNumber(kind)) return 'number'
+  if (isAmount({ kind })) return 'number'
   if (kind === 'date' || kind === 'date-time') return 'moment'
   // Such as an id: its beginning is enough here.
   return typeof value === 'string' && /^\S{24,}$/.test(value) ? 'long' : 'text'
-}
-
-function isNumber (kind: ShownKind | undefined): boolean {
-  return kind === 'integer' || kind === 'number' || kind === 'decimal'
 }
 
 export async function renderHome (words: Words, { families, activity }: Home): Promise<Markup> {

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BoundedCache } from '../core/cache.js'
 import type { Family } from '../core/family/family.js'
+import { preconditionFailed, preconditionRequired } from '../core/problems.js'
+import type { Command } from '../core/service/decide.js'
 import type { Stored } from '../core/storage/storage.js'
 import { hashText } from '../core/values/ids.js'
 import { shorten } from '../core/values/words.js'
@@ -143,4 +145,20 @@ const written = new BoundedCache<string>(1000)
 
 export function writeHttpDate (moment: string): string {
   return written.get(moment, () => new Date(moment).toUTCString())
+}
+
+/** `isTarget`: the target of the request is the item itself. */
+export function makePrecondition (
+  { family, preconditions }: { readonly family: Family, readonly preconditions: string },
+  conditions: IncomingHttpHeaders,
+  isTarget: boolean
+): Command['precondition'] {
+  return current => {
+    if (preconditions === 'required' && conditions['if-match'] === undefined) {
+      throw preconditionRequired(family.singular)
+    }
+    if (checkWriteConditions(conditions, current, isTarget, markCreation(family, current))) return
+    const { revision } = current
+    throw preconditionFailed(family.singular, revision, explainTags(conditions, revision))
+  }
 }

@@ -118,7 +118,9 @@ export const de: Texts = {
     'is referred to by something else': 'wird noch gebraucht',
     'has a value that is not allowed': 'hat einen Wert, der nicht erlaubt ist',
     'is not allowed': 'ist nicht erlaubt',
-    'is not an id': 'ist keine Kennung',
+    'must end with an id, such as {}': 'muss mit einer Kennung enden, zum Beispiel {}',
+    '{} has "{}", which is not an id; it must have ids and revisions, such as {}':
+      '{} hat „{}“, das ist keine Kennung; erlaubt sind Kennungen mit Revisionen, zum Beispiel {}',
     'is not valid': 'ist ungültig',
     'is unknown.{}': 'ist unbekannt',
     'cannot be given as text': 'kann nicht als Text angegeben werden',
@@ -177,6 +179,7 @@ export const de: Texts = {
       'Eine andere Website darf das nicht senden',
     'This version ended on {}': 'Diese Version gibt es nicht mehr',
     'This operation has no form': 'Dafür gibt es kein Formular',
+    'Choose an operation on the page of the item': 'Wählen Sie auf der Seite des Eintrags, was geschehen soll',
     'Select at least one row and an operation': 'Wählen Sie mindestens eine Zeile und was damit geschehen soll',
     'Select at most {} rows': 'Wählen Sie höchstens {} Zeilen',
     // deals

@@ -250,6 +250,8 @@ export interface FormAffordance {
   readonly key: string
   /** The revision that the page shows: the form is refused if there is a newer one. */
   readonly revision?: number | undefined
+  /** The query of the list from which the page was opened, to return to. */
+  readonly from?: string | undefined
 }
 
 /** A field of a form. */
@@ -267,9 +269,6 @@ export interface FormField {
   /** Operations to choose from, by their actions. */
   readonly actions?: readonly ActionChoice[] | undefined
   readonly families?: readonly Pick<SiteFamily, 'name' | 'labels'>[] | undefined
-  readonly minimum?: number | undefined
-  /** Of a decimal: the digits after the point. */
-  readonly scale?: number | undefined
   readonly maxLength?: number | undefined
   /** What was entered before, or the value of the item, or the default. */
   readonly value?: string | undefined

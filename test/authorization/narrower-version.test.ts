@@ -1,5 +1,5 @@
 // A version with fewer fields, operations and parameters over the same items, as for partners of a company.
-import type { TObject } from '@sinclair/typebox'
+import type { TObject, TSchema } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import {
@@ -316,3 +316,30 @@ for (const { name, make } of storages) {
     t.match(offer, { allowed: false, reason: 'It was received' })
   })
 }
+
+t.test('of an object, a log shows the members that the schema of the version has', async t => {
+  const [a, b, secret] = [Type.Integer(), Type.Integer(), Type.Integer()]
+  const define = (more: TSchema) => defineFamily({
+    name: 'boxes', singular: 'box', fields: Type.Object({ id: Type.Integer(), more }), create: ['more']
+  })
+  const whole = { a: 1, b: 2, secret: 3 }
+  for (const [name, schema, expected] of [
+    ['members', Type.Object({ a }), { a: 1 }],
+    ['two objects in one', Type.Intersect([Type.Object({ a }), Type.Object({ b })]), { a: 1, b: 2 }],
+    ['one of two objects', Type.Union([Type.Object({ a }), Type.Object({ b })]), { a: 1, b: 2 }],
+    ['any others', Type.Object({ a }, { additionalProperties: true }), whole],
+    ['others of a type', Type.Object({ a }, { additionalProperties: Type.Integer() }), whole],
+    ['any names', Type.Record(Type.String(), Type.Integer()), whole],
+    ['anything', Type.Unknown(), whole]
+  ] as const) {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    const storage = memoryStorage()
+    app.register(define(Type.Object({ a, b, secret })), { storage, version: 'v2', unversioned: true })
+    app.register(define(schema), { storage, version: 'v1' })
+    const created = await app.inject({ method: 'POST', url: '/rest/v2/boxes', payload: { more: whole } })
+    t.equal(created.statusCode, 201, created.body)
+    const log = (await app.inject('/rest/v1/boxes/1/commands')).json()
+    t.strictSame(log.items[0].params, { more: expected }, name)
+  }
+})

@@ -517,6 +517,22 @@ t.test('an id that was used for something else', async t => {
   )
 })
 
+t.test('where the path has the id, a key beside it is ignored, whatever it is', async t => {
+  const app = await dealsApp(memoryStorage())
+  const { id } = await createDeal(app)
+  const payload = { deal: id, action: 'HoldDeal', params: { reason: 'r' } }
+  for (const [index, key] of ['k', '', 'a, b', 'k'.repeat(256)].entries()) {
+    const headers = { 'idempotency-key': key }
+    for (const [url, sent] of [
+      [`/rest/commands/c-${index}`, payload],
+      [`${home}/${id}/commands/d-${index}`, { action: payload.action, params: payload.params }]
+    ] as const) {
+      const { statusCode } = await app.inject({ method: 'PUT', url, headers, payload: sent })
+      t.equal(statusCode, 201, `${key} ${url}`)
+    }
+  }
+})
+
 t.test('preconditions can be required', async t => {
   const app = await dealsApp(memoryStorage(), { preconditions: 'required' })
   const { id } = await createDeal(app)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { english, memoryStorage } from '../../lib/index.js'
 import { de } from '../../lib/locales/de.js'
 import { openLeases } from './leases.js'
-import { formOf, post, see, textOf } from './shop.js'
+import { ask, formOf, post, see, textOf } from './shop.js'
 
 const german = { texts: [english, de], language: () => 'de' }
 
@@ -92,7 +92,7 @@ t.test('a question, and several items, are answered in the language in which the
   const { id } = (await app.inject({ method: 'POST', url: '/leases', payload: { name: 'Hall', rent: 1 } })).json()
   const url = `/leases/${id}`
   const raise = { ...formOf(await see(app, url), `${url}/raises`), by: '1,5', client: '1' }
-  const asked = await post(app, `${url}/raises`, raise)
+  const asked = await ask(app, `${url}/raises`, raise)
   t.match(textOf(asked.body), 'Rent 1 → 2,5')
   t.equal((await post(app, `${url}/raises`, formOf(asked.body, `${url}/raises`))).statusCode, 303)
   t.equal((await app.inject(url)).json().rent, 2.5)
@@ -114,6 +114,10 @@ t.test('filters by amounts have an address for all languages', async t => {
   const open = async (query: string) => await app.inject({ url: `/leases?${query}`, headers: { accept: 'text/html' } })
   const sent = await open('_language=de-DE&min-rent=12%2C5&max-rent=&rent.lt=99.5&sort=rent')
   t.strictSame([sent.statusCode, sent.headers.location], [303, '/leases?min-rent=12.5&rent.lt=99.5&sort=rent'])
+  const head = await app.inject({
+    method: 'HEAD', url: '/leases?_language=de-DE&min-rent=12%2C5', headers: { accept: 'text/html' }
+  })
+  t.strictSame([head.statusCode, head.headers.location], [303, '/leases?min-rent=12.5'], 'as of a GET')
   const found = (await open('min-rent=12.5')).body
   t.match(found, /name="min-rent" type="text" inputmode="decimal" value="12,5"/)
   t.match(textOf(found), 'Rent ab 12,5')
@@ -199,7 +203,7 @@ t.test('a refused form keeps who was looked up, by a part of the title or by cho
   const { id } = (await app.inject({ method: 'POST', url: '/leases', payload: { name: 'Hall', rent: 1 } })).json()
   const url = `/leases/${id}`
   const raise = { ...formOf(await see(app, url), `${url}/raises`), by: '1', '_find.client': 'Client 6' }
-  const asked = formOf((await post(app, `${url}/raises`, raise)).body, `${url}/raises`)
+  const asked = formOf((await ask(app, `${url}/raises`, raise)).body, `${url}/raises`)
   await app.inject({ method: 'PATCH', url, payload: { rent: 2 } })
   const stale = await post(app, `${url}/raises`, asked)
   t.equal(stale.statusCode, 412)

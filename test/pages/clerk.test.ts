@@ -1,8 +1,9 @@
+import Fastify from 'fastify'
 import t from 'tap'
-import type { Grant } from '../../lib/index.js'
-import { memoryStorage, Problem } from '../../lib/index.js'
+import type { Grant, Intent } from '../../lib/index.js'
+import { defineFamily, memoryStorage, Problem, Type } from '../../lib/index.js'
 import { anyStorage, storages } from '../storages.js'
-import { accept, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
+import { accept, ask, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
 
 for (const { name, make } of anyStorage) {
   t.test(`${name}: a stale page does not overwrite`, async t => {
@@ -275,6 +276,7 @@ for (const { name, make } of storages) {
         t.match(textOf(result),
           new RegExp(`a ${done} b ${done} c ${stale} Back to the list`), `${what}, ${round}`)
         t.match(result, `<a ${way}>Back to the list</a>`)
+        t.match(result, '<main id="main" data-done>', 'what was typed need not be kept')
       }
       t.equal((await app.inject(url)).statusCode, 400, 'only pages have it')
       t.match(textOf(await see(app, url.replace(/_result=./, '_result=~'))),
@@ -289,12 +291,29 @@ for (const { name, make } of storages) {
     const items = await Promise.all([a, b, c].map(async id => (await app.inject(`/shop/orders/${id}`)).json()))
     t.strictSame(items.map(({ total, revision }) => [total, revision]), [['5.00', 2], ['5.00', 3], ['0.00', 1]])
 
+    const inVain = await post(app, '/shop/orders', { ...ready, [`_item.${a}`]: '9', [`_item.${b}`]: '9', _key: 'n' })
+    t.notMatch(await see(app, String(inVain.headers.location)), '<main id="main" data-done>', 'if all are refused')
     const send = { _operation: 'send', [`_item.${b}`]: '3', _ready: 'yes', _key: 'k' }
     const sendings = await post(app, '/shop/orders', send)
     t.match(textOf(await see(app, String(sendings.headers.location))), 'b Nothing changed', 'as always')
     const removal = { _operation: 'delete', [`_item.${b}`]: '3', _ready: 'yes', _key: 'l' }
     const gone = String((await post(app, '/shop/orders', removal)).headers.location)
-    t.match(textOf(await see(app, gone)), `${b} Deleted`, 'also of what is gone')
+    t.match(textOf(await see(app, gone)), ' b Deleted', 'also of what is gone, by its title')
+    const edit = { method: 'PATCH', url: `/shop/orders/${c}`, payload: { title: 'd' } } as const
+    t.equal((await app.inject(edit)).statusCode, 200)
+    const others = { _operation: 'delete', [`_item.${a}`]: '2', [`_item.${c}`]: '2', _ready: 'yes', _key: 'm' }
+    const both = String((await post(app, '/shop/orders', others)).headers.location)
+    t.match(textOf(await see(app, both)), / a Deleted .* ?d Deleted/, 'the last one that it had')
+    for (const sent of [`${a}:1,x:1`, 'x']) {
+      const url = `/shop/orders?_operation=send&_items=${sent}`
+      const { statusCode, body } = await app.inject({ url, headers: accept })
+      t.equal(statusCode, 400)
+      const text = /The query is invalid _items has &quot;x&quot;, which is not an id; .* such as 1:7,2:3/
+      t.match(textOf(body), text)
+    }
+    const odd = await post(app, '/shop/orders', { _operation: 'send', '_item.x': '1' })
+    t.equal(odd.statusCode, 400)
+    t.match(textOf(odd.body), 'item x must end with an id, such as _item.1')
     for (const form of [{ _operation: 'send' }, { _operation: '', [`_item.${a}`]: '1' }]) {
       const nothing = await post(app, '/shop/orders', { ...form, _from: 'state=open' })
       t.equal(nothing.statusCode, 400)
@@ -353,16 +372,101 @@ t.test('the outcomes of several commands are for the person who sent them', asyn
   }
 })
 
+t.test('outcomes that no address could show are shown at once', async t => {
+  let grant: Grant | Problem = {}
+  const authorize = (_request: unknown, { action }: Intent): Grant => {
+    if (grant instanceof Problem && action === 'list') throw grant
+    return grant instanceof Problem ? {} : grant
+  }
+  const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage(), { authorize })
+  const where = [{ field: 'client', op: 'eq', values: [client as number] }] as const
+  for (const [name, sender, status] of [
+    ['everything', {}, 303],
+    ['a part, by a person', { principal: 'ann', where }, 303],
+    ['a part, by nobody', { where }, 200],
+    ['no list', new Problem('forbidden', 'No lists'), 200]
+  ] as const) {
+    grant = {}
+    const { id } = await createOrder(app, { title: name, client })
+    grant = sender
+    const form = { _operation: 'delete', [`_item.${id}`]: '1', '_item.999': '1', _ready: 'yes', _key: name }
+    const { statusCode, headers, body } = await post(app, '/shop/orders', form)
+    t.equal(statusCode, status, name)
+    const page = textOf(status === 200 ? body : await see(app, String(headers.location)))
+    const missing = status === 200 ? 'There is no order &quot;999&quot;' : 'The resource does not exist'
+    t.match(page, new RegExp(`${name === 'a part, by a person' ? id : name} Deleted 999 ${missing}`), name)
+  }
+})
+
 t.test('a choice that is too long for an address is shown at once', async t => {
   const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage())
   await createOrder(app, { title: 'a', client })
-  const form = { _operation: 'price', '_item.1': '1', _from: `search=${'a'.repeat(7000)}` }
-  const { statusCode, body } = await post(app, '/shop/orders', form)
-  t.equal(statusCode, 200)
+  const choose = async (length: number) =>
+    await post(app, '/shop/orders', { _operation: 'price', '_item.1': '1', _from: `search=${'a'.repeat(length)}` })
+  t.equal((await choose(2800)).statusCode, 303)
+  const { statusCode, body } = await choose(3000)
+  t.equal(statusCode, 200, 'as proxies would refuse it')
   t.match(textOf(body), 'Selected: 1')
   const done = await post(app, '/shop/orders', { ...formOf(body, '/shop/orders'), total: '3' })
   t.equal(done.statusCode, 200)
   t.match(textOf(done.body), 'a Done: price the order')
+})
+
+t.test('from a filtered list to an item and back, the filters stay', async t => {
+  const routes = defineFamily({
+    name: 'routes',
+    singular: 'route',
+    fields: Type.Object({ id: Type.Integer(), name: Type.String(), from: Type.String() }),
+    create: ['name', 'from'],
+    edit: ['name']
+  })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(routes, { storage: memoryStorage() })
+  for (const from of ['Ulm', 'Bonn']) {
+    await app.inject({ method: 'POST', url: '/routes', payload: { name: `by ${from}`, from } })
+  }
+  const decode = (text = ''): string => text.replaceAll('&amp;', '&')
+  const linksOf = (page: string): (string | undefined)[] => [...page.matchAll(/<a href="(\/routes[^"]*)"><bdi>/g)]
+    .map(([, href]) => decode(href))
+  const plain = await see(app, '/routes')
+  t.match(plain, '<a href="/routes/1">', 'a plain list needs no more')
+  const query = 'from=Ulm&name.has=by&sort=-id'
+  const list = await see(app, `/routes?${query}`)
+  t.match(list, 'by Ulm')
+  t.notMatch(textOf(list), 'by Bonn', 'a field of this name is filtered by')
+  const link = `/routes/1?from=${encodeURIComponent(query)}`
+  t.match(list, `<a href="${link}">`)
+  const item = await see(app, link)
+  t.strictSame(linksOf(item), [`/routes?${query}`], 'the way back')
+  const edit = formOf(item, '/routes/1/edits')
+  t.equal(edit._from, query)
+  const edited = await post(app, '/routes/1/edits', { ...edit, name: 'by Aalen' })
+  t.equal(edited.headers.location, link, 'after a form')
+  t.match(edited.headers['set-cookie'], 'Path=/routes/1;')
+  const refused = await post(app, '/routes/1/edits', { ...edit, name: '', '_was.name': 'x' })
+  t.equal(refused.statusCode, 412)
+  t.strictSame(linksOf(refused.body), [`/routes?${query}`], 'also if it is refused')
+  const created = await post(app, '/routes', { ...formOf(list, '/routes'), name: 'c', from: 'Ulm' })
+  t.equal(created.headers.location, `/routes/3?from=${encodeURIComponent(query)}`, 'to a new one')
+  const asked = await ask(app, '/routes/1/deletions', { _key: 'k', _from: query, _confirm: 'ask' })
+  t.match(asked.body, `<a class="button" href="${link}" autofocus>No, go back</a>`)
+  t.strictSame(linksOf(asked.body), [`/routes?${query}`, link])
+  const gone = await post(app, '/routes/1/deletions', formOf(asked.body, '/routes/1/deletions'))
+  t.equal(gone.headers.location, `/routes?${query}`)
+  for (const odd of ['//evil.example', 'https://evil.example', 'none=1', 'name=a#b', '%0d%0aa: b', 'é', '']) {
+    const { statusCode, body } = await app.inject({
+      url: `/routes/2?from=${encodeURIComponent(odd)}`, headers: accept
+    })
+    t.equal(statusCode, 200, odd)
+    t.strictSame(linksOf(body), ['/routes'], odd)
+    const { headers: { location } } = await post(app, '/routes/2/edits', { _key: odd, _from: odd, name: odd })
+    t.equal(location, '/routes/2', odd)
+  }
+  const long = `name.has=${'a'.repeat(1000)}`
+  const { headers: { location } } = await post(app, '/routes/2/edits', { _key: 'k', _from: long, name: 'd' })
+  t.equal(location, '/routes/2', 'one that is long is not in every link')
+  t.equal((await app.inject(link.replace('/1', '/2'))).statusCode, 400, 'only pages have it')
 })
 
 t.test('the message after a form comes by a cookie, once', async t => {

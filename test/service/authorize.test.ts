@@ -88,6 +88,25 @@ t.test('a grant that cannot be is an error', async t => {
   await t.rejects(nobody, { code: 'bad-request', message: 'principal must not be empty' })
 })
 
+t.test('an authorize that fails after a command hides its result, with a warning', async t => {
+  const warnings: (Error & { code?: string })[] = []
+  const note = (warning: Error): void => { warnings.push(warning) }
+  process.on('warning', note)
+  t.teardown(async () => process.off('warning', note))
+  const book = deals.service({
+    storage: memoryStorage(),
+    authorize (_call, { action }) {
+      if (action === 'read') throw new Error('no answer')
+      return {}
+    }
+  })
+  const { item, changed } = await book.create({ name: 'Tea', price: 5 })
+  t.strictSame([item, changed], [undefined, true])
+  await new Promise(resolve => { setImmediate(resolve) })
+  const shown = warnings.filter(({ code }) => code === 'DEALBOOK_NOT_SHOWN').map(({ message }) => message)
+  t.strictSame(shown, ['fastify-dealbook: The result of a command cannot be shown: Error: no answer'])
+})
+
 testOverStorages(async (t, { storage }) => {
   const ownedDeals = deals.extend({ fields: Type.Object({ owner: Type.String() }), create: ['owner'] })
   const all = ownedDeals.service({ storage })

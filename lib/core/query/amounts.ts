@@ -49,7 +49,7 @@ function findSeparators (format: Intl.NumberFormat): [point: string, group: stri
 const marks = /[\u061c\u200e\u200f]/g
 
 /** Whether people write the value as a number. */
-export function isAmount ({ kind }: { readonly kind: Kind }): boolean {
+export function isAmount ({ kind }: { readonly kind?: Kind | 'choice' | undefined }): boolean {
   return kind === 'integer' || kind === 'number' || kind === 'decimal'
 }
 

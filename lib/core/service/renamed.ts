@@ -30,7 +30,7 @@ export function callBase (called: Called): Called {
       ...named,
       authorize (intent) {
         const grant = own(() => authorize(intent))
-        return grant instanceof Promise ? grant.then(translate, keepProblem) : translate(grant)
+        return grant instanceof Promise ? grant.then(translate, throwOwn) : translate(grant)
       },
       committed: committed && (change => {
         committed({ ...change, before: toOwnItem(family, change.before), after: toOwnItem(family, change.after) })
@@ -126,7 +126,7 @@ function renameFlaws (names: Names, detail: string, errors: readonly Flaw[] | un
 // Problems thrown by functions that use the names of the renamed family.
 const inOwnNames = new WeakSet<object>()
 
-function keepProblem (error: unknown): never {
+function throwOwn (error: unknown): never {
   if (error instanceof Problem) inOwnNames.add(error)
   throw error
 }
@@ -135,6 +135,6 @@ function own<T> (work: () => T): T {
   try {
     return work()
   } catch (error) {
-    return keepProblem(error)
+    return throwOwn(error)
   }
 }

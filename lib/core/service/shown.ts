@@ -19,7 +19,7 @@ export function toShown<R extends CommandRecord> (family: Family, record: R, own
   const expected = owner && getKnown(owner).params.get(action)
   const keptParams = expected && params && keepKnown([expected], params)
   const keptChanges = changes && keepChanges(getKnown(family), changes)
-  const keptProblem = problem && keepProblem(getKnown(family), expected, problem)
+  const keptProblem = problem && keepKnownProblem(getKnown(family), expected, problem)
   if (keptParams === params && keptChanges === changes && keptProblem === problem) return own
   const { params: _params, ...rest } = own
   return {
@@ -82,7 +82,7 @@ function wrap (schema: TSchema): TSchema {
 }
 
 /** Why a command of another version was refused may be about what this one does not have. */
-function keepProblem ({ fields }: Known, expected: TSchema | undefined, problem: KeptProblem): KeptProblem {
+function keepKnownProblem ({ fields }: Known, expected: TSchema | undefined, problem: KeptProblem): KeptProblem {
   const { code, status, errors = [] } = problem
   const isKnown = (flaw: Flaw): boolean => {
     const [, name = ''] = 'pointer' in flaw ? flaw.pointer.split('/') : []

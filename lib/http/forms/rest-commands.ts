@@ -13,7 +13,7 @@ import { nameRecord, readTarget } from '../../core/service/record.js'
 import { endLongTurn } from '../../core/storage/turns.js'
 import { hashText } from '../../core/values/ids.js'
 import { isObject, type Members } from '../../core/values/json.js'
-import { getJsonBody } from '../body.js'
+import { getJsonBody, readKey } from '../body.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeProblems } from '../openapi/problems.js'
 import {
@@ -195,7 +195,8 @@ const body = compileParams(Type.Object({
 const conditions = ['if-match', 'if-none-match', 'if-unmodified-since'] as const
 
 async function answerMany (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { exchange, key } = startWrite(mount, request, reply)
+  const exchange = startWrite(mount, request, reply)
+  const key = readKey(request)
   const { headers } = request
   if (conditions.some(name => headers[name] !== undefined)) {
     throw new Problem('invalid-header', 'Preconditions are for one item; give each command the revision you know')

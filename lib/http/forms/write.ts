@@ -1,19 +1,18 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { invalidBody, notFound, preconditionFailed, preconditionRequired, Problem } from '../../core/problems.js'
+import { invalidBody, notFound, Problem } from '../../core/problems.js'
 import type { Caller } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/decide.js'
-import { execute, type Outcome, preview } from '../../core/service/execute.js'
+import { execute, type Outcome } from '../../core/service/execute.js'
 import { mayRead } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import type { Members } from '../../core/values/json.js'
-import { FormBody, readKey, takeShort } from '../body.js'
-import { checkWriteConditions, explainTags, markCreation } from '../conditional.js'
+import { FormBody, readKey } from '../body.js'
+import { makePrecondition } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
-import type { RefusedForm } from '../pages/form-fields.js'
-import { answerMany } from '../pages/many.js'
-import { checkFrom, mayRepeat } from '../pages/offers.js'
+import { answerSelection } from '../pages/many.js'
+import { checkFrom, linkFrom, linkItemFrom, mayRepeat } from '../pages/offers.js'
+import { explainForm, findQuestion, writeAsked } from '../pages/question.js'
 import { type ReferenceNames, resolveEntries } from '../pages/references.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
@@ -35,14 +34,14 @@ export interface Write {
 /** The pipeline of every write. */
 export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   return async (request, reply) => {
-    const { exchange, key } = startWrite(mount, request, reply)
+    const exchange = startWrite(mount, request, reply)
     const { choice } = exchange
     const { headers, body } = request
     const form = body instanceof FormBody ? body : undefined
     // A form of a page is answered by a page.
     const isFromPage = form !== undefined && choice.representation.interactive === true
     try {
-      if (isFromPage && form.operation !== undefined) return await answerMany(exchange, form, key)
+      if (isFromPage && form.operation !== undefined) return await answerSelection(exchange, form, readKey(request))
       if (isFromPage && form.addsRows) return await showAgain(exchange, form)
       if (isFromPage && write.references !== undefined) await resolveEntries(exchange, write.references, form)
       const { action, target, params, id, interpret, content } = write.read(request)
@@ -56,8 +55,8 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
         target,
         params,
         id,
-        // An id in the path counts.
-        key: id === undefined ? key : undefined,
+        // An id in the path counts, whatever the header has.
+        key: id === undefined ? readKey(request) : undefined,
         interpret,
         content,
         keepsItem: write.keepsItem,
@@ -81,13 +80,12 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   }
 }
 
-export function startWrite (mount: Mount, request: FastifyRequest, reply: FastifyReply) {
+export function startWrite (mount: Mount, request: FastifyRequest, reply: FastifyReply): Exchange {
   refuseCrossSite(request, mount.trustedOrigins)
   const { search } = splitUrl(request)
   refuseParameters(search)
   const choice = mount.chooser.choose('one', readRequestedFormat(request.headers, search))
-  const exchange: Exchange = { mount, request, reply, choice }
-  return { exchange, key: readKey(request) }
+  return { mount, request, reply, choice }
 }
 
 /** After a command, even one that was replayed: what replicas must have for this client. */
@@ -98,22 +96,6 @@ export function sendSeen (reply: FastifyReply, caller: Caller): Promise<void> | 
     const token = await seen?.()
     if (token !== undefined) reply.header(seenHeader, token)
   })
-}
-
-/** `isTarget`: the target of the request is the item itself. */
-function makePrecondition (
-  { family, preconditions }: Mount,
-  conditions: IncomingHttpHeaders,
-  isTarget: boolean
-): Command['precondition'] {
-  return current => {
-    if (preconditions === 'required' && conditions['if-match'] === undefined) {
-      throw preconditionRequired(family.singular)
-    }
-    if (checkWriteConditions(conditions, current, isTarget, markCreation(family, current))) return
-    const { revision } = current
-    throw preconditionFailed(family.singular, revision, explainTags(conditions, revision))
-  }
 }
 
 /** Logs the outcome, without what was sent. */
@@ -201,12 +183,12 @@ export function sendItem (
 
 /** To the item, or to the list if it was deleted or may not be read. */
 async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): Promise<FastifyReply> {
-  const { mount: { family, urls, caller }, request, reply } = exchange
+  const { mount, mount: { family, caller }, request, reply } = exchange
   const { record } = outcome
   const isDeleted = record.action === family.lifecycle?.deletion?.operation.action
   const location = isDeleted || !await mayRead({ family, caller: caller(request) }, outcome)
-    ? urls.collection(request)
-    : urls.item(request, readTarget(family, record))
+    ? linkFrom(mount, request, form.from)
+    : linkItemFrom(mount, request, readTarget(family, record), checkFrom(mount, form.from))
   // A form that is not ours gets no message.
   if (form.key !== undefined && outcome.id !== undefined) setFeedback(reply, location, outcome.id)
   return reply.code(303).header('location', location).send()
@@ -214,14 +196,18 @@ async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): 
 
 /** Returns whether there was anything to confirm. */
 async function askForConfirmation (exchange: Exchange, command: Command, sent: FormBody): Promise<boolean> {
-  const { mount, request, choice: { representation } } = exchange
+  const { mount, request, reply, choice: { representation } } = exchange
   const { target } = command
   if (representation.interactive !== true || target === undefined) {
     throw invalidBody([{ pointer: '/_confirm', detail: 'is only for pages that ask before they change an item' }])
   }
-  const { decision, others } = await preview(mount.family, mount.caller(request), command)
-  if (decision.outcome !== 'done') return false
-  const question = { command, decision, others, sent }
+  const question = await findQuestion(mount, mount.caller(request), command, sent)
+  if (question === undefined) return false
+  const url = writeAsked(exchange, question)
+  if (url !== undefined) {
+    reply.code(303).header('location', url).send()
+    return true
+  }
   if (await showRead(exchange, itemRead(mount), String(target), { question })) return true
   throw notFound(mount.family.singular, target)
 }
@@ -230,21 +216,14 @@ async function askForConfirmation (exchange: Exchange, command: Command, sent: F
 async function showAgain (exchange: Exchange, form: FormBody, problem?: Problem): Promise<FastifyReply> {
   const { mount, request, reply } = exchange
   const { id } = request.params as { id?: string }
-  const isStale = problem?.code === 'precondition-failed' && form.revision !== undefined
-  const refused: RefusedForm = {
-    // Selected items belong to no other form.
-    action: form.operation === undefined ? mount.urls.self(request).replace(/\/$/, '') : '',
-    entered: new Map(takeShort(form.entries)),
-    language: form.language,
-    problem,
-    since: isStale ? Number(form.revision) : undefined,
-    choices: (problem as { choices?: RefusedForm['choices'] } | undefined)?.choices
-  }
+  // Selected items belong to no other form.
+  const action = form.operation === undefined ? mount.urls.self(request).replace(/\/$/, '') : ''
+  const refused = explainForm(action, form, problem)
   if (problem !== undefined) reply.code(problem.statusCode).headers(problem.headers)
   try {
     const isShown = id === undefined
       ? await showRead(exchange, collectionRead(mount), '', { refused }, checkFrom(mount, form.from))
-      : await showRead(exchange, itemRead(mount), id, { refused })
+      : await showRead(exchange, itemRead(mount), id, { refused, from: checkFrom(mount, form.from) })
     if (isShown) return reply
   } catch (error) {
     // A person who may not see the page still sees the problem; failures are logged for the host.

@@ -10,7 +10,7 @@ import { listLogFilters } from './form-fields.js'
 import { listEvents, showEntry } from './log-entries.js'
 import { linkList, trailToItem } from './offers.js'
 import { makeRowAffordances } from './page-affordances.js'
-import { linkItem, nameInLog, titleOf } from './references.js'
+import { linkPage, nameInLog, titleOf } from './references.js'
 
 /** A family of the feed, and the mount that shows its entries. */
 export interface Source extends FeedFamily {
@@ -44,7 +44,7 @@ export async function showEntries (
     ])
     for (const [index, entry] of own.entries()) {
       const title = titles.get(entry.target)
-      const url = linkItem(mount, request, readTarget(family, entry))
+      const url = linkPage(mount, request, readTarget(family, entry))
       const { labels } = family.presentation
       const href = title === undefined && url !== undefined ? `${url}/commands` : url
       const item = { id: entry.target, title, href, labels, isShared }

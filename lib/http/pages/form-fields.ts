@@ -54,7 +54,7 @@ interface Filling {
 export async function makeForm (
   exchange: Exchange,
   { operation, params, others }: Pick<Target, 'params' | 'others'> & { operation: FormOperation },
-  form: Pick<FormAffordance, 'action' | 'key' | 'revision' | 'request'>,
+  form: Pick<FormAffordance, 'action' | 'key' | 'revision' | 'request' | 'from'>,
   refused: RefusedForm | undefined,
   given: Pick<Filling, 'item' | 'titles' | 'theirs'> = {}
 ): Promise<FormAffordance | undefined> {
@@ -86,9 +86,9 @@ export async function makeForm (
 type FormOperation = Pick<Target['operation'], 'name' | 'summary' | 'danger' | 'final'>
 
 function makeField (field: Field, schema: TSchema, sent: Entered | undefined, filling: Filling): FormField {
-  const { name, kind, values, scale, optional, nullable = false } = field
+  const { name, kind, values, optional, nullable = false } = field
   const { item, defaults = {}, references, theirs } = filling
-  const { description, minimum, maxLength, minLength = 0 } = withoutNull(schema)
+  const { description, maxLength, minLength = 0 } = withoutNull(schema)
   const nested = kind === 'json' ? findNested(schema) : undefined
   const was = item && writeValue(item[name])
   const byDefault = defaults[name] === undefined ? undefined : writeValue(defaults[name])
@@ -101,8 +101,6 @@ function makeField (field: Field, schema: TSchema, sent: Entered | undefined, fi
     label: name,
     kind,
     description,
-    minimum,
-    scale,
     maxLength,
     values: isListed ? values : [...values, was],
     // A nullable field that is left empty is null.
@@ -209,7 +207,6 @@ export function makeFilterFields (
         bound,
         // A moment is filtered by its day.
         kind: field.kind === 'date-time' ? 'date' : field.kind,
-        scale: field.scale,
         required: false,
         values: field.values,
         value: sent.entered.get(name),

@@ -4,7 +4,6 @@ import { hideSecrets, listChanges } from '../../core/family/params.js'
 import { toOwnItem } from '../../core/family/rename.js'
 import { makeState } from '../../core/family/states.js'
 import { intendToRead } from '../../core/service/caller.js'
-import type { Command, Decision } from '../../core/service/decide.js'
 import type { Preview } from '../../core/service/execute.js'
 import type { Reader } from '../../core/service/reader.js'
 import { type CommandRecord, readTarget } from '../../core/service/record.js'
@@ -14,15 +13,15 @@ import type { Stored } from '../../core/storage/storage.js'
 import type {
   ChangedItem, Feedback, FormAffordance, ItemAffordances, LogEntry, ShownMember, ShownState
 } from '../../representations/affordances.js'
-import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
 import { explainRefusal, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
 import { followItem, listKinds, showChanges, showEntry, showParams } from './log-entries.js'
 import {
-  findAddress, findOffers, findSite, isGranted, linkList, linkOthers, type Offer, trailToItem
+  checkFrom, findAddress, findOffers, findSite, isGranted, linkItemFrom, linkList, linkOthers, type Offer, trailToItem
 } from './offers.js'
+import { listSent, type Question } from './question.js'
 import {
-  findReferred, findRelated, findTitle, linkItem, listReferences, listTargets, nameInLog, type Target, titleOf
+  findReferred, findRelated, findTitle, linkPage, listReferences, listTargets, nameInLog, type Target, titleOf
 } from './references.js'
 
 export interface ItemPage {
@@ -30,13 +29,15 @@ export interface ItemPage {
   readonly feedback?: Feedback | undefined
   /** Everything up to this position of the feed is on the page. */
   readonly position?: number | undefined
+  /** The query of the list from which it was opened. */
+  readonly from?: string | undefined
 }
 
 export async function makeAffordances (
   exchange: Exchange,
   item: Stored,
   reader: Reader,
-  { entries, feedback, position }: ItemPage,
+  { entries, feedback, position, from }: ItemPage,
   refused: RefusedForm | undefined
 ): Promise<ItemAffordances> {
   const { mount, request } = exchange
@@ -56,10 +57,11 @@ export async function makeAffordances (
   const shown = await nameInLog(exchange, entries.map(entry => showEntry(exchange, entry, reader.grant.principal)))
   const { since = Infinity } = refused ?? {}
   const meanwhile = shown.filter(({ revision, outcome }) => revision > since && outcome === 'done')
-  const operations = await makeOperationForms(exchange, item, offers, { refused, referred, meanwhile })
+  const operations = await makeOperationForms(exchange, item, offers, { refused, referred, meanwhile, from })
   const state = readState(family, item)
   return {
     ...page,
+    trail: [linkList(mount, request, from)],
     state: showState(family, item),
     technical: [...technical, ...listStateFields(family)],
     referred,
@@ -72,7 +74,9 @@ export async function makeAffordances (
     }),
     log: family.writable ? { href: `${self}/commands`, entries: shown } : undefined,
     feedback: feedback && { ...feedback, current: item.revision },
-    live: position === undefined ? undefined : followItem(exchange, item.id, item.revision, position),
+    live: position === undefined
+      ? undefined
+      : followItem(exchange, item, position, linkItemFrom(mount, request, item.id, from)),
     refused: refused &&
       explainRefusal(family, refused, operations.some(({ action }) => action === refused.action), meanwhile)
   }
@@ -114,13 +118,14 @@ interface Shown {
   readonly refused: RefusedForm | undefined
   readonly referred: ItemAffordances['referred']
   readonly meanwhile: readonly LogEntry[]
+  readonly from: string | undefined
 }
 
 async function makeOperationForms (
   exchange: Exchange,
   stored: Stored,
   offers: readonly Offer[],
-  { refused, referred, meanwhile }: Shown
+  { refused, referred, meanwhile, from }: Shown
 ): Promise<FormAffordance[]> {
   const { mount, request } = exchange
   const item = hideSecrets(mount.family.ownFields, stored)
@@ -137,6 +142,7 @@ async function makeOperationForms (
       key: mount.makers.makeCommandId(),
       // Later changes of others are shown before anything is done.
       revision: item.revision,
+      from,
       request: address && makeSampleRequest(mount, address, params, item)
     }, refused, { titles: referred, theirs, item: params.isPartial ? item : undefined })
   }))
@@ -163,20 +169,14 @@ export async function makeEntryAffordances (
   }
 }
 
-export interface Question {
-  readonly command: Command
-  readonly decision: Decision & { readonly outcome: 'done' }
-  readonly others: Preview['others']
-  readonly sent: FormBody
-}
-
 export async function makeConfirmation (
   exchange: Exchange,
   item: Stored,
   { command, decision: { after, others: changed, created }, others, sent }: Question
 ): Promise<ItemAffordances> {
-  const { mount: { family, urls }, request } = exchange
+  const { mount, mount: { family, urls }, request } = exchange
   const self = urls.item(request, item.id)
+  const from = checkFrom(mount, sent.from)
   const action = command.action as string
   const { operation: { name, noun, summary: title, final }, others: needed } =
     listTargets(family).find(({ operation }) => operation.action === action) as Target
@@ -195,18 +195,11 @@ export async function makeConfirmation (
   ])
   return {
     ...page,
-    trail: trailToItem(exchange, item.id, item),
+    trail: trailToItem(exchange, item.id, item, from),
     confirm: {
       form: { name, singular: family.singular, title, final, action: `${self}/${noun}` },
-      item: self,
-      // Unchanged, so that a request from before the confirmation is recognized.
-      entered: [
-        ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
-        ...(sent.revision === undefined ? [] : [['_revision', sent.revision] as const]),
-        ...(sent.zone === undefined ? [] : [['_zone', sent.zone] as const]),
-        ...(sent.language === undefined ? [] : [['_language', sent.language] as const]),
-        ...sent.resolved
-      ],
+      item: linkItemFrom(mount, request, item.id, from),
+      entered: listSent(sent),
       params,
       changes: named?.changes ?? [],
       others: shown.flat()
@@ -235,6 +228,6 @@ async function showOther (
     const others = changes.filter(({ name }) => name !== 'id')
     return [{ singular: shown.singular, labels, title: named, isNew: true, changes: others }]
   }
-  const href = linkItem(there, request, id)
+  const href = linkPage(there, request, id)
   return [{ singular: shown.singular, labels, title: titleOf(shown, before), href, isNew: false, changes }]
 }

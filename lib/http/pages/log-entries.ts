@@ -10,7 +10,7 @@ import type {
   ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
 } from '../../representations/affordances.js'
 import { type Exchange, hasPages, type Mount } from '../mount.js'
-import { linkItem, listTargets } from './references.js'
+import { linkPage, listTargets, titleOf } from './references.js'
 
 type Here = Pick<Exchange, 'mount' | 'request'>
 
@@ -29,6 +29,21 @@ export async function findNewest (reader: Reader, { id, revision }: Stored): Pro
   const [changes, refusals] = await Promise.all([find('done', shownChanges), find('refused', shownRefusals)])
   // At one revision, refusals came after the change that made it.
   return [...refusals, ...changes].sort((a, b) => b.revision - a.revision)
+}
+
+/** The title of an item that is gone, if one of its last changes has it, and the caller may read its log. */
+export async function findLastTitle (reader: Reader, id: Id): Promise<string | undefined> {
+  const { family, isNarrowed } = reader
+  const { title } = family.presentation
+  if (isNarrowed || title === 'id') return undefined
+  const where: Condition[] = [{ field: 'outcome', op: 'eq', values: ['done'] }]
+  const order = ['revision', 'createdAt', 'id'].map(field => ({ field, descending: true }))
+  const { items } = await reader.findLog(id, { where, order, offset: 0, limit: shownChanges, count: false })
+  for (const { action, params, changes } of items as CommandRecord[]) {
+    const named = action === family.lifecycle?.createAction ? params?.[title] : changes?.[title]?.to
+    if (named !== undefined) return titleOf(family, { id, [title]: named })
+  }
+  return undefined
 }
 
 export function showEntry (
@@ -53,7 +68,7 @@ export function showEntry (
       singular: there?.family.singular ?? about.family,
       labels: there?.family.presentation.labels,
       id: String(about.id),
-      href: linkItem(there, request, about.id)
+      href: linkPage(there, request, about.id)
     },
     params: showParams(acting, action, params),
     changes: showChanges(family, changes),
@@ -103,9 +118,14 @@ export function listActions (family: Family): ActionChoice[] {
 }
 
 /** Tells the script of an item's page of changes after a position. */
-export function followItem ({ mount, request }: Exchange, id: Id, revision: number, position: number): Live {
-  const show = mount.urls.item(request, id)
-  return { href: `${show}/commands?after=${writePosition(position)}`, actions: listEvents(mount), show, revision }
+export function followItem (
+  { mount, request }: Exchange,
+  { id, revision }: Stored,
+  position: number,
+  show: string
+): Live {
+  const href = `${mount.urls.item(request, id)}/commands?after=${writePosition(position)}`
+  return { href, actions: listEvents(mount), show, revision }
 }
 
 /** A browser must know the names of events, and operations of other families may change an item too. */

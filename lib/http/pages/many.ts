@@ -1,21 +1,25 @@
 import type { FastifyReply } from 'fastify'
 import type { NounOperation } from '../../core/family/definition.js'
-import { invalidBody, preconditionFailed, Problem, type ProblemCode, problemCodes } from '../../core/problems.js'
+import {
+  invalidBody, invalidQuery, preconditionFailed, Problem, type ProblemCode, problemCodes
+} from '../../core/problems.js'
 import { splitQuery } from '../../core/query/query-string.js'
-import { intendToRead } from '../../core/service/caller.js'
+import { type Grant, intendToList, intendToRead } from '../../core/service/caller.js'
 import { execute } from '../../core/service/execute.js'
 import { type Reader, tryReader } from '../../core/service/reader.js'
-import type { CommandRecord } from '../../core/service/record.js'
+import type { CommandRecord, KeptProblem } from '../../core/service/record.js'
 import type { Id } from '../../core/storage/storage.js'
 import { hashText } from '../../core/values/ids.js'
+import { shorten } from '../../core/values/words.js'
 import type { ManyItem } from '../../representations/affordances.js'
 import { type FormBody, readSentParams, takeShort } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
 import { send, toProblem } from '../reply.js'
+import { maxUrl } from '../request.js'
 import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
 import { startPage } from './item-affordances.js'
-import { readWrongState } from './log-entries.js'
-import { linkFrom, linkList } from './offers.js'
+import { findLastTitle, readWrongState } from './log-entries.js'
+import { checkFrom, linkFrom, linkItemFrom, linkList } from './offers.js'
 import { listReferences, listTargets, resolveEntries, type Target, titleOf } from './references.js'
 
 /** The maximum for one form; they run one after the other. */
@@ -48,9 +52,6 @@ export function readSelection (search: string): Selection | undefined {
   }
 }
 
-// Proxies refuse headers that are much longer.
-const maxUrl = 3000
-
 /** Undefined if it is too long. */
 function writeSelection ({ mount: { urls }, request }: Exchange, selection: Selection): string | undefined {
   const { operation, items, from, key, result } = selection
@@ -71,7 +72,7 @@ function findTarget ({ family }: Mount, { operation: name, items }: Pick<Selecti
 }
 
 /** Leads to the form of an operation for the selected items, or runs it for each and leads to their outcomes. */
-export async function answerMany (
+export async function answerSelection (
   exchange: Exchange,
   form: FormBody,
   key: string | undefined
@@ -80,23 +81,30 @@ export async function answerMany (
   const { items, from } = form
   const selection = { operation: form.operation as string, items, from }
   const target = findTarget(mount, selection)
+  const flaw = findFlawInIds(mount, items)
+  if (flaw !== undefined) {
+    throw invalidBody([{ pointer: `/_item.${flaw}`, detail: 'must end with an id, such as _item.1' }])
+  }
   const leadTo = async (selection: Selection, done?: readonly ManyItem[]): Promise<FastifyReply> => {
     const url = writeSelection(exchange, selection)
     return url === undefined
-      ? await sendMany(exchange, selection, done ?? await showItems(exchange, items), done !== undefined)
+      ? await sendMany(exchange, selection, done ?? await showItems(exchange, selection), done !== undefined)
       : reply.code(303).header('location', url).send()
   }
   if (!form.isReady) return await leadTo({ ...selection, key: mount.makers.makeCommandId() })
-  const shown = await showItems(exchange, items)
+  const shown = await showItems(exchange, selection)
   try {
     await resolveEntries(exchange, listReferences(mount.family, target.others), form)
     const sent = readSentParams(target.params, request)
     const done: Done[] = []
     for (const item of shown) done.push(await runOne(exchange, key, target.operation, sent, item))
     const marked = new Map(done.map(({ item: { id, revision }, code }) => [id, code ?? revision]))
+    const outcomes = done.map(({ item }) => item)
     // Without a key, the log does not have all outcomes.
-    if (key === undefined) return await sendMany(exchange, selection, done.map(({ item }) => item), true)
-    return await leadTo({ ...selection, items: marked, result: key }, done.map(({ item }) => item))
+    const isInLog = key !== undefined && await canShowLater(exchange, done)
+    return isInLog
+      ? await leadTo({ ...selection, items: marked, result: key }, outcomes)
+      : await sendMany(exchange, selection, outcomes, true)
   } catch (error) {
     if (!(error instanceof Problem) || error.statusCode >= 500) throw error
     const { choices } = error as { choices?: RefusedForm['choices'] }
@@ -108,6 +116,26 @@ export async function answerMany (
   }
 }
 
+/** Whether the page of the outcomes, which is one of the list, finds them in the log. */
+async function canShowLater (
+  { mount: { family, caller }, request }: Exchange,
+  done: readonly Done[]
+): Promise<boolean> {
+  try {
+    const grant = await caller(request).authorize(intendToList(family))
+    return ownsLog(grant) && done.every(({ record }) => record === undefined || record.principal === grant.principal)
+  } catch (error) {
+    const { statusCode, cause = error } = toProblem(error)
+    if (statusCode >= 500) request.log.error({ err: cause }, 'authorize failed for the outcomes of several commands')
+    return false
+  }
+}
+
+// Without a name, anyone who has the address would see what was done to items that they may not see.
+function ownsLog ({ principal, where = [] }: Grant): boolean {
+  return principal !== undefined || where.length === 0
+}
+
 /** The page of a selection: a form, or the outcomes that the log has. */
 export async function showSelection (
   exchange: Exchange,
@@ -116,12 +144,16 @@ export async function showSelection (
 ): Promise<FastifyReply> {
   findTarget(exchange.mount, selection)
   const { items, result } = selection
-  const shown = await showItems(exchange, items)
+  const flaw = findFlawInIds(exchange.mount, items)
+  if (flaw !== undefined) {
+    const detail = `_items has "${shorten(flaw)}", which is not an id; it must have ids and revisions, such as 1:7,2:3`
+    throw invalidQuery([{ parameter: '_items', detail }])
+  }
+  const shown = await showItems(exchange, selection)
   if (result === undefined) return await sendMany(exchange, selection, shown, false)
   const keyOf = ({ id }: ManyItem) => deriveKey(result, id)
   const records = await reader.findByKeys(shown.map(keyOf))
-  // Without a name, anyone who has the address would see what was done to items that they may not see.
-  const isOwn = reader.grant.principal !== undefined || !reader.isNarrowed
+  const isOwn = ownsLog(reader.grant)
   const done = shown.map(item => {
     const record = isOwn || item.isVisible ? records.get(keyOf(item)) : undefined
     return record === undefined ? explainCode(item) : explainRecord(exchange.mount, item, record)
@@ -141,7 +173,7 @@ async function sendMany (
   const action = urls.collection(request)
   const form = await makeForm(exchange, findTarget(mount, selection), { action, key }, refused)
   if (form === undefined) throw new Problem('bad-request', 'This operation has no form')
-  const around = { ...await startPage(exchange, action), trail: [linkList(mount, request)] }
+  const around = { ...await startPage(exchange, action), trail: [linkList(mount, request, from)] }
   return await send(exchange, {
     kind: 'one',
     name: family.singular,
@@ -163,16 +195,25 @@ interface Shown extends ManyItem {
   readonly isVisible: boolean
 }
 
-/** Items that the caller may not read are shown by their ids. */
-async function showItems ({ mount, request }: Exchange, items: Selection['items']): Promise<Shown[]> {
-  const { family, caller: makeCaller, urls } = mount
+function findFlawInIds ({ family }: Mount, items: Selection['items']): string | undefined {
+  return [...items.keys()].find(text => family.readId(text) === undefined)
+}
+
+/** Items that the caller may not read are shown by their ids, and those that are gone by their last titles. */
+async function showItems (
+  { mount, request }: Exchange,
+  { items, from: query }: Pick<Selection, 'items' | 'from'>
+): Promise<Shown[]> {
+  const { family, caller: makeCaller } = mount
+  const from = checkFrom(mount, query)
   const caller = makeCaller(request)
   return await Promise.all([...items].map(async ([text, revision]): Promise<Shown> => {
-    const id = family.readId(text)
-    if (id === undefined) throw invalidBody([{ pointer: `/_item.${text}`, detail: 'is not an id' }])
-    const item = await (await tryReader(family, caller, intendToRead(family, id)))?.get(id)
-    const title = item === undefined ? text : titleOf(family, item)
-    return { id: text, revision, title, href: urls.item(request, id), isVisible: item !== undefined }
+    const id = family.readId(text) as Id
+    const reader = await tryReader(family, caller, intendToRead(family, id))
+    const item = await reader?.get(id)
+    const last = reader === undefined || item !== undefined ? undefined : await findLastTitle(reader, id)
+    const title = item === undefined ? last ?? text : titleOf(family, item)
+    return { id: text, revision, title, href: linkItemFrom(mount, request, id, from), isVisible: item !== undefined }
   }))
 }
 
@@ -183,6 +224,7 @@ function deriveKey (key: string, id: string): string {
 
 interface Done {
   readonly item: ManyItem
+  readonly record?: CommandRecord
   /** Of a refusal that is not recorded. */
   readonly code?: ProblemCode
 }
@@ -206,19 +248,26 @@ async function runOne (
         throw preconditionFailed(family.singular, current.revision, `; revision ${item.revision} was shown`)
       }
     })
-    return { item: explainRecord(mount, item, record) }
+    return { item: explainRecord(mount, item, record), record }
   } catch (error) {
     const problem = toProblem(error)
-    const { statusCode, code, cause = problem } = problem
+    const { statusCode, code, message: detail, members, cause = problem } = problem
     if (statusCode >= 500) request.log.error({ err: cause }, 'One of several commands failed')
-    return { item: explainCode({ ...item, revision: code }), code }
+    return { item: explainRefused(mount, item, { code, detail, members }), code }
   }
 }
 
-function explainRecord ({ family }: Mount, item: ManyItem, { outcome, problem }: CommandRecord): ManyItem {
-  if (problem === undefined) return { ...item, outcome }
-  const { code, detail, members } = problem
-  return { ...item, outcome, reason: detail, wrongState: readWrongState(family, code, detail, members) }
+function explainRecord (mount: Mount, item: ManyItem, { outcome, problem }: CommandRecord): ManyItem {
+  return problem === undefined ? { ...item, outcome } : explainRefused(mount, item, problem)
+}
+
+function explainRefused (
+  { family }: Mount,
+  item: ManyItem,
+  { code, detail, members }: Pick<KeptProblem, 'code' | 'detail' | 'members'>
+): ManyItem {
+  const wrongState = readWrongState(family, code, detail, members)
+  return { ...item, outcome: 'refused', reason: detail, isStale: code === 'precondition-failed', wrongState }
 }
 
 /** Only by its title: an address must not make a page say anything. */

@@ -151,8 +151,10 @@ export async function findProblemParts (
   }
 }
 
-export function linkList ({ family, urls }: Mount, request: FastifyRequest): Crumb {
-  return { kind: 'list', href: urls.collection(request), name: family.name, labels: family.presentation.labels }
+/** @param from as in `linkFrom` */
+export function linkList (mount: Mount, request: FastifyRequest, from?: string): Crumb {
+  const { name, presentation: { labels } } = mount.family
+  return { kind: 'list', href: linkFrom(mount, request, from), name, labels }
 }
 
 /** The query of a list that a page returns to; empty if it is none. Only a query, so that it leads nowhere else. */
@@ -165,10 +167,24 @@ export function linkFrom (mount: Mount, request: FastifyRequest, from: string | 
   return mount.urls.collection(request) + (query === '' ? '' : `?${query}`)
 }
 
+// In characters: a list has such a link in every row.
+const maxFrom = 1000
+
+/** The page of an item, which leads back to the list that has this query. @param from as checked by `checkFrom` */
+export function linkItemFrom ({ urls }: Mount, request: FastifyRequest, id: Id, from = ''): string {
+  const url = urls.item(request, id)
+  return from === '' || from.length > maxFrom ? url : `${url}?from=${encodeURIComponent(from)}`
+}
+
 /** `item` is undefined if it is gone or unknown. */
-export function trailToItem ({ mount, request }: Exchange, id: Id, item: Stored | undefined): Crumb[] {
+export function trailToItem (
+  { mount, request }: Exchange,
+  id: Id,
+  item: Stored | undefined,
+  from?: string
+): Crumb[] {
   const name = item === undefined ? String(id) : titleOf(mount.family, item)
-  return [linkList(mount, request), { kind: 'item', href: mount.urls.item(request, id), name }]
+  return [linkList(mount, request, from), { kind: 'item', href: linkItemFrom(mount, request, id, from), name }]
 }
 
 export function linkOthers (

@@ -14,7 +14,7 @@ import {
 } from './form-fields.js'
 import { listStateFields, showState } from './item-affordances.js'
 import { listKinds, showKind } from './log-entries.js'
-import { filterGranted, findSite, linkOthers, mayOffer } from './offers.js'
+import { checkFrom, filterGranted, findSite, linkItemFrom, linkOthers, mayOffer } from './offers.js'
 import { countUpTo, findReferenceFields, findReferred, listTargets } from './references.js'
 
 type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCountable' | 'address' | 'identify'> &
@@ -25,6 +25,13 @@ type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCoun
 
 type FoundPage = Pick<Found, 'items'> & Pick<RowLinks, 'links'>
 
+interface FoundItems extends FoundPage {
+  readonly total: number | undefined
+  readonly reader: Reader
+  /** The query of the list, to return to; empty if it is that of the plain address. */
+  readonly from: string
+}
+
 /** The maximum of items to count for a page. */
 const counted = 10_000
 
@@ -34,7 +41,7 @@ const countedInState = 1000
 export async function makeCollectionAffordances (
   exchange: Exchange,
   parsed: ParsedQuery,
-  { items, links, reader, total }: FoundPage & { readonly total: number | undefined, readonly reader: Reader },
+  { items, links, reader, total, from }: FoundItems,
   refused?: RefusedForm,
   feedback?: Feedback
 ): Promise<PageAffordances> {
@@ -45,6 +52,7 @@ export async function makeCollectionAffordances (
   const hasState = family.state !== undefined || family.presentation.states.size > 0
   const shownByState = listStateFields(family)
   const page = { items, links }
+  const checked = checkFrom(mount, from)
   const [rows, refer, states, found, create, many, hasActivity] = await Promise.all([
     makeRowAffordances(exchange, parsed, {
       grammar,
@@ -54,14 +62,14 @@ export async function makeCollectionAffordances (
       labels,
       links,
       isCountable: true,
-      address: index => urls.item(request, items[index]?.id as Id),
+      address: index => linkItemFrom(mount, request, items[index]?.id as Id, checked),
       identify: index => ({ id: String(items[index]?.id), revision: items[index]?.revision as number })
     }, refused),
     findReferred(exchange, columns, items),
     listStates(exchange, parsed, reader, page),
     total === undefined ? countFound(reader, parsed, page) : { total },
-    makeCreationForm(exchange, reader, refused),
-    makeManyAffordance(exchange, reader, parsed),
+    makeCreationForm(exchange, reader, refused, from),
+    makeManyAffordance(exchange, reader, from),
     family.writable && (reader.grant.offers !== undefined || mayOffer(exchange, 'read'))
   ])
   const { url, page: number = 1, pageSize } = rows
@@ -104,7 +112,8 @@ export async function makeCollectionAffordances (
 async function makeCreationForm (
   exchange: Exchange,
   { grant: { offers } }: Reader,
-  refused: RefusedForm | undefined
+  refused: RefusedForm | undefined,
+  from: string
 ): Promise<FormAffordance | undefined> {
   const { mount, request } = exchange
   const { family: { lifecycle } } = mount
@@ -113,7 +122,7 @@ async function makeCreationForm (
   if (!(offers?.includes(createAction) ?? await mayOffer(exchange, createAction))) return undefined
   const action = mount.urls.collection(request)
   const sample = makeSampleRequest(mount, { method: 'POST', href: action }, params)
-  const form = { action, key: mount.makers.makeCommandId(), request: sample }
+  const form = { action, key: mount.makers.makeCommandId(), request: sample, from }
   return await makeForm(exchange, { ...lifecycle, operation: { name: 'create' } }, form, refused)
 }
 
@@ -176,13 +185,12 @@ async function countFound (
 async function makeManyAffordance (
   exchange: Exchange,
   reader: Reader,
-  parsed: ParsedQuery
+  from: string
 ): Promise<ManyAffordance | undefined> {
   const { mount: { family, forms, urls }, request } = exchange
   if (family.lifecycle === undefined || !forms.has('noun')) return undefined
   const granted = await filterGranted(exchange, reader, listTargets(family).filter(({ params }) => !params.isPartial))
   const operations = granted.map(({ operation: { name } }) => ({ name, singular: family.singular }))
-  const from = makePageUrl('', parsed).slice(1)
   return operations.length === 0 ? undefined : { action: urls.collection(request), from, operations }
 }
 

@@ -84,7 +84,7 @@ function isSortable ({ fields }: Family, name: string): boolean {
 }
 
 /** Undefined if it has no page. */
-export function linkItem (there: Mount | undefined, request: FastifyRequest, id: Id): string | undefined {
+export function linkPage (there: Mount | undefined, request: FastifyRequest, id: Id): string | undefined {
   return there !== undefined && hasPages(there) ? there.urls.item(request, id) : undefined
 }
 
@@ -106,7 +106,7 @@ export async function findReferred (
       .map(({ value, title }) => [value, title]))
     found.set(field, id => {
       const title = titles.get(String(id))
-      return title === undefined ? undefined : { title, href: linkItem(there, request, id) }
+      return title === undefined ? undefined : { title, href: linkPage(there, request, id) }
     })
   }))
   return (item, field) => isAbsent(item[field]) ? undefined : found.get(field)?.(item[field] as Id)

@@ -100,7 +100,8 @@ export function collectionRead (mount: Mount): Read<CollectionQuery> {
         // A grant's conditions cannot be checked for a deleted item, so its log is not shown under them.
         const hasLog = feedback?.name === 'delete' && !reader.isNarrowed
         const log = record && hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined
-        const shown = { items, total, reader, links }
+        const whole = makePageUrl('', parsed, ['format']).slice(1)
+        const shown = { items, total, reader, links, from: whole === `sort=${order}` ? '' : whole }
         return await makeCollectionAffordances(exchange, parsed, shown, refused, feedback && { ...feedback, log })
       })
       if (refused?.problem === undefined) return answer

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
 import { notFound } from '../../core/problems.js'
+import { type Parameter, splitQuery } from '../../core/query/query-string.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { findEnd } from '../../core/service/feed.js'
 import type { Reader } from '../../core/service/reader.js'
@@ -16,9 +17,10 @@ import {
 } from '../openapi/routes.js'
 import { describeReadItem, linkSchema, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
-import { type ItemPage, makeAffordances, makeConfirmation, type Question } from '../pages/item-affordances.js'
+import { type ItemPage, makeAffordances, makeConfirmation } from '../pages/item-affordances.js'
 import { findNewest, makeFeedback } from '../pages/log-entries.js'
-import { findAddress, findOffers, findSite, trailToItem } from '../pages/offers.js'
+import { checkFrom, findAddress, findOffers, findSite, linkItemFrom, trailToItem } from '../pages/offers.js'
+import { askAgain, type Asked, type Question, readAsked } from '../pages/question.js'
 import { send, sendOne, sendText } from '../reply.js'
 import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -30,6 +32,10 @@ interface ItemQuery extends OneQuery {
   readonly refused?: RefusedForm
   /** Shown instead of the item. */
   readonly question?: Question
+  /** To be asked now. */
+  readonly asked?: Asked
+  /** Of a page: the query of the list from which it was opened. */
+  readonly from?: string | undefined
 }
 
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
@@ -56,12 +62,26 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
       return id === undefined ? undefined : intendToRead(family, id)
     },
     parse (search, representation) {
-      return parseOne(grammar, search, representation)
+      const isPage = representation.interactive === true
+      const asked = isPage ? readAsked(search) : undefined
+      if (asked !== undefined) return { asked, from: checkFrom(mount, asked.form.from) }
+      if (!isPage || !search.includes('from')) return parseOne(grammar, search, representation)
+      // Here no field is filtered, so that none of this name is meant.
+      const parts = splitQuery(search)
+      const from = parts.find(({ name }) => name === 'from') as Parameter | undefined
+      const rest = parts.filter(({ name }) => name !== 'from').map(({ raw }) => raw).join('&')
+      return { ...parseOne(grammar, rest, representation), from: checkFrom(mount, from?.value) }
     },
-    async load (loading) {
-      const { request, caller, reader, intent, query, representation: { interactive } } = loading
-      const { fields, expand, refused, question } = query
+    async load (given) {
+      const { request, caller, reader, intent, representation: { interactive } } = given
       const id = intent.id as Id
+      const { asked, from } = given.query
+      const also = asked && await askAgain({ mount, request, caller, reader }, id, asked)
+      if (asked !== undefined && also === undefined) {
+        return ({ reply }) => reply.code(303).header('location', linkItemFrom(mount, request, id, from)).send()
+      }
+      const loading = also === undefined ? given : { ...given, query: { ...given.query, ...also } }
+      const { fields, expand, refused, question } = loading.query
       const isLive = interactive === true && family.writable && refused === undefined && question === undefined
       // Read before the item, so that no later change is missed.
       const position = isLive ? await findEnd(await caller.storage(), caller.signal) : undefined
@@ -87,6 +107,9 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
             ? await makeAffordances(exchange, item, reader, page ?? await loadItemPage(mount, loading, item), refused)
             : makeConfirmation(exchange, item, question)
         }
+        if (refused?.problem !== undefined) {
+          exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
+        }
         if (question !== undefined || refused !== undefined) return send(exchange, view)
         if (page?.feedback !== undefined) endFeedback(exchange.reply, mount.urls.item(request, id))
         return sendOne(exchange, item, view, expanded !== undefined, family.tag + markCreation(family, item))
@@ -97,17 +120,17 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
 
 async function loadItemPage (
   mount: Mount,
-  { reader, request, query: { refused, question } }: Loading<ItemQuery>,
+  { reader, request, query: { refused, question, from } }: Loading<ItemQuery>,
   item: Stored
 ): Promise<ItemPage> {
   const { family } = mount
-  if (!family.writable) return { entries: [] }
+  if (!family.writable) return { entries: [], from }
   const command = refused === undefined && question === undefined ? readFeedback(request) : undefined
   const [entries, record] = await Promise.all([
     findNewest(reader, item),
     command === undefined ? undefined : reader.getFromLog(item.id, command)
   ])
-  return { entries, feedback: record && makeFeedback(family, record) }
+  return { entries, feedback: record && makeFeedback(family, record), from }
 }
 
 /** `GET …/{id}/operations`: the operations allowed now, and why others are not, as far as the caller may run them. */
