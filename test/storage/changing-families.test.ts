@@ -213,13 +213,15 @@ const show = (box: object | undefined) => {
 }
 
 /** Boxes whose fields were optional before they were required. */
-const boxes = (size: TSchema, rank: TSchema) => defineFamily({
+const boxes = (more: TSchema) => defineFamily({
   name: 'boxes',
   singular: 'box',
-  fields: Type.Object({ id: Type.Integer(), label: Type.String({ default: '' }), size, rank }),
-  create: ['size', 'rank'] as never[],
+  fields: Type.Object({
+    id: Type.Integer(), label: Type.String({ default: '' }), size: more, rank: more, shelf: more
+  }),
+  create: ['label', 'size', 'rank', 'shelf'] as never[],
   edit: ['label'] as never[],
-  indexes: ['rank'] as never[],
+  indexes: ['rank', ['label', 'shelf']] as never[],
   operations: {
     grow: {
       name: 'grow',
@@ -232,38 +234,80 @@ const boxes = (size: TSchema, rank: TSchema) => defineFamily({
     }
   }
 })
-const optional = Type.Optional(Type.Integer())
-const required = Type.Integer({ default: 5 })
-const [oldBoxes, newBoxes] = [boxes(optional, optional), boxes(required, required)]
+const [oldBoxes, newBoxes] = [boxes(Type.Optional(Type.Integer())), boxes(Type.Integer({ default: 5 }))]
+type Boxes = ReturnType<typeof newBoxes.service>
+
+/** The ids of a list, page by page, each of one item; and how many there should be. */
+async function walk (service: Boxes, query: string): Promise<unknown[]> {
+  const ids: unknown[] = []
+  for (let after: string | undefined; ids.length < 20;) {
+    const { items, next } = await service.find(query, { limit: 1, ...after !== undefined && { after } })
+    ids.push(...items.map(({ id }) => id))
+    if (next === undefined) break
+    after = next
+  }
+  return ids
+}
+
+// Without an index; with one; with one by another field first.
+const counted = ['size', 'rank', 'shelf']
+
+/** By what lists show: the ids of items in each order and with each filter. */
+async function compareLists (t: Test, service: Boxes, when: string): Promise<void> {
+  const all = (await service.find('sort=id')).items as unknown as Record<string, number>[]
+  const sortBy = (field: string, sign: number) => all.toSorted((a, b) =>
+    ((a[field] as number) - (b[field] as number)) * sign || (a.id as number) - (b.id as number))
+  const tests: readonly (readonly [query: (field: string) => string, holds: (value: number) => boolean])[] = [
+    [field => `${field}=5`, value => value === 5],
+    [field => `${field}=5&${field}=3`, value => value === 5 || value === 3],
+    [field => `${field}=7`, value => value === 7],
+    [field => `${field}.ne=5`, value => value !== 5],
+    [field => `${field}.gte=5`, value => value >= 5],
+    [field => `or.${field}.lt=6&or.${field}=9`, value => value < 6 || value === 9]
+  ]
+  for (const field of counted) {
+    for (const [label, only] of [['', all], ['&label=a', all.filter(({ label }) => String(label) === 'a')]] as const) {
+      for (const [sort, sign] of [[field, 1], [`-${field}`, -1]] as const) {
+        const sorted = sortBy(field, sign).filter(item => only.includes(item)).map(({ id }) => id)
+        t.strictSame(await walk(service, `sort=${sort}${label}`), sorted, `${when}: ${sort}${label}`)
+      }
+      for (const [write, holds] of tests) {
+        const query = `${write(field)}${label}`
+        const ids = only.filter(item => holds(item[field] as number)).map(({ id }) => id)
+        const { items, total } = await service.find(query, { count: true })
+        t.strictSame([items.map(({ id }) => id), total], [ids, ids.length], `${when}: ${query}`)
+      }
+    }
+  }
+  const found = await service.find('label.regex=.&rank=5')
+  t.strictSame(found.items.map(({ id }) => id),
+    all.filter(({ label, rank }) => String(label) !== '' && rank === 5).map(({ id }) => id), `${when}: a search`)
+}
 
 for (const { name, make } of storages) {
   t.test(`${name}: an old process writes items without a field that is required by now`, async t => {
     const { storage, another = () => storage, dispose } = await make()
     t.teardown(dispose)
     const now = newBoxes.service({ storage: another() })
-    await now.create({ size: 7, rank: 7 } as never)
-    const before = oldBoxes.service({ storage })
-    for (const size of [undefined, 3, undefined]) await before.create({ size, rank: size } as never)
+    const create = async (service: Boxes, label: string, value: number | undefined) =>
+      await service.create({ label, ...Object.fromEntries(counted.map(field => [field, value])) } as never)
+    await create(now, 'a', 7)
+    await compareLists(t, now, 'before')
+    const before = oldBoxes.service({ storage }) as unknown as Boxes
+    for (const [label, value] of [['a', undefined], ['a', 3], ['b', undefined], ['b', 9]] as const) {
+      await create(before, label, value)
+    }
     const list = async (query: string) => (await now.find(query)).items.map(show)
-    const all = [[1, 7, 7, 1], [2, 5, 5, 1], [3, 3, 3, 1], [4, 5, 5, 1]]
+    const all = [[1, 7, 7, 1], [2, 5, 5, 1], [3, 3, 3, 1], [4, 5, 5, 1], [5, 9, 9, 1]]
     t.strictSame(await list(''), all)
     t.strictSame(show(await now.get(2)), all[1])
-    // By a field without an index, lists agree with what they show.
-    for (const [query, ids] of [
-      ['size=5', [2, 4]], ['min-size=4', [1, 2, 4]], ['size.ne=5', [1, 3]], ['sort=size', [3, 2, 4, 1]]
-    ] as const) t.strictSame((await list(query)).map(([id]) => id), ids, query)
-    const walked: unknown[] = []
-    for (let after: string | undefined; ;) {
-      const { items, next } = await now.find('sort=-size', { limit: 1, ...after !== undefined && { after } })
-      walked.push(...items.map(({ id }) => id))
-      if (next === undefined) break
-      after = next
-    }
-    t.strictSame(walked, [1, 2, 4, 3])
-    t.strictSame(show((await now.run('edit' as never, 2, { label: 'a' } as never)).item), [2, 5, 5, 2])
+    await compareLists(t, now, 'as written')
+    t.strictSame(show((await now.run('edit' as never, 2, { label: 'c' } as never)).item), [2, 5, 5, 2])
+    await compareLists(t, now, 'one edited')
     t.strictSame(show((await now.run('grow', 4)).item), [4, 6, 6, 2], 'rules get the default')
-    t.strictSame(await list(''), [[1, 7, 7, 1], [2, 5, 5, 2], [3, 3, 3, 1], [4, 6, 6, 2]])
-    t.strictSame(await list('rank=6'), [[4, 6, 6, 2]])
+    t.strictSame(await list(''), [[1, 7, 7, 1], [2, 5, 5, 2], [3, 3, 3, 1], [4, 6, 6, 2], [5, 9, 9, 1]])
+    t.match(await oldBoxes.service({ storage }).get(2), { size: 5, rank: 5, shelf: 5 }, 'the edit wrote the defaults')
+    await compareLists(t, now, 'all edited')
     const app = Fastify()
     t.teardown(() => app.close())
     app.register(newBoxes, { storage: another() })
