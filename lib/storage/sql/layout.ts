@@ -68,6 +68,11 @@ export function getColumn ({ family, columns, filled }: Layout, field: string): 
   return column
 }
 
+/** Whether NULL means the default, though not in conditions. */
+export function mayLack ({ field, present, isFilled }: Column): boolean {
+  return present === undefined && !isFilled && isFillable(field)
+}
+
 export function getColumns (layout: Layout, fields: Iterable<string>): Column[] {
   return Array.from(fields, field => getColumn(layout, field))
 }

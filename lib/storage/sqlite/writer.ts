@@ -4,7 +4,7 @@ import {
 } from '../../core/storage/storage.js'
 import { describeRule, listSetReferences, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
 import { quoteName } from '../sql/dialect.js'
-import { type Column, getColumn, getColumns, type Layout, listWritten } from '../sql/layout.js'
+import { type Column, getColumn, getColumns, type Layout, listWritten, mayLack } from '../sql/layout.js'
 import { prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement } from './driver.js'
 import type { Anchors } from './paths.js'
 import { encode as encodeValue, isSpaced, sqliteDialect } from './tables.js'
@@ -142,7 +142,8 @@ export class TableWriter {
     if (change.type === 'delete') {
       return relations.referrers.map(reference => () => {
         const { from, column } = reference
-        if (this.#hasRow(from.table, column, id)) throw refuseInUse(reference, id)
+        const isDefault = mayLack(column) && column.field.default === id
+        if (this.#hasRow(from.table, column, id, isDefault)) throw refuseInUse(reference, id)
       })
     }
     return listSetReferences(change, relations).map(({ reference, id: referred }) => () => {
@@ -151,8 +152,8 @@ export class TableWriter {
     })
   }
 
-  #hasRow (table: string, { equated, kind }: Column, id: Id): boolean {
-    const rows = `${table} WHERE ${equated} = ?`
+  #hasRow (table: string, { equated, kind }: Column, id: Id, orNull = false): boolean {
+    const rows = `${table} WHERE (${equated} = ?${orNull ? ` OR ${equated} IS NULL` : ''})`
     let statement = this.#checks.get(rows)
     if (statement === undefined) {
       this.#checks.set(rows, statement = prepareRead(this.#database, `SELECT 1 FROM ${rows} LIMIT 1`))
