@@ -107,7 +107,7 @@ export class TableReader {
   async #read (
     asked: Query, members: readonly Column[] | undefined, signal: AbortSignal | undefined
   ): Promise<FoundText> {
-    const query = planQuery(this.layout, this.indexes, asked)
+    const query = planQuery(this.layout, this.indexes, dialect, asked)
     const found = await this.#readPlanned(query, members, signal) ??
       await this.#readPlanned(query.filled as Query, members, signal)
     const { row: [text = null, length = 0, ...values], total } = found as { row: PageRow, total: number | undefined }
@@ -191,7 +191,7 @@ export class TableReader {
 
   /** Matches patterns in JavaScript, so that they mean the same on every database; then reads the items found. */
   async #search (asked: Query, signal: AbortSignal | undefined): Promise<Found> {
-    const query = await this.#choose(planQuery(this.layout, this.indexes, asked), signal)
+    const query = await this.#choose(planQuery(this.layout, this.indexes, dialect, asked), signal)
     const searches = query.where.filter(condition => !isPlain(condition))
     const where = query.where.filter(isPlain)
     const fields = new Set(['id', ...listFieldConditions(searches).map(({ field }) => field)])

@@ -1,6 +1,7 @@
 import { listFieldConditions } from '../../core/storage/conditions.js'
 import type { Condition, Order, Query } from '../../core/storage/storage.js'
-import { type ClauseBuilder } from './clauses.js'
+import type { ClauseBuilder } from './clauses.js'
+import type { Dialect } from './dialect.js'
 import { type Layout, nameFilled } from './layout.js'
 
 /** A query by columns as they are, as long as no row that it may find lacks a default. */
@@ -16,7 +17,7 @@ export interface PlannedQuery extends Query {
  * compares the columns as they are if an index also finds rows that lack the default, and otherwise the defaults too.
  */
 export function planQuery (
-  { filled: columns }: Layout, indexes: readonly (readonly string[])[], query: Query
+  { filled: columns }: Layout, indexes: readonly (readonly string[])[], { skipsColumns }: Dialect, query: Query
 ): PlannedQuery {
   if (columns.length === 0) return query
   const { where, order } = query
@@ -24,7 +25,7 @@ export function planQuery (
   const used = [...names].filter(field => columns.some(column => column.field.name === nameFilled(field)))
   if (used.length === 0) return query
   const isById = where.some(({ field, op }) => field === 'id' && op === 'eq')
-  const lacking = isById ? [] : used.flatMap(field => findLacking(field, where, indexes) ?? [])
+  const lacking = isById ? [] : used.flatMap(field => findLacking(field, where, indexes, skipsColumns) ?? [])
   const found = lacking.map(conditions => conditions.at(-1)?.field)
   const planned = rename(query, used.filter(field => !found.includes(field)))
   return lacking.length === 0 ? planned : { ...planned, lacking, filled: rename(query, used) }
@@ -32,14 +33,16 @@ export function planQuery (
 
 /** Undefined if no index finds the rows. */
 function findLacking (
-  field: string, where: readonly Condition[], indexes: readonly (readonly string[])[]
+  field: string, where: readonly Condition[], indexes: readonly (readonly string[])[], skipsColumns: boolean
 ): [Condition[]] | undefined {
-  for (const row of indexes.filter(row => row.includes(field))) {
+  const found = indexes.filter(row => row.includes(field)).map(row => {
     const before = row.slice(0, row.indexOf(field))
     const given = before.flatMap(name => where.find(each => each.field === name && each.op === 'eq') ?? [])
-    if (given.length === before.length) return [[...given, { field, op: 'null', is: true }]]
-  }
-  return undefined
+    return { given, skipped: before.length - given.length }
+  })
+  const best = found.sort((a, b) => a.skipped - b.skipped)[0]
+  if (best === undefined || (best.skipped > 0 && !skipsColumns)) return undefined
+  return [[...best.given, { field, op: 'null', is: true }]]
 }
 
 function rename (query: Query, fields: readonly string[]): Query {

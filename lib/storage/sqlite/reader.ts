@@ -9,6 +9,7 @@ import { prepareRead } from './driver.js'
 import type { HeavyReads } from './heavy-reads.js'
 import { type Anchors, type Index, isLower, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
 import { itemSeparator, type TableStatements } from './statements.js'
+import { sqliteDialect } from './tables.js'
 
 interface ReadSettings {
   readonly limits: PathLimits
@@ -69,7 +70,7 @@ export class TableReader {
 
   async #read (asked: Query, members: readonly Column[], signal: AbortSignal | undefined): Promise<PageText> {
     const { statements, settings: { burst, heavy } } = this
-    const query = planQuery(statements.layout, this.#indexes.map(({ fields }) => fields), asked)
+    const query = planQuery(statements.layout, this.#indexes.map(({ fields }) => fields), sqliteDialect, asked)
     const small = query.where.every(isPlain)
       ? await burst.read(() => this.#readSmall(statements.choose(query), members))
       : undefined

@@ -50,6 +50,7 @@ export const sqliteDialect: Dialect = {
   parameter: (_, as) => as === 'number' ? 'CAST(? AS REAL)' : as === 'decimal' ? 'CAST(? AS NUMERIC)' : '?',
   inList: (column, list, negated) => `${column}${negated ? ' NOT' : ''} IN (${list})`,
   listsAreOneParameter: false,
+  skipsColumns: false,
   // A unary plus makes the column an expression, which no index covers.
   withoutIndex: '+',
   writeColumn (column, { kind, scale }, present) {
