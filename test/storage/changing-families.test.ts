@@ -398,3 +398,22 @@ for (const { name, make } of storages) {
     t.strictSame((await old.get('seats', 2))?.row, 5, 'the start writes it too')
   })
 }
+
+const nullable = parcels({ note: Type.Union([Type.String(), Type.Null()], { default: 'none' }) })
+const withoutNull = parcels({ note: Type.Optional(Type.String()) })
+
+for (const { name, make } of storages) {
+  t.test(`${name}: null stays null beside a version without null and default`, async t => {
+    const { storage, another = () => storage, dispose } = await make()
+    t.teardown(dispose)
+    const service = nullable.service({ storage })
+    await service.create({ note: null } as never)
+    await service.create({} as never)
+    await withoutNull.service({ storage }).create({} as never)
+    const notes = async (family: Parcels, storage: Storage) =>
+      (await family.service({ storage }).find('')).items.map(item => (item as { note?: unknown }).note ?? null)
+    t.strictSame(await notes(withoutNull, storage), [null, 'none', null])
+    // An absent value may be the default there.
+    t.strictSame((await notes(nullable, another())).slice(0, 2), [null, 'none'])
+  })
+}

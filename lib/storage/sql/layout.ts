@@ -29,7 +29,7 @@ export interface Column extends ColumnTexts {
   readonly name: string | undefined
   /** Only in a mapped table. */
   readonly present?: PresentColumn
-  /** NULL means the default in conditions too, so no index of the column is used. */
+  /** NULL means the default, so no index of the column is used. */
   readonly isFilled: boolean
   /** An index has only its beginning, so conditions and orders use the beginning too. */
   readonly isPrefixIndexed: boolean
@@ -45,7 +45,7 @@ export interface Layout {
   readonly mapped: boolean
   readonly writable: boolean
   readonly columns: readonly Column[]
-  /** Of fields with an index: the default instead of NULL, by the name that `nameFilled` returns. */
+  /** Of our tables: columns with the default instead of NULL, by the names that `nameFilled` returns. */
   readonly filled: readonly Column[]
   readonly id: Column
   /** Sets of fields that have an index; only in our tables. */
@@ -68,9 +68,9 @@ export function getColumn ({ family, columns, filled }: Layout, field: string): 
   return column
 }
 
-/** Whether NULL means the default, though not in conditions. */
-export function mayLack ({ field, present, isFilled }: Column): boolean {
-  return present === undefined && !isFilled && isFillable(field)
+/** Whether a row of our table may have NULL instead of the default. */
+export function mayLack ({ field, present }: Column): boolean {
+  return present === undefined && isFillable(field)
 }
 
 export function getColumns (layout: Layout, fields: Iterable<string>): Column[] {
@@ -109,7 +109,6 @@ let layoutsMade = 0
 export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: string): Layout {
   const fieldsByColumn = new Map<string, string>()
   const indexes = listIndexRows(shape, dialect)
-  const indexed = new Set([...indexes, ...shape.unique ?? [], Object.keys(shape.references ?? {})].flat())
   const filled: Column[] = []
   const columns = shape.fields.map((field): Column => {
     const name = toSnakeCase(field.name)
@@ -123,9 +122,8 @@ export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: s
     if (!isFillable(field)) return { field, kind, name, isFilled: false, isPrefixIndexed, ...plain }
     // Processes that do not know the default may still write rows without it.
     const texts = dialect.writeFilled(quoteName(name), field)
-    const column = { field, kind, name, isFilled: true, isPrefixIndexed: false, ...texts }
-    if (!indexed.has(field.name)) return column
-    filled.push({ ...column, field: { ...field, name: nameFilled(field.name) } })
+    const ownField = { ...field, name: nameFilled(field.name) }
+    filled.push({ field: ownField, kind, name, isFilled: true, isPrefixIndexed: false, ...texts })
     return { field, kind, name, isFilled: false, isPrefixIndexed, ...plain, selected: texts.selected }
   })
   return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false, indexes, filled })
