@@ -3,7 +3,9 @@ import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import type { Test } from 'tap'
 import t from 'tap'
-import type { Storage } from '../../lib/core/storage/storage.js'
+import { insert, query, remove, replace, shape, thing, where } from '../../lib/conformance/fixture.js'
+import { makeComparator, matcher } from '../../lib/core/storage/conditions.js'
+import type { Change, FamilyShape, Field, Scalar, Storage } from '../../lib/core/storage/storage.js'
 import { defineFamily } from '../../lib/index.js'
 import { storages } from '../storages.js'
 
@@ -213,13 +215,15 @@ const show = (box: object | undefined) => {
 }
 
 /** Boxes whose fields were optional before they were required. */
-const boxes = (size: TSchema, rank: TSchema) => defineFamily({
+const boxes = (more: TSchema) => defineFamily({
   name: 'boxes',
   singular: 'box',
-  fields: Type.Object({ id: Type.Integer(), label: Type.String({ default: '' }), size, rank }),
-  create: ['size', 'rank'] as never[],
+  fields: Type.Object({
+    id: Type.Integer(), label: Type.String({ default: '' }), size: more, rank: more, shelf: more
+  }),
+  create: ['label', 'size', 'rank', 'shelf'] as never[],
   edit: ['label'] as never[],
-  indexes: ['rank'] as never[],
+  indexes: ['rank', ['label', 'shelf']] as never[],
   operations: {
     grow: {
       name: 'grow',
@@ -232,42 +236,184 @@ const boxes = (size: TSchema, rank: TSchema) => defineFamily({
     }
   }
 })
-const optional = Type.Optional(Type.Integer())
-const required = Type.Integer({ default: 5 })
-const [oldBoxes, newBoxes] = [boxes(optional, optional), boxes(required, required)]
+const [oldBoxes, newBoxes] = [boxes(Type.Optional(Type.Integer())), boxes(Type.Integer({ default: 5 }))]
+type Boxes = ReturnType<typeof newBoxes.service>
+
+/** The ids of a list, read page by page, each of one item. */
+async function walk (service: Boxes, query: string): Promise<unknown[]> {
+  const ids: unknown[] = []
+  for (let after: string | undefined; ids.length < 20;) {
+    const { items, next } = await service.find(query, { limit: 1, ...after !== undefined && { after } })
+    ids.push(...items.map(({ id }) => id))
+    if (next === undefined) break
+    after = next
+  }
+  return ids
+}
+
+// Without an index; with one; with one by another field first.
+const counted = ['size', 'rank', 'shelf']
+
+/** By what lists show: the ids of items in each order and with each filter. */
+async function compareLists (t: Test, service: Boxes, when: string): Promise<void> {
+  const all = (await service.find('sort=id')).items as unknown as Record<string, number>[]
+  const sortBy = (field: string, sign: number) => all.toSorted((a, b) =>
+    ((a[field] as number) - (b[field] as number)) * sign || (a.id as number) - (b.id as number))
+  const tests: readonly (readonly [query: (field: string) => string, holds: (value: number) => boolean])[] = [
+    [field => `${field}=5`, value => value === 5],
+    [field => `${field}=5&${field}=3`, value => value === 5 || value === 3],
+    [field => `${field}=7`, value => value === 7],
+    [field => `${field}.ne=5`, value => value !== 5],
+    [field => `${field}.gte=5`, value => value >= 5],
+    [field => `or.${field}.lt=6&or.${field}=9`, value => value < 6 || value === 9]
+  ]
+  for (const field of counted) {
+    for (const [label, only] of [['', all], ['&label=a', all.filter(({ label }) => String(label) === 'a')]] as const) {
+      for (const [sort, sign] of [[field, 1], [`-${field}`, -1]] as const) {
+        const sorted = sortBy(field, sign).filter(item => only.includes(item)).map(({ id }) => id)
+        t.strictSame(await walk(service, `sort=${sort}${label}`), sorted, `${when}: ${sort}${label}`)
+      }
+      for (const [write, holds] of tests) {
+        const query = `${write(field)}${label}`
+        const ids = only.filter(item => holds(item[field] as number)).map(({ id }) => id)
+        const { items, total } = await service.find(query, { count: true })
+        t.strictSame([items.map(({ id }) => id), total], [ids, ids.length], `${when}: ${query}`)
+      }
+    }
+  }
+  const found = await service.find('label.regex=.&rank=5')
+  t.strictSame(found.items.map(({ id }) => id),
+    all.filter(({ label, rank }) => String(label) !== '' && rank === 5).map(({ id }) => id), `${when}: a search`)
+}
 
 for (const { name, make } of storages) {
   t.test(`${name}: an old process writes items without a field that is required by now`, async t => {
     const { storage, another = () => storage, dispose } = await make()
     t.teardown(dispose)
     const now = newBoxes.service({ storage: another() })
-    await now.create({ size: 7, rank: 7 } as never)
-    const before = oldBoxes.service({ storage })
-    for (const size of [undefined, 3, undefined]) await before.create({ size, rank: size } as never)
+    const create = async (service: Boxes, label: string, value: number | undefined) =>
+      await service.create({ label, ...Object.fromEntries(counted.map(field => [field, value])) } as never)
+    await create(now, 'a', 7)
+    const before = oldBoxes.service({ storage }) as unknown as Boxes
+    for (const [label, value] of [['a', undefined], ['a', 3], ['b', undefined], ['b', 9]] as const) {
+      await create(before, label, value)
+    }
     const list = async (query: string) => (await now.find(query)).items.map(show)
-    const all = [[1, 7, 7, 1], [2, 5, 5, 1], [3, 3, 3, 1], [4, 5, 5, 1]]
+    const all = [[1, 7, 7, 1], [2, 5, 5, 1], [3, 3, 3, 1], [4, 5, 5, 1], [5, 9, 9, 1]]
     t.strictSame(await list(''), all)
     t.strictSame(show(await now.get(2)), all[1])
-    // By a field without an index, lists agree with what they show.
-    for (const [query, ids] of [
-      ['size=5', [2, 4]], ['min-size=4', [1, 2, 4]], ['size.ne=5', [1, 3]], ['sort=size', [3, 2, 4, 1]]
-    ] as const) t.strictSame((await list(query)).map(([id]) => id), ids, query)
-    const walked: unknown[] = []
-    for (let after: string | undefined; ;) {
-      const { items, next } = await now.find('sort=-size', { limit: 1, ...after !== undefined && { after } })
-      walked.push(...items.map(({ id }) => id))
-      if (next === undefined) break
-      after = next
-    }
-    t.strictSame(walked, [1, 2, 4, 3])
-    t.strictSame(show((await now.run('edit' as never, 2, { label: 'a' } as never)).item), [2, 5, 5, 2])
+    await compareLists(t, now, 'as written')
+    t.strictSame(show((await now.run('edit' as never, 2, { label: 'c' } as never)).item), [2, 5, 5, 2])
+    await compareLists(t, now, 'one edited')
     t.strictSame(show((await now.run('grow', 4)).item), [4, 6, 6, 2], 'rules get the default')
-    t.strictSame(await list(''), [[1, 7, 7, 1], [2, 5, 5, 2], [3, 3, 3, 1], [4, 6, 6, 2]])
-    t.strictSame(await list('rank=6'), [[4, 6, 6, 2]])
+    t.strictSame(await list(''), [[1, 7, 7, 1], [2, 5, 5, 2], [3, 3, 3, 1], [4, 6, 6, 2], [5, 9, 9, 1]])
+    t.match(await oldBoxes.service({ storage }).get(2), { size: 5, rank: 5, shelf: 5 }, 'the edit wrote the defaults')
     const app = Fastify()
     t.teardown(() => app.close())
     app.register(newBoxes, { storage: another() })
     const { items } = (await app.inject('/boxes')).json()
     t.strictSame(items.map(show), await list(''), 'as text too')
+  })
+}
+
+// The default, something less and something more.
+const defaults: Record<string, readonly [field: Omit<Field, 'name' | 'optional'>, ...values: readonly Scalar[]]> = {
+  integer: [{ kind: 'integer' }, 5, 4, 6],
+  number: [{ kind: 'number' }, 0.5, -1.25, 1e21],
+  decimal: [{ kind: 'decimal', scale: 2 }, '5.00', '4.50', '6.00'],
+  short: [{ kind: 'string', maxLength: 20 }, 'it\'s \\"so"', 'a', 'z'],
+  long: [{ kind: 'string' }, `it${'s'.repeat(300)}`, 'it', `it${'s'.repeat(300)}o`],
+  enumeration: [{ kind: 'string', values: ['blue', 'green', 'red'] }, 'green', 'blue', 'red'],
+  boolean: [{ kind: 'boolean' }, true, false, true],
+  date: [{ kind: 'date' }, '2026-01-31', '2025-12-31', '2026-02-01'],
+  dateTime: [{ kind: 'date-time' }, '2026-01-31T12:00:00.000Z', '2026-01-31T11:59:59.999Z', '2026-02-01T00:00:00.000Z']
+}
+const allKinds = (isOld: boolean, indexes: readonly string[][]) => shape('goods', 'integer',
+  Object.entries(defaults).map(([name, [field, value]]) =>
+    ({ name, ...field, optional: isOld, ...!isOld && { default: value } })), indexes)
+const byOne = Object.keys(defaults).map(name => [name])
+
+const people = shape('people', 'integer', [])
+const pets = (owner: Partial<Field>) => ({
+  ...shape('pets', 'integer', [{ name: 'owner', kind: 'integer', optional: true, ...owner }]),
+  references: { owner: 'people' }
+})
+const seats = (row: Partial<Field>) => ({
+  ...shape('seats', 'integer', [{ name: 'row', kind: 'integer', optional: true, ...row }]), unique: [['row']]
+})
+const five = { optional: false, default: 5 }
+
+for (const { name, make } of storages) {
+  /** The storages of a process with these shapes, and of an old one, which starts last. */
+  const start = async (t: Test, now: readonly FamilyShape[], before: readonly FamilyShape[]) => {
+    const { storage, another = () => storage, dispose } = await make()
+    t.teardown(dispose)
+    const old = another()
+    for (const each of now) await storage.prepare(each)
+    for (const each of before) await old.prepare(each)
+    return { storage, old, another }
+  }
+
+  t.test(`${name}: an old process leaves out indexed fields of every kind`, async t => {
+    const { storage, old } = await start(t, [allKinds(false, byOne)], [allKinds(true, byOne)])
+    const makeItem = (id: number, at: number) =>
+      thing(id, Object.fromEntries(Object.entries(defaults).map(([field, values]) => [field, values[at]])))
+    await old.commit(insert('goods', makeItem(1, 2), makeItem(2, 3), thing(3)))
+    for (const [field, [, value, less, more]] of Object.entries(defaults)) {
+      const compare = makeComparator([{ field, descending: false }])
+      const shown = [makeItem(1, 2), makeItem(2, 3), makeItem(3, 1)].sort(compare)
+      for (const conditions of [
+        [], [where(field, 'eq', value)], [where(field, 'eq', value, more)], [where(field, 'ne', more)],
+        [where(field, 'gte', value)], [where(field, 'gt', less), where(field, 'lte', value)],
+        [where(field, 'null', true)]
+      ]) {
+        const { items } = await storage.find('goods', query({ where: conditions, sort: [field] }))
+        t.strictSame(items.map(({ id }) => id), shown.filter(matcher(conditions)).map(({ id }) => id), field)
+      }
+    }
+  })
+
+  t.test(`${name}: an item that is referred to by default cannot be deleted`, async t => {
+    const { storage, old } = await start(t, [people, pets(five)], [people, pets({})])
+    await old.commit([...insert('people', thing(4), thing(5)), ...insert('pets', thing(1))])
+    t.strictSame((await storage.get('pets', 1))?.owner, 5)
+    await t.rejects(storage.commit([remove('people', 5)]), { name: 'ConstraintError', rule: 'in-use', other: 'pets' })
+    await storage.commit([remove('people', 4)])
+    await storage.commit([remove('people', 5), remove('pets', 1)])
+    t.strictSame((await storage.find('people', query())).items, [])
+  })
+
+  // The memory storage has no other process: it refuses the second item.
+  t.test(`${name}: items that have the same unique value by default`, { skip: name === 'memory' }, async t => {
+    const { storage, old, another } = await start(t, [seats(five)], [seats({})])
+    await storage.commit(insert('seats', thing(1, { row: 5 })))
+    await old.commit(insert('seats', thing(2)))
+    const current = await storage.get('seats', 2)
+    await t.rejects(storage.commit([{ ...replace('seats', thing(2, { row: 5 }, 2)), current } as Change]), {
+      name: 'ConstraintError', rule: 'unique', fields: ['row']
+    }, 'an edit writes the default')
+    await t.rejects(another().prepare(seats(five)), { code: 'FST_DEALBOOK_NOT_UNIQUE', message: /row.* 1, 2/ })
+    await storage.commit([remove('seats', 1)])
+    await another().prepare(seats(five))
+    t.strictSame((await old.get('seats', 2))?.row, 5, 'the start writes it too')
+  })
+}
+
+const nullable = parcels({ note: Type.Union([Type.String(), Type.Null()], { default: 'none' }) })
+const withoutNull = parcels({ note: Type.Optional(Type.String()) })
+
+for (const { name, make } of storages) {
+  t.test(`${name}: null stays null beside a version without null and default`, async t => {
+    const { storage, another = () => storage, dispose } = await make()
+    t.teardown(dispose)
+    const service = nullable.service({ storage })
+    await service.create({ note: null } as never)
+    await service.create({} as never)
+    await withoutNull.service({ storage }).create({} as never)
+    const notes = async (family: Parcels, storage: Storage) =>
+      (await family.service({ storage }).find('')).items.map(item => (item as { note?: unknown }).note ?? null)
+    t.strictSame(await notes(withoutNull, storage), [null, 'none', null])
+    // An absent value may be the default there.
+    t.strictSame((await notes(nullable, another())).slice(0, 2), [null, 'none'])
   })
 }

@@ -4,8 +4,13 @@ import type { Test } from 'tap'
 import t from 'tap'
 import { ids, insert, query, shape, thing, things, where } from '../../lib/conformance/fixture.js'
 import type { Storage } from '../../lib/core/storage/storage.js'
+import type { Run } from '../../lib/storage/postgres/connections.js'
+import { postgresDialect } from '../../lib/storage/postgres/dialect.js'
 import type { PostgresOptions } from '../../lib/storage/postgres/postgres-storage.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
+import { readColumns, readIndexed } from '../../lib/storage/postgres/tables.js'
+import type { Layout } from '../../lib/storage/sql/layout.js'
+import { layOutMappedTable, layOutOwnTable } from '../../lib/storage/sql/layout.js'
 import { needsPgbouncer, startPgbouncer } from '../postgres/pgbouncer.js'
 import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
@@ -219,4 +224,38 @@ t.test('reads use the index that a text has, whole or of its beginning', async t
   }
   t.strictSame(await listOrders({ migrate: 'off' }), [false, true])
   t.strictSame(await listOrders({}), [true, true], 'the index of the name was replaced')
+})
+
+// As our connections read.
+const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig
+
+const sizes = shape('sizes', 'integer', [
+  { name: 'label', kind: 'integer', optional: false },
+  { name: 'size', kind: 'integer', optional: false, default: 5 }
+])
+
+t.test('an index of a field with a default is used, except in an existing table, where NULL may mean it', async t => {
+  const schema = newSchema()
+  const storage = postgresStorage({ connectionString, schema })
+  t.teardown(async () => {
+    await storage.close()
+    await dropSchema(schema)
+  })
+  await storage.prepare(sizes)
+  const readFields = async (isNullable: boolean) => await withClient(async client => {
+    const run: Run = async (text, values) =>
+      (await client.query({ text, values: [...values ?? []], rowMode: 'array', types: asText })).rows as unknown[][]
+    const own = layOutOwnTable(sizes, postgresDialect, schema)
+    await client.query(`ALTER TABLE ${own.table} ALTER size ${isNullable ? 'DROP' : 'SET'} NOT NULL`)
+    const present = await readColumns(run, own.table)
+    const mapped = layOutMappedTable(sizes, { table: 'sizes', schema }, present, postgresDialect)
+    const listFields = async (layout: Layout) =>
+      (await readIndexed(run, layout)).indexes.filter(([first]) => first !== 'id')
+    return [await listFields(own), await listFields(mapped)]
+  })
+  await withClient(client => client.query(`CREATE INDEX ON "${schema}".sizes (size, id);
+    CREATE INDEX ON "${schema}".sizes (label, size, id)`))
+  const whole = [['size', 'id'], ['label', 'size', 'id']]
+  t.strictSame(await readFields(true), [whole, [[], ['label']]])
+  t.strictSame(await readFields(false), [whole, whole])
 })

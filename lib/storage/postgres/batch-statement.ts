@@ -1,7 +1,7 @@
 import type { Id } from '../../core/storage/storage.js'
 import type { Reference } from '../sql/definitions.js'
 import { nameType, quoteName, quoteText } from '../sql/dialect.js'
-import { type Column, getColumn, type Layout, listWritten } from '../sql/layout.js'
+import { type Column, getColumn, type Layout, listWritten, mayLack } from '../sql/layout.js'
 import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
 import { nameReference, type Write } from './writer.js'
 
@@ -148,15 +148,18 @@ function writeUse (reference: Reference, p: number, q: number | undefined): stri
   const id = `CASE WHEN ${isChecked} THEN ${cast('g', to.id, column)} END`
   const name = column.name as string
   const begins = column.isPrefixIndexed ? `${takeBeginning('t.value')} = ${takeBeginning(`(${id})`)} AND ` : ''
-  const isChanged = `o."$t" = 'delete' OR ${cast('o', column, column)} IS DISTINCT FROM t.value ` +
+  const isChanged = `o."$t" = 'delete' OR ${cast('o', column, column)} IS DISTINCT FROM (${id}) ` +
     `AND ${quoteText(name)} <> ALL (COALESCE(o."$k", '{}'))`
   const others = q === undefined
     ? ''
     : ` AND NOT EXISTS (SELECT FROM given${q} o WHERE o."$c" = g."$c" AND ` +
       `${cast('o', from.id, from.id)} = t.id AND (${isChanged}))`
+  const isDefault = mayLack(column)
+    ? ` OR t.value IS NULL AND ${id} = ${dialect.literal(column.field.default, column.kind)}`
+    : ''
   const rows = `(SELECT ${from.id.equated} AS id, ${column.equated} AS value FROM ${from.table}) t`
   return `SELECT g."$n", g."$c", ${quoteText(from.family)}::text AS broken FROM given${p} g WHERE ${isChecked} ` +
-    `AND EXISTS (SELECT FROM ${rows} WHERE ${begins}t.value = ${id}${others})`
+    `AND EXISTS (SELECT FROM ${rows} WHERE (${begins}t.value = ${id}${isDefault})${others})`
 }
 
 /** Any type can be cast to text first. */

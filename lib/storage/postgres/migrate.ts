@@ -106,17 +106,20 @@ export class Migration {
     const isNew = present.columns.size === 0
     const hasRows = !isNew && (await run(`SELECT 1 FROM ${layout.table} LIMIT 1`)).length > 0
     if (isNew) definitions.push(writeCreate(layout, dialect))
-    else definitions.push(...await completeColumns(run, layout, present, hasRows))
-    if (hasRows) await refuseClashes(run, layout, present)
+    const lacking = isNew ? [] : await listLacking(run, layout, present)
+    if (!isNew) {
+      definitions.push(...completeColumns(layout, present, hasRows))
+      // After the columns have their defaults, so that no later row lacks one.
+      definitions.push(...lacking.map(column => writeFill(layout, column, dialect)))
+    }
+    if (hasRows) await refuseClashes(run, layout, present, lacking)
     const isConcurrent = this.isConcurrent && hasRows
     const builds = listMissingIndexes(layout, present, schema, isConcurrent ? 'CONCURRENTLY ' : '')
     return isConcurrent ? { definitions, builds } : { definitions: [...definitions, ...builds], builds: [] }
   }
 }
 
-async function completeColumns (
-  run: Run, layout: Layout, { columns: present }: PresentTable, hasRows: boolean
-): Promise<string[]> {
+function completeColumns (layout: Layout, { columns: present }: PresentTable, hasRows: boolean): string[] {
   const statements: string[] = []
   for (const column of layout.columns) {
     const { kind, field } = column
@@ -129,21 +132,36 @@ async function completeColumns (
     checkType(layout, column, there, ownTypes)
     const alter = `ALTER TABLE ${layout.table} ALTER COLUMN ${quoteName(column.name as string)}`
     if (kind === 'number' && there.type === 'bigint') statements.push(`${alter} TYPE ${dialect.types.number}`)
-    if (isAbsent(field.default)) continue
-    // Before rows are filled, so that no later row lacks it.
-    if (!there.hasDefault) statements.push(`${alter} SET DEFAULT ${dialect.literal(field.default, kind)}`)
-    // If the column has the default, no row lacks it, and a search without an index may take long.
-    const isIndexed = layout.indexes.some(([first]) => first === field.name)
-    if (!isFillable(field) || (there.hasDefault && !isIndexed)) continue
-    const isNull = `${quoteName(column.name as string)} IS NULL`
-    const isLacking = (await run(`SELECT 1 FROM ${layout.table} WHERE ${isNull} LIMIT 1`)).length > 0
-    if (isLacking) statements.push(writeFill(layout, column, dialect))
+    if (isAbsent(field.default) || there.hasDefault) continue
+    statements.push(`${alter} SET DEFAULT ${dialect.literal(field.default, kind)}`)
   }
   return statements
 }
 
-async function refuseClashes (run: Run, layout: Layout, present: PresentTable): Promise<void> {
-  for (const fields of listMissingUnique(layout, present)) {
+/** Columns in which a row lacks the default. */
+async function listLacking (run: Run, layout: Layout, { columns: present, indexes }: PresentTable): Promise<Column[]> {
+  const found: Column[] = []
+  for (const column of layout.columns) {
+    const name = column.name as string
+    const there = present.get(name)
+    const index = [...indexes.values()].find(({ isWhole, terms: [first] }) =>
+      isWhole && (first === name || first === `left ${name}`))
+    // If the column has the default, hardly any row lacks it, and a search without an index may take long.
+    if (there === undefined || !isFillable(column.field) || (there.hasDefault && index === undefined)) continue
+    const plain = quoteName(name)
+    const searched = index === undefined || index.terms[0] === name ? plain : takeBeginning(plain)
+    const rows = await run(`SELECT 1 FROM ${layout.table} WHERE ${searched} IS NULL LIMIT 1`)
+    if (rows.length > 0) found.push(column)
+  }
+  return found
+}
+
+async function refuseClashes (
+  run: Run, layout: Layout, present: PresentTable, lacking: readonly Column[]
+): Promise<void> {
+  const missing = listMissingUnique(layout, present)
+  const isFilled = (fields: readonly string[]): boolean => lacking.some(({ field }) => fields.includes(field.name))
+  for (const fields of layout.unique.filter(row => missing.includes(row) || isFilled(row))) {
     try {
       refuseFound(layout, fields, await run(writeClashes(layout, fields, present.columns, dialect)))
     } catch (error) {

@@ -7,6 +7,7 @@ import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../.
 import { type HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
+import { type PlannedQuery, planQuery, writeLacking } from '../sql/filling.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect, restoreNumbers, writeValue } from './dialect.js'
 import type { Positions } from './positions.js'
@@ -14,6 +15,9 @@ import { KeptText, type ReadQueue } from './read-queue.js'
 import { canHave, fitQuery } from './types.js'
 
 type Write = (clauses: ClauseBuilder) => string
+
+/** The items as text, their number, and the keys of the last and the first. */
+type PageRow = readonly [text?: string | null, length?: string, ...keys: unknown[]]
 
 const maxTexts = 300
 // Skipping more rows takes as long as many other reads.
@@ -101,34 +105,45 @@ export class TableReader {
 
   /** Without `members`, only the total is read. */
   async #read (
-    query: Query, members: readonly Column[] | undefined, signal: AbortSignal | undefined
+    asked: Query, members: readonly Column[] | undefined, signal: AbortSignal | undefined
   ): Promise<FoundText> {
+    const query = planQuery(this.layout, this.indexes, dialect, asked)
+    const found = await this.#readPlanned(query, members, signal) ??
+      await this.#readPlanned(query.filled as Query, members, signal)
+    const { row: [text = null, length = 0, ...values], total } = found as { row: PageRow, total: number | undefined }
+    const keys = asked.order.map(({ field }) => getColumn(this.layout, field))
+    const decode = (values: readonly unknown[]) => text === null ? undefined : makeRowDecoder(keys, dialect)(values)
+    return toFoundText({
+      text: restoreNumbers(text ?? ''),
+      count: Math.min(Number(length), asked.limit),
+      more: Number(length) > asked.limit,
+      first: asked.offset > 0 ? decode(values.slice(keys.length)) : undefined,
+      last: decode(values),
+      total
+    }, asked)
+  }
+
+  /** Undefined if a row lacks a default. */
+  async #readPlanned (
+    query: PlannedQuery, members: readonly Column[] | undefined, signal: AbortSignal | undefined
+  ) {
     const isHeavy = this.#mayBeHeavy(query) && await this.#isLarge(signal)
     const leave = isHeavy ? await this.heavyReads.enter(signal) : undefined
     try {
       const row = members === undefined ? [] : await this.#readPage(query, members, signal, isHeavy)
-      const total = query.count ? await this.#count(query.where, signal, isHeavy) : undefined
-      const [text = null, length = 0, ...values] = row as [string | null, string, ...unknown[]]
-      const keys = query.order.map(({ field }) => getColumn(this.layout, field))
-      const decode = (values: readonly unknown[]) => text === null ? undefined : makeRowDecoder(keys, dialect)(values)
-      return toFoundText({
-        text: restoreNumbers(text ?? ''),
-        count: Math.min(Number(length), query.limit),
-        more: Number(length) > query.limit,
-        first: query.offset > 0 ? decode(values.slice(keys.length)) : undefined,
-        last: decode(values),
-        total
-      }, query)
+      if (row === undefined) return undefined
+      const total = query.count ? await this.#count(query, signal, isHeavy) : undefined
+      return query.count && total === undefined ? undefined : { row, total }
     } finally {
       leave?.()
     }
   }
 
-  /** One row: the items as text, their number, and the keys of the last and the first. */
+  /** Undefined if a row lacks a default. */
   async #readPage (
-    query: Query, members: readonly Column[], signal: AbortSignal | undefined, isHeavy: boolean
-  ): Promise<readonly unknown[]> {
-    const { where, order, limit, offset } = query
+    query: PlannedQuery, members: readonly Column[], signal: AbortSignal | undefined, isHeavy: boolean
+  ): Promise<PageRow | undefined> {
+    const { where, order, limit, offset, lacking = [] } = query
     // Long pages are not merged: none could be refused before all have arrived.
     const isMerged = this.#isShort && !isHeavy && offset <= shortSkip
     // Along the key, or without filters, the plan does not depend on the values.
@@ -138,11 +153,13 @@ export class TableReader {
       this.#keep(clauses => this.#writePage(clauses, query, members), isStable, isMerged))
     const values = encodeParameters(this.layout, dialect, where)
     if (offset > 0) values.push(offset)
-    return (await this.#run(kept, values, signal, isHeavy))[0] ?? []
+    values.push(...encodeParameters(this.layout, dialect, lacking.flat()))
+    const [[isLacking, ...row] = []] = await this.#run(kept, values, signal, isHeavy)
+    return isLacking === 't' ? undefined : row as PageRow
   }
 
-  #writePage (clauses: ClauseBuilder, query: Query, members: readonly Column[]): string {
-    const { where, order, limit, offset } = query
+  #writePage (clauses: ClauseBuilder, query: PlannedQuery, members: readonly Column[]): string {
+    const { where, order, limit, offset, lacking } = query
     const matching = `SELECT * FROM ${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)}`
     const page = `(${matching} LIMIT ${limit + 1}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}) AS page`
     const keys = order.map(({ field }, index) =>
@@ -152,19 +169,29 @@ export class TableReader {
       `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
       `row_number() OVER (${clauses.orderBy(order).trim()}) AS n FROM ${page}`
     const takeKeys = (at: string): string => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')
-    return `SELECT string_agg(item, ',') FILTER (WHERE n <= ${limit}), count(*)` +
+    return `SELECT ${writeLacking(clauses, lacking) || 'false'}, ` +
+      `string_agg(item, ',') FILTER (WHERE n <= ${limit}), count(*)` +
       `${takeKeys(`least(count(*), ${limit})::int`)}${offset > 0 ? takeKeys('1') : ''} FROM (${numbered}) AS numbered`
   }
 
-  async #count (where: readonly Condition[], signal: AbortSignal | undefined, isHeavy: boolean): Promise<number> {
-    const kept = this.#texts.get(`count\n${makeStatementKey(dialect, [], where)}`, () =>
-      this.#keep(clauses => `SELECT count(*) FROM ${this.layout.table}${clauses.where(where)}`, false, false))
-    const [row] = await this.#run(kept, encodeParameters(this.layout, dialect, where), signal, isHeavy)
-    return Number(row?.[0])
+  /** Undefined if a row lacks a default. */
+  async #count (
+    { where, lacking = [] }: PlannedQuery, signal: AbortSignal | undefined, isHeavy: boolean
+  ): Promise<number | undefined> {
+    const write = (clauses: ClauseBuilder): string => {
+      const rows = `${this.layout.table}${clauses.where(where)}`
+      return `SELECT ${writeLacking(clauses, lacking) || 'false'}, count(*) FROM ${rows}`
+    }
+    const kept = this.#texts.get(`count\n${makeStatementKey(dialect, [], where, ...lacking)}`, () =>
+      this.#keep(write, false, false))
+    const values = encodeParameters(this.layout, dialect, [...where, ...lacking.flat()])
+    const [[isLacking, count] = []] = await this.#run(kept, values, signal, isHeavy)
+    return isLacking === 't' ? undefined : Number(count)
   }
 
   /** Matches patterns in JavaScript, so that they mean the same on every database; then reads the items found. */
-  async #search (query: Query, signal: AbortSignal | undefined): Promise<Found> {
+  async #search (asked: Query, signal: AbortSignal | undefined): Promise<Found> {
+    const query = await this.#choose(planQuery(this.layout, this.indexes, dialect, asked), signal)
     const searches = query.where.filter(condition => !isPlain(condition))
     const where = query.where.filter(isPlain)
     const fields = new Set(['id', ...listFieldConditions(searches).map(({ field }) => field)])
@@ -187,10 +214,19 @@ export class TableReader {
     const { items: keys, ...total } = matches.toPage()
     if (keys.length === 0) return { items: [], ...total }
     const byId = { field: 'id', op: 'eq', values: keys.map(({ id }) => id) } as const
-    const { items } = await this.find({ ...query, where: [byId], offset: 0, count: false }, signal)
+    const { items } = await this.find({ ...asked, where: [byId], offset: 0, count: false }, signal)
     // In the order found; items deleted meanwhile are left out.
     const found = new Map(items.map(item => [item.id, item]))
     return { items: keys.flatMap(({ id }) => found.get(id) ?? []), ...total }
+  }
+
+  async #choose (query: PlannedQuery, signal: AbortSignal | undefined): Promise<Query> {
+    const { lacking = [], filled = query } = query
+    if (lacking.length === 0) return query
+    const text = `SELECT ${writeLacking(new ClauseBuilder(this.layout, dialect), lacking)}`
+    const values = encodeParameters(this.layout, dialect, lacking.flat())
+    const [[isLacking] = []] = await this.#run(new KeptText(text, undefined, false), values, signal)
+    return isLacking === 't' ? filled : query
   }
 
   #run (

@@ -45,6 +45,8 @@ export interface Layout {
   readonly mapped: boolean
   readonly writable: boolean
   readonly columns: readonly Column[]
+  /** Of our tables: columns with the default instead of NULL, by the names that `nameFilled` returns. */
+  readonly filled: readonly Column[]
   readonly id: Column
   /** Sets of fields that have an index; only in our tables. */
   readonly indexes: readonly (readonly string[])[]
@@ -55,10 +57,20 @@ export interface Layout {
   readonly references: Readonly<Record<string, string>>
 }
 
-export function getColumn ({ family, columns }: Layout, field: string): Column {
-  const column = columns.find(column => column.field.name === field)
+export function nameFilled (field: string): string {
+  return `${field} or default`
+}
+
+export function getColumn ({ family, columns, filled }: Layout, field: string): Column {
+  const isNamed = (column: Column): boolean => column.field.name === field
+  const column = columns.find(isNamed) ?? filled.find(isNamed)
   if (column === undefined) throw new errorCodes.FST_DEALBOOK_UNKNOWN_FIELD(family, field)
   return column
+}
+
+/** Whether a row of our table may have NULL instead of the default. */
+export function mayLack ({ field, present }: Column): boolean {
+  return present === undefined && isFillable(field)
 }
 
 export function getColumns (layout: Layout, fields: Iterable<string>): Column[] {
@@ -97,8 +109,8 @@ let layoutsMade = 0
 export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: string): Layout {
   const fieldsByColumn = new Map<string, string>()
   const indexes = listIndexRows(shape, dialect)
-  const indexed = new Set([...indexes, ...shape.unique ?? [], Object.keys(shape.references ?? {})].flat())
-  const columns = shape.fields.map(field => {
+  const filled: Column[] = []
+  const columns = shape.fields.map((field): Column => {
     const name = toSnakeCase(field.name)
     const other = fieldsByColumn.get(name)
     if (other !== undefined) throw new errorCodes.FST_DEALBOOK_COLUMN_SHARED(shape.name, other, field.name, name)
@@ -108,12 +120,13 @@ export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: s
       indexes.some(row => row.includes(field.name))
     const plain = dialect.writeColumn(quoteName(name), field)
     if (!isFillable(field)) return { field, kind, name, isFilled: false, isPrefixIndexed, ...plain }
-    // Processes that do not know the default may still write rows without it. Conditions keep an index.
-    const filled = dialect.writeFilled(quoteName(name), field)
-    const isFilled = !indexed.has(field.name)
-    return { field, kind, name, isFilled, isPrefixIndexed, ...isFilled ? filled : plain, selected: filled.selected }
+    // Processes that do not know the default may still write rows without it.
+    const texts = dialect.writeFilled(quoteName(name), field)
+    const ownField = { ...field, name: nameFilled(field.name) }
+    filled.push({ field: ownField, kind, name, isFilled: true, isPrefixIndexed: false, ...texts })
+    return { field, kind, name, isFilled: false, isPrefixIndexed, ...plain, selected: texts.selected }
   })
-  return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false, indexes })
+  return makeLayout(shape, columns, { name: toSnakeCase(shape.name), schema, mapped: false, indexes, filled })
 }
 
 /** A unique index serves reads too, unless it holds digests of texts that may be too long for an index. */
@@ -158,7 +171,9 @@ export function layOutMappedTable (
     }
     throw new errorCodes.FST_DEALBOOK_NO_COLUMN(family, table, name, field.name, [...present.keys()].join(', '), family)
   })
-  const layout = makeLayout(shape, columns, { name: table, schema: mapping.schema, mapped: true, indexes: [] })
+  const layout = makeLayout(shape, columns, {
+    name: table, schema: mapping.schema, mapped: true, indexes: [], filled: []
+  })
   if (shape.creates === true && layout.writable) checkRequired(layout, present)
   return layout
 }
@@ -176,7 +191,8 @@ function checkRequired ({ family, tableName, columns }: Layout, present: Readonl
 function makeLayout (
   shape: FamilyShape,
   columns: readonly Column[],
-  { name, schema, mapped, indexes }: Pick<Layout, 'mapped' | 'indexes'> & { name: string, schema: string | undefined }
+  { name, schema, ...others }: Pick<Layout, 'mapped' | 'indexes' | 'filled'> &
+    { name: string, schema: string | undefined }
 ): Layout {
   const id = columns.find(({ field }) => field.name === 'id')
   if (id === undefined) throw new errorCodes.FST_DEALBOOK_NO_ID(shape.name)
@@ -186,11 +202,10 @@ function makeLayout (
     family: shape.name,
     tableName: name,
     table: qualifyName(schema, name),
-    mapped,
     writable: revision?.name !== undefined,
     columns,
     id,
-    indexes,
+    ...others,
     unique: shape.unique ?? [],
     sequence: columns.find(({ field }) => field.name === shape.sequence),
     references: shape.references ?? {}

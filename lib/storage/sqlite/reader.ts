@@ -2,12 +2,14 @@ import { isPlain } from '../../core/storage/conditions.js'
 import { askOneMore, toFoundText, writePage } from '../../core/storage/pages.js'
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
 import { makeListWriter } from '../../core/values/json.js'
+import { planQuery } from '../sql/filling.js'
 import { type Column, getColumn, getColumns } from '../sql/layout.js'
 import type { ReadBurst } from './bursts.js'
 import { prepareRead } from './driver.js'
 import type { HeavyReads } from './heavy-reads.js'
 import { type Anchors, type Index, isLower, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
 import { itemSeparator, type TableStatements } from './statements.js'
+import { sqliteDialect } from './tables.js'
 
 interface ReadSettings {
   readonly limits: PathLimits
@@ -66,10 +68,13 @@ export class TableReader {
     return toFoundText({ text: joinItems(shown, mark), count, more, first, last, total }, asked)
   }
 
-  async #read (query: Query, members: readonly Column[], signal: AbortSignal | undefined): Promise<PageText> {
-    const { burst, heavy } = this.settings
-    const small = query.where.every(isPlain) ? await burst.read(() => this.#readSmall(query, members)) : undefined
-    return small ?? await heavy.read(this.statements, query, members, signal)
+  async #read (asked: Query, members: readonly Column[], signal: AbortSignal | undefined): Promise<PageText> {
+    const { statements, settings: { burst, heavy } } = this
+    const query = planQuery(statements.layout, this.#indexes.map(({ fields }) => fields), sqliteDialect, asked)
+    const small = query.where.every(isPlain)
+      ? await burst.read(() => this.#readSmall(statements.choose(query), members))
+      : undefined
+    return small ?? await heavy.read(statements, query, members, signal)
   }
 
   /** Undefined if it may take long. */

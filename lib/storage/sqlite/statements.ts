@@ -4,6 +4,7 @@ import type { Condition, Id, Query, Scalar, Stored } from '../../core/storage/st
 import { readDecimal } from '../../core/values/decimals.js'
 import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
 import { quoteName } from '../sql/dialect.js'
+import { type PlannedQuery, writeLacking } from '../sql/filling.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 import { isEquality, type PageText, type Path, type Section } from './paths.js'
@@ -85,9 +86,18 @@ export class TableStatements {
     return row?.[2] === 1 ? undefined : this.#toPage(members, row, count ? row?.[3] as number : undefined)
   }
 
+  /** Reads at most one entry of each index. */
+  choose (query: PlannedQuery): Query {
+    const { lacking = [], filled = query } = query
+    if (lacking.length === 0) return query
+    const statement = this.#kept.get(`lacking ${makeStatementKey(dialect, [], ...lacking)}`, () =>
+      `SELECT ${writeLacking(new ClauseBuilder(this.layout, dialect), lacking)}`)
+    return statement.get(this.#encode(lacking.flat()))?.[0] === 1 ? filled : query
+  }
+
   /** Visits as many rows as needed; SQLite plans it. */
-  readAll (query: Query, members: readonly Column[]): PageText {
-    const { where, order, limit, offset, count } = query
+  readAll (query: PlannedQuery, members: readonly Column[]): PageText {
+    const { where, order, limit, offset, count } = this.choose(query)
     const { table, id: { equated: id } } = this.layout
     // Reading along the order or the key beats an index that leaves many rows.
     const isUsable = (condition: Condition): boolean =>

@@ -50,6 +50,7 @@ export const sqliteDialect: Dialect = {
   parameter: (_, as) => as === 'number' ? 'CAST(? AS REAL)' : as === 'decimal' ? 'CAST(? AS NUMERIC)' : '?',
   inList: (column, list, negated) => `${column}${negated ? ' NOT' : ''} IN (${list})`,
   listsAreOneParameter: false,
+  skipsColumns: false,
   // A unary plus makes the column an expression, which no index covers.
   withoutIndex: '+',
   writeColumn (column, { kind, scale }, present) {
@@ -200,6 +201,7 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
   const indexes = readIndexes(database, layout)
   const hasRow = (where: string): boolean =>
     prepareRead(database, `SELECT 1 FROM ${layout.table} ${where} LIMIT 1`).get([]) !== undefined
+  const lacking = new Set<string>()
   const completeColumn = (column: Column): string[] => {
     const { name, field } = column
     const there = present.get(name as string)
@@ -208,10 +210,11 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
       return [writeAddColumn(layout, column, dialect)]
     }
     checkType(database, layout, column, there.type)
-    // If the column has the default, no row lacks it, and a search without an index may take long.
+    // If the column has the default, hardly any row lacks it, and a search without an index may take long.
     const isSearched = !there.hasDefault || indexes.some(({ fields }) => fields[0] === field.name)
-    const isLacking = isFillable(field) && isSearched && hasRow(`WHERE ${quoteName(name as string)} IS NULL`)
-    return isLacking ? [writeFill(layout, column, dialect)] : []
+    if (!isFillable(field) || !isSearched || !hasRow(`WHERE ${quoteName(name as string)} IS NULL`)) return []
+    lacking.add(field.name)
+    return [writeFill(layout, column, dialect)]
   }
   const isNew = present.size === 0
   const statements = isNew ? [] : layout.columns.flatMap(completeColumn)
@@ -224,11 +227,11 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
     statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${names})`)
   }
   for (const fields of layout.unique) {
-    if (!isMissing(nameUnique(layout, fields))) continue
-    if (!isNew) {
+    const isNewRule = isMissing(nameUnique(layout, fields))
+    if (!isNew && (isNewRule || fields.some(field => lacking.has(field)))) {
       refuseFound(layout, fields, prepareRead(database, writeClashes(layout, fields, present, dialect)).all([]))
     }
-    statements.push(writeUnique(layout, fields, dialect))
+    if (isNewRule) statements.push(writeUnique(layout, fields, dialect))
   }
   const { sequence } = layout
   const hasSequence = sequence !== undefined && present.has(sequence.name as string)

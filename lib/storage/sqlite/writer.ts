@@ -1,13 +1,13 @@
-import { getValue } from '../../core/storage/shapes.js'
+import { getValue, isFillable } from '../../core/storage/shapes.js'
 import {
   type Change, ConflictError, ConstraintError, type ConstraintRule, DuplicateError, getId, type Id, type Stored
 } from '../../core/storage/storage.js'
 import { describeRule, listSetReferences, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
 import { quoteName } from '../sql/dialect.js'
-import { type Column, getColumn, getColumns, type Layout, listWritten } from '../sql/layout.js'
+import { type Column, getColumn, getColumns, type Layout, listWritten, mayLack } from '../sql/layout.js'
 import { prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement } from './driver.js'
 import type { Anchors } from './paths.js'
-import { encode as encodeValue, isSpaced } from './tables.js'
+import { encode as encodeValue, isSpaced, sqliteDialect } from './tables.js'
 
 /** A statement that must change, or find, exactly one row. */
 export interface Write {
@@ -58,6 +58,7 @@ export class TableWriter {
   readonly #insert: WriteStatement
   readonly #delete: WriteStatement
   readonly #require: WriteStatement
+  readonly #fill: WriteStatement
   readonly #updates = new Map<string, WriteStatement>()
   readonly #checks = new Map<string, ReadStatement>()
 
@@ -77,6 +78,7 @@ export class TableWriter {
     this.#delete = prepareWrite(database, `DELETE FROM ${table} ${this.#asExpected}`)
     const required = prepareRead(database, `SELECT 1 FROM ${table} ${this.#asExpected}`)
     this.#require = parameters => required.all(parameters).length
+    this.#fill = this.#prepareFill()
   }
 
   encodeChange (change: Change, relations: Relations | undefined): Write {
@@ -109,9 +111,29 @@ export class TableWriter {
     if (statement === undefined) {
       const assignments = columns.map(({ name }) => `${quoteName(name as string)} = ?`).join(', ')
       const sql = `UPDATE ${this.layout.table} SET ${assignments} ${this.#asExpected}`
-      this.#updates.set(key, statement = prepareWrite(this.#database, sql))
+      const update = prepareWrite(this.#database, sql)
+      statement = columns === this.#columns
+        ? update
+        : parameters => update(parameters) === 1 ? this.#fill(parameters) : 0
+      this.#updates.set(key, statement)
     }
     return statement
+  }
+
+  /** Writes the defaults that an item was read with, but that its row lacks; otherwise no index. */
+  #prepareFill (): WriteStatement {
+    const { table, mapped } = this.layout
+    const fillable = mapped ? [] : this.#columns.filter(({ field }) => isFillable(field))
+    if (fillable.length === 0) return () => 1
+    const names = fillable.map(({ name }) => quoteName(name as string))
+    const assignments = fillable.map(({ field, kind }, at) =>
+      `${names[at]} = COALESCE(${names[at]}, ${sqliteDialect.literal(field.default, kind)})`)
+    const fill = prepareWrite(this.#database, `UPDATE ${table} SET ${assignments.join(', ')} ` +
+      `WHERE ${this.layout.id.equated} = ? AND (${names.map(name => `${name} IS NULL`).join(' OR ')})`)
+    return parameters => {
+      fill(parameters.slice(-2, -1))
+      return 1
+    }
   }
 
   /** Commits run one after the other, so nothing can change between check and commit. */
@@ -120,7 +142,8 @@ export class TableWriter {
     if (change.type === 'delete') {
       return relations.referrers.map(reference => () => {
         const { from, column } = reference
-        if (this.#hasRow(from.table, column, id)) throw refuseInUse(reference, id)
+        const isDefault = mayLack(column) && column.field.default === id
+        if (this.#hasRow(from.table, column, id, isDefault)) throw refuseInUse(reference, id)
       })
     }
     return listSetReferences(change, relations).map(({ reference, id: referred }) => () => {
@@ -129,8 +152,8 @@ export class TableWriter {
     })
   }
 
-  #hasRow (table: string, { equated, kind }: Column, id: Id): boolean {
-    const rows = `${table} WHERE ${equated} = ?`
+  #hasRow (table: string, { equated, kind }: Column, id: Id, orNull = false): boolean {
+    const rows = `${table} WHERE (${equated} = ?${orNull ? ` OR ${equated} IS NULL` : ''})`
     let statement = this.#checks.get(rows)
     if (statement === undefined) {
       this.#checks.set(rows, statement = prepareRead(this.#database, `SELECT 1 FROM ${rows} LIMIT 1`))
