@@ -324,3 +324,28 @@ t.test('a stream begins during an outage, if the client has a cursor', async t =
   t.equal(await refuse('/rest/commands', cursor), 410)
   t.equal(await refuse('/rest/v1/deals/none/commands', cursor), 404)
 })
+
+t.test('a stream logs each outage once, also if there was nothing to read in between', async t => {
+  const { storage, state } = makeStorage()
+  const warnings: string[] = []
+  const stream = { write: (line: string) => { warnings.push((JSON.parse(line) as { msg: string }).msg) } }
+  const { address } = await start(t, { storage }, { logger: { level: 'warn', stream }, forceCloseConnections: true })
+  const events = await readEvents(`${address}/rest/commands`)
+  let reads = 0
+  let failing = 0
+  state.read = async () => {
+    reads++
+    if (failing-- > 0) throw new Error('down')
+  }
+  for (const count of [1, 2]) {
+    failing = 1
+    // It wakes followers, with nothing to read.
+    await storage.commit([])
+    await until(() => warnings.length === count)
+    reads = 0
+    if (count === 1) await until(() => reads > 0)
+    await delay(50)
+  }
+  t.strictSame(warnings, Array(2).fill('An event stream cannot read; it tries again'))
+  events.close()
+})
