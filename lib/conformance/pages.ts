@@ -107,6 +107,26 @@ export const pages: readonly Case[] = [
     }
   },
   {
+    name: 'page: no more than maxLength, but at least one item, if the storage measures them',
+    async run ({ storage }) {
+      const texts = [1000, 1000, 5000, 1000, 1000, 1000]
+      await storage.commit(insert('things', ...texts.map((length, index) =>
+        thing(index + 1, { string: 'ä'.repeat(length) }))))
+      const seen: unknown[] = []
+      for (let reads = 0; seen.length < texts.length; reads++) {
+        assert.ok(reads < texts.length, 'too few at once')
+        const rest = query({ where: [where('id', 'gt', seen.length)], limit: 10 })
+        const { items, isPartial } = await storage.find('things', { ...rest, maxLength: 4500 })
+        seen.push(...items.map(({ id }) => id))
+        if (isPartial === undefined) continue
+        const length = items.reduce((sum, { string }) => sum + String(string).length, 0)
+        assert.ok(items.length === 1 || length <= 4500, `${length} characters`)
+        assert.equal(isPartial, seen.length < texts.length)
+      }
+      assert.deepEqual(seen, [1, 2, 3, 4, 5, 6])
+    }
+  },
+  {
     name: 'count: all matching items, whatever the offset and limit',
     async run ({ storage }) {
       await load(storage)

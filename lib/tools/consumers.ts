@@ -5,22 +5,21 @@ import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, type Family, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { type Caller, readMakers } from '../core/service/caller.js'
-import {
-  Feed, type FeedEntry, findEnd, findPosition, findPruned, isPruned, refusePruned, showFollowed, writePosition
-} from '../core/service/feed.js'
+import { Feed, findPosition, showFollowed, writePosition } from '../core/service/feed.js'
 import { follow } from '../core/service/follow.js'
+import type { FeedEntry } from '../core/service/log-part.js'
+import { findEnd, findPruned, isPruned, refusePruned } from '../core/service/log-reads.js'
 import { Reader } from '../core/service/reader.js'
 import { prunedId } from '../core/service/record.js'
 import type { Called } from '../core/service/renamed.js'
 import type { FollowedCommand } from '../core/service/service.js'
 import { type GuardedStorage, isStorage, makeStorageAccess } from '../core/service/storage-access.js'
-import { selectById } from '../core/storage/pages.js'
 import { ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import {
   consumersShape, getPlace, Lease, type ParkedEntry, type Place, type Position, savePlace, updatePlace
 } from './leases.js'
-import { keepMark, keepRow } from './rows.js'
+import { keepMark, keepRow, walk } from './rows.js'
 
 /** What a handler knows besides the entry. */
 export interface HandlerContext {
@@ -74,7 +73,10 @@ const prepare = makeStorageAccess([commandsShape, consumersShape])
 
 const maxParked = 1000
 
-type Consumption = Omit<ConsumeOptions, 'families'>
+type Consumption = Omit<ConsumeOptions, 'families'> & {
+  /** Whether an entry is to be handled. Default: all are. */
+  readonly wants?: (entry: FeedEntry) => boolean
+}
 
 const optionRules = membersOf({
   name: rules.text,
@@ -140,7 +142,7 @@ async function takeLease (
       if (seen === undefined || found?.revision !== seen.revision) seen = { revision: found?.revision, at }
       if (found?.holder === undefined || at - seen.at > leaseTime) {
         const place = found === undefined
-          ? await addPlace(storage, { id, position: await findFirst(storage, options), holder })
+          ? await addPlace(storage, { id, holder }, await findFirst(storage, options))
           : await savePlace(storage, { ...found, holder }, found)
         return new Lease(storage, place, leaseTime, at)
       }
@@ -153,20 +155,26 @@ async function takeLease (
   return undefined
 }
 
-/** Where a new consumer begins. */
-async function findFirst (storage: Storage, { from = 'beginning', after }: Consumption): Promise<number> {
-  if (after === undefined && from === 'beginning') return 0
+/** Where a new consumer begins; undefined for the first entry that there is. */
+async function findFirst (storage: Storage, { from = 'beginning', after }: Consumption): Promise<number | undefined> {
+  if (after === undefined && from === 'beginning') return undefined
   const end = await findEnd(storage)
   const given = after === undefined ? undefined : findPosition(after)
   if (given !== undefined) await refusePruned(storage, given, end)
   return given ?? end
 }
 
-/** What a new consumer has not handled is kept by `prune`, also by one that runs now. */
-async function addPlace (storage: Storage, place: Pick<Position, 'id' | 'position' | 'holder'>): Promise<Place> {
-  const change = keepRow(consumers, { parked: [], retried: [], ...place }, undefined)
+/**
+ * What a new consumer has not handled is kept by `prune`, also by one that runs now.
+ *
+ * @param start default: the first entry that there is
+ */
+async function addPlace (storage: Storage, place: Pick<Position, 'id' | 'holder'>, start?: number): Promise<Place> {
   for (;;) {
     const mark = await storage.get('commands', prunedId)
+    const pruned = mark?.position as number | undefined ?? 0
+    const begun = start === undefined ? { position: 0, pruned } : { position: start }
+    const change = keepRow(consumers, { parked: [], retried: [], ...place, ...begun }, undefined)
     try {
       await storage.commit([change, keepMark(mark)])
       return change.item
@@ -182,29 +190,30 @@ async function addPlace (storage: Storage, place: Pick<Position, 'id' | 'positio
 async function work (
   storage: GuardedStorage, families: readonly Family[], options: Consumption, lease: Lease, stopped: AbortSignal
 ): Promise<void> {
-  const { handler, onError, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000 } = options
+  const { handler, onError, wants = () => true, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000 } = options
   const interval = Math.ceil(lease.time / 10)
   const signal = AbortSignal.any([stopped, lease.signal])
   const sources = families.map(family =>
     ({ family, reader: new Reader(makeProgram(family, families, storage), storage, {}) }))
   const feed = new Feed(storage, sources, undefined)
   try {
-    // At 0, it begins with the first entry that there is.
-    const start = lease.position === 0 ? undefined : lease.position
-    for await (const { entries, position } of follow(feed, start, { signal, interval })) {
+    const { position: start, place: { pruned: known = start } } = lease
+    for await (const { entries, position } of follow(feed, start, { signal, interval, known })) {
       for (const { id } of lease.place.retried) {
         const entry = await storage.get('commands', id) as FeedEntry | undefined
         if (entry !== undefined) for (const shown of await feed.filter([entry])) await handle(shown)
         if (signal.aborted) return
         await lease.keep(({ retried }) => ({ retried: retried.filter(each => each.id !== id) }))
       }
-      for (const entry of entries) {
+      const wanted = entries.filter(wants)
+      for (const entry of wanted) {
         await handle(entry)
         if (signal.aborted) return
         lease.position = entry.position
       }
       lease.position = position
-      if (position !== lease.place.position) await lease.keep()
+      // Of entries that are not for it, the position is saved when the lease is renewed, in one commit for many.
+      if (wanted.length > 0) await lease.keep()
     }
   } catch (error) {
     if (isPruned(error)) throw error
@@ -300,7 +309,9 @@ async function findPlaces (storage: Storage): Promise<readonly Place[]> {
     if (isMissing || error instanceof errorCodes.FST_DEALBOOK_MIGRATION_NEEDED) return []
     throw error
   }
-  return (await storage.find(consumers, selectById([], 10_000))).items as readonly Place[]
+  const places: Place[] = []
+  for await (const part of walk(storage, consumers)) places.push(...part as Place[])
+  return places
 }
 
 /** Those that the target has are left as they are. */
@@ -318,7 +329,7 @@ export async function copyPlaces (from: Storage, to: Storage): Promise<void> {
 export async function skipPruned (storage: Storage, name: string): Promise<void> {
   const position = await findPruned(storage)
   const place = await storage.get(consumers, name) as Place | undefined
-  if (place === undefined) await addPlace(storage, { id: name, position })
+  if (place === undefined) await addPlace(storage, { id: name }, position)
   else await updatePlace(storage, place, place => ({ position: Math.max(place.position, position) }))
 }
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, getFamily, getStoredShape, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
-import { findEnd } from '../core/service/feed.js'
+import { findEnd } from '../core/service/log-reads.js'
 import { checkMappedFamilies, isStorage, noteShapes } from '../core/service/storage-access.js'
 import { selectById } from '../core/storage/pages.js'
 import {

@@ -25,6 +25,7 @@ export const consumersShape: FamilyShape = {
     id: Type.String({ maxLength: 200 }),
     ...ServiceFields.properties,
     position: Type.Integer(),
+    pruned: Type.Optional(Type.Integer()),
     holder: Type.Optional(Type.String({ maxLength: 100 })),
     parked: Parked,
     retried: Parked
@@ -35,6 +36,8 @@ export const consumersShape: FamilyShape = {
 export interface Position {
   readonly id: string
   readonly position: number
+  /** The position of the last entry that was pruned when it was added at the beginning: it does not miss that. */
+  readonly pruned?: number
   readonly holder?: string | undefined
   readonly parked: readonly ParkedEntry[]
   /** Set aside before, and to be tried again. */

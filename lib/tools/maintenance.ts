@@ -2,7 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, listStored } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
-import { findEntries } from '../core/service/feed.js'
+import { findKeys } from '../core/service/log-reads.js'
 import { prunedId } from '../core/service/record.js'
 import { type Change, ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/formats.js'
@@ -43,7 +43,7 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
     // First: a consumer that is added meanwhile changes it, and nothing is deleted. Others only move forward.
     const mark = await storage.get('commands', prunedId)
     const handled = ignoreConsumers ? Number.MAX_SAFE_INTEGER : await findHandled(storage)
-    const entries = await findEntries(storage, [
+    const { entries } = await findKeys(storage, [
       { field: 'createdAt', op: 'lt', value: moment }, { field: 'position', op: 'gt', value: passed },
       { field: 'position', op: 'lte', value: handled }, { field: 'id', op: 'ne', values: [prunedId] }
     ], batch)

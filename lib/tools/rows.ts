@@ -1,5 +1,5 @@
 import { errorCodes } from '../core/errors.js'
-import type { FeedEntry } from '../core/service/feed.js'
+import type { EntryKey } from '../core/service/log-part.js'
 import { prunedId, readHighest } from '../core/service/record.js'
 import { selectById } from '../core/storage/pages.js'
 import {
@@ -24,7 +24,7 @@ export function keepRow<T extends { readonly id: Id }> (
  * nor a new item an id that was used. The row gets a new revision even if it stays as it is: of two commits that have
  * it, such as one that prunes and one that adds a consumer, the second is refused.
  */
-export function keepMark (mark: Stored | undefined, entries: readonly FeedEntry[] = []): Change {
+export function keepMark (mark: Stored | undefined, entries: readonly EntryKey[] = []): Change {
   const position = Math.max(mark?.position as number | undefined ?? 0, ...entries.map(({ position }) => position))
   const result = { ...readHighest(mark) }
   for (const { family, target } of entries) {

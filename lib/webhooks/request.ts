@@ -74,7 +74,7 @@ export function makeLookup (resolve: typeof lookup = lookup): LookupFunction {
 const lookUpPublic = makeLookup()
 
 /** Returns the status. Follows no redirect. Throws where there is no response in time. */
-export async function post ({ url, headers, body, allowPrivate, timeout, signal }: Posting): Promise<number> {
+async function post ({ url, headers, body, allowPrivate, timeout, signal }: Posting): Promise<number> {
   const flaw = findUrlFlaw(url, allowPrivate)
   if (flaw !== undefined) throw new Error(`The URL ${flaw}`)
   const request = new URL(url).protocol === 'https:' ? requestHttps : requestHttp
@@ -96,3 +96,6 @@ export async function post ({ url, headers, body, allowPrivate, timeout, signal 
     }).end(body)
   })
 }
+
+/** How requests are sent. A simulation replaces `post`. */
+export const transport = { post }

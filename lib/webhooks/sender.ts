@@ -2,9 +2,9 @@ import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Family, listShapes } from '../core/family/family.js'
-import {
-  type FeedEntry, findEnd, findEntries, findPosition, isPruned, numbered, writePosition
-} from '../core/service/feed.js'
+import { findPosition, writePosition } from '../core/service/feed.js'
+import type { FeedEntry } from '../core/service/log-part.js'
+import { findEnd, findKeys, isPruned, numbered } from '../core/service/log-reads.js'
 import { selectLog } from '../core/service/record.js'
 import type { FollowedCommand, Service } from '../core/service/service.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
@@ -16,7 +16,7 @@ import {
   deleteDeliveries, deliveriesShape, type Delivery, getDelivery, nameDelivery, saveDelivery
 } from './deliveries.js'
 import { makeEvent, signEvent, type Sources } from './event.js'
-import { post } from './request.js'
+import { transport } from './request.js'
 
 /** Settings of `makeWebhooks`. */
 export interface WebhookSettings {
@@ -142,7 +142,7 @@ export class Sender {
     const { storage, family, sources, settings: { retryDelay, maxRetryDelay } } = this.options
     const missed = new AbortController()
     // A new webhook gets what happened after it was created.
-    const [created] = await findEntries(storage, [...selectLog(family, webhook.id), ...numbered], 1)
+    const { entries: [created] } = await findKeys(storage, [...selectLog(family, webhook.id), ...numbered], 1)
     await runConsumer(storage, Array.from(sources.values(), ({ family }) => family), {
       name: nameConsumer(webhook.id),
       ...(created === undefined ? { from: 'now' } : { after: writePosition(created.position) }),
@@ -150,6 +150,7 @@ export class Sender {
       retryDelay,
       maxRetryDelay,
       signal: AbortSignal.any([signal, missed.signal]),
+      wants: entry => entry.family === family.name || this.#isWanted(webhook, entry),
       handler: async entry => { if (!await this.#handle(webhook, entry)) missed.abort() }
     }).catch((error: unknown) => {
       if (!isPruned(error)) throw error
@@ -162,17 +163,21 @@ export class Sender {
 
   /** Returns whether the entry still exists, or need not be sent. */
   async #handle (webhook: Webhook, entry: FollowedCommand): Promise<boolean> {
-    const { family: { name, singular }, sources, storage } = this.options
+    const { family: { name, singular }, storage } = this.options
     if (entry.outcome !== 'done') return true
     const key = nameDelivery(webhook.id, findPosition(entry.cursor) as number)
     if (entry.family === name && entry.action === sendAgainAction && entry[singular] === webhook.id) {
       const again = await getDelivery(storage, String((entry.params as { delivery?: unknown }).delivery))
       if (again !== undefined) await this.#deliver(webhook.id, key, again.entry)
     }
-    // Without families, those of all but the webhooks.
-    const { families = [...sources.keys()].filter(each => each !== name), actions = [entry.action] } = webhook
-    if (!families.includes(entry.family) || !actions.includes(entry.action)) return true
-    return await this.#deliver(webhook.id, key, entry.id)
+    return !this.#isWanted(webhook, entry) || await this.#deliver(webhook.id, key, entry.id)
+  }
+
+  /** Whether it is an event of the webhook. Without families, those of all but the webhooks are. */
+  #isWanted ({ families, actions }: Webhook, { family, action }: { family: string, action: string }): boolean {
+    const { family: { name }, sources } = this.options
+    const isOfFamily = families === undefined ? family !== name && sources.has(family) : families.includes(family)
+    return isOfFamily && (actions === undefined || actions.includes(action))
   }
 
   /** One attempt; throws where it must be repeated. Returns false if the entry was pruned. */
@@ -226,7 +231,7 @@ export class Sender {
       'user-agent': 'fastify-dealbook',
       ...signEvent(secret, event, body, started)
     }
-    const sent = await post({ url, headers, body, allowPrivate, timeout, signal }).then(
+    const sent = await transport.post({ url, headers, body, allowPrivate, timeout, signal }).then(
       responseStatus => ({
         responseStatus,
         ...(/^2/.test(String(responseStatus)) ? {} : { error: `The response had the status ${responseStatus}` })

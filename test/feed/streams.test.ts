@@ -86,11 +86,11 @@ t.test('what a caller may see is asked again before the next batch, also of a sl
     if (steps.length > 4) throw forbidden
   }
   const batches = follow(feed, 0, { interval, renew })
-  // One entry first, since it may be long.
-  t.equal((await batches.next()).value?.position, 1)
+  // Few entries first, since they may be long.
+  t.equal((await batches.next()).value?.position, 10)
   skip(interval)
-  t.equal((await batches.next()).value?.position, 11)
-  t.strictSame(steps, ['read after 0', 'renew', 'read after 1'])
+  t.equal((await batches.next()).value?.position, 110)
+  t.strictSame(steps, ['read after 0', 'renew', 'read after 10'])
   // It becomes due while the storage does not answer.
   state.read = async after => {
     steps.push(`read after ${after}`)
@@ -98,7 +98,7 @@ t.test('what a caller may see is asked again before the next batch, also of a sl
   }
   t.strictSame((await batches.next()).value?.entries, [], 'a comment, since nothing else may be shown')
   await t.rejects(batches.next(), forbidden)
-  t.strictSame(steps.slice(3), ['read after 11', 'renew'])
+  t.strictSame(steps.slice(3), ['read after 110', 'renew'])
 })
 
 t.test('a stream that is behind ends when the client may no longer read', async t => {
@@ -112,12 +112,12 @@ t.test('a stream that is behind ends when the client may no longer read', async 
   const held = new Promise<void>(resolve => { release = resolve })
   let isHeld = false
   state.read = async after => {
-    if (after !== 11) return
+    if (after !== 10) return
     isHeld = true
     await held
   }
   const stream = await readEvents(`${address}/rest/commands`, { 'last-event-id': writePosition(0) })
-  t.equal((await stream.take(11)).length, 11)
+  t.equal((await stream.take(10)).length, 10)
   await until(() => isHeld)
   mayRead = false
   skip(interval)
@@ -323,4 +323,29 @@ t.test('a stream begins during an outage, if the client has a cursor', async t =
   for (const stream of [behind, unknown]) await t.rejects(stream.ended, { message: 'terminated' })
   t.equal(await refuse('/rest/commands', cursor), 410)
   t.equal(await refuse('/rest/v1/deals/none/commands', cursor), 404)
+})
+
+t.test('a stream logs each outage once, also if there was nothing to read in between', async t => {
+  const { storage, state } = makeStorage()
+  const warnings: string[] = []
+  const stream = { write: (line: string) => { warnings.push((JSON.parse(line) as { msg: string }).msg) } }
+  const { address } = await start(t, { storage }, { logger: { level: 'warn', stream }, forceCloseConnections: true })
+  const events = await readEvents(`${address}/rest/commands`)
+  let reads = 0
+  let failing = 0
+  state.read = async () => {
+    reads++
+    if (failing-- > 0) throw new Error('down')
+  }
+  for (const count of [1, 2]) {
+    failing = 1
+    // It wakes followers, with nothing to read.
+    await storage.commit([])
+    await until(() => warnings.length === count)
+    reads = 0
+    if (count === 1) await until(() => reads > 0)
+    await delay(50)
+  }
+  t.strictSame(warnings, Array(2).fill('An event stream cannot read; it tries again'))
+  events.close()
 })

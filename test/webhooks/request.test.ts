@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createSocketServer, isIP, type Socket
 import Fastify from 'fastify'
 import t from 'tap'
 import { deals, makeWebhooks, memoryStorage, webhooks } from '../../lib/index.js'
-import { findUrlFlaw, isPrivate, makeLookup, post } from '../../lib/webhooks/request.js'
+import { findUrlFlaw, isPrivate, makeLookup, transport } from '../../lib/webhooks/request.js'
 import { createDeal, createWebhook, quick, receive, startApp, until } from './receiver.js'
 
 const privateAddresses = [
@@ -37,7 +37,7 @@ t.test('URLs that are refused, at creation and when sent', async t => {
     const response = await app.inject({ method: 'POST', url: '/crm/webhooks', payload: { url } })
     t.equal(response.statusCode, 400, url)
     t.strictSame(response.json().errors, [{ pointer: '/url', detail: flaw }], url)
-    const sent = post({ url, headers: {}, body: '', allowPrivate: false, timeout: 1000, signal })
+    const sent = transport.post({ url, headers: {}, body: '', allowPrivate: false, timeout: 1000, signal })
     await t.rejects(sent, { message: `The URL ${flaw}` }, url)
   }
   const { home } = await createWebhook(app, { url: 'https://example.org/events' })
@@ -127,7 +127,7 @@ t.test('of a response, only a small part is read, and none that does not come', 
   await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
   t.teardown(() => { server.closeAllConnections(); server.close() })
   const ending = new AbortController()
-  const to = (path: string, timeout: number) => post({
+  const to = (path: string, timeout: number) => transport.post({
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
     headers: {},
     body: '{}',
@@ -185,7 +185,7 @@ t.test('whatever a receiver does, an attempt ends', async t => {
   const { signal } = new AbortController()
   for (const [name, answer, outcome, timeout = 60_000] of cases) {
     const { url } = await receiveRaw(t, answer)
-    const sent = post({ url, headers: {}, body: '{}', allowPrivate: true, timeout, signal })
+    const sent = transport.post({ url, headers: {}, body: '{}', allowPrivate: true, timeout, signal })
     if (typeof outcome === 'number') t.equal(await sent, outcome, name)
     else await t.rejects(sent, { message: outcome }, name)
   }
@@ -219,7 +219,7 @@ t.test('every event has a connection of its own', async t => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   const { signal } = new AbortController()
   for (let index = 0; index < 3; index++) {
-    t.equal(await post({ url, headers: {}, body: '{}', allowPrivate: true, timeout: 60_000, signal }), 200)
+    t.equal(await transport.post({ url, headers: {}, body: '{}', allowPrivate: true, timeout: 60_000, signal }), 200)
   }
   t.equal(connections, 3)
 })

@@ -4,16 +4,16 @@ import { findPositionsAround, listParts, type Position, readCursor, writeCursor 
 import type { ParsedQuery } from '../query/grammar.js'
 import { matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
-import { choosePartSize, findByIds, findMembers, firstPartSize, maxPartLength } from '../storage/pages.js'
-import { type Condition, type Id, type Query, type Storage, Watchers } from '../storage/storage.js'
-import { type EntryKey, LogPart } from './log-part.js'
+import { choosePartSize, findByIds, firstPartSize, maxPartLength } from '../storage/pages.js'
+import { type Condition, type Id, type Query, Watchers } from '../storage/storage.js'
+import { type EntryKey, type FeedEntry, LogPart } from './log-part.js'
+import {
+  batch, findEnd, findEntries, findKeys, findPruned, numbered, refusePruned, selectByPosition, wasPruned
+} from './log-reads.js'
 import type { Find, FoundPage, Reader } from './reader.js'
-import { type CommandRecord, feedList, prunedId, showCommand } from './record.js'
+import { feedList, prunedId, showCommand } from './record.js'
 import type { FollowedCommand, LoggedCommand } from './service.js'
 import type { GuardedStorage } from './storage-access.js'
-
-/** An entry of the log that has its position. */
-export type FeedEntry = CommandRecord & { readonly position: number }
 
 /** A family whose entries a caller may see, and what the caller may see of it. */
 export interface FeedFamily {
@@ -27,23 +27,22 @@ export interface Passed {
   readonly position: number
 }
 
-// Milliseconds. While many commits are made, their entries are read together.
+// Milliseconds. While many commits are made, their entries are read together; the more followers, the more of them.
 const pauseBetween = 20
+const pausePerFollower = 0.2
 export const pauseBetweenPolls = 1000
 // Entries that a page may skip because the caller may not see their items.
 const maxPassed = 5000
-const batch = 100
-// Never many whole entries at once: in a log, long ones follow short ones.
-const chooseSize = (...last: Parameters<typeof choosePartSize>) => Math.min(firstPartSize, choosePartSize(...last))
-const keyMembers = ['id', 'position', 'family', 'target']
 
 /** The entries of some families, as one caller sees them: those of items that the caller may read. */
 export class Feed<F extends FeedFamily = FeedFamily> {
   #where: readonly Condition[] = []
   #families: ReadonlyMap<string, F> = new Map()
   /** How many entries a follower reads next, and whether they are long. */
-  #size = 1
+  #size = firstPartSize
   #isLong = false
+  /** How many more entries the page may skip. */
+  #skippable = maxPassed
 
   /** @param id the item whose entries are wanted; undefined for all */
   constructor (
@@ -63,6 +62,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   replace (families: readonly F[], signal: AbortSignal | undefined): void {
     const { id } = this
     this.signal = signal
+    this.#skippable = maxPassed
     this.#families = new Map(families.map(each => [each.family.name, each]))
     this.#where = [
       { field: 'family', op: 'eq', values: [...this.#families.keys()] },
@@ -123,7 +123,8 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     let from = start?.position.item.position as number | undefined
     return async query => {
       from ??= await this.#findFirst({ ...query, limit: Infinity })
-      const { items, last } = await this.#find({ ...query, where: [...numbered, ...query.where] }, Infinity)
+      this.#skippable = Infinity
+      const { items, last } = await this.#find({ ...query, where: [...numbered, ...query.where] })
       if (from !== undefined) await refusePruned(this.storage, from, Infinity, this.signal)
       from = query.order[0]?.descending === true ? undefined : Math.max(from ?? 0, last ?? 0)
       return { items }
@@ -131,41 +132,38 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   }
 
   async #find (
-    query: Query,
-    mostPassed = maxPassed
+    query: Query
   ): Promise<{ readonly items: readonly FeedEntry[], readonly more: boolean, readonly last: number | undefined }> {
     const { where: asked, order, limit } = query
     const where = [...this.#where, ...asked]
     const descending = order[0]?.descending === true
-    if (this.#isNarrowed) return await this.#findVisible({ ...query, where }, descending, mostPassed)
-    const entries = await findEntries(this.storage, where, limit + 1, this.signal, descending)
+    if (this.#isNarrowed) return await this.#findVisible({ ...query, where }, descending)
+    const oneMore = selectByPosition(where, limit + 1, descending)
+    const { items: entries } = await this.storage.find('commands', oneMore, this.signal) as { items: FeedEntry[] }
     const part = new LogPart(this.storage, entries.slice(0, limit), this.signal)
     const items = await this.#show(part, await this.#filter(part))
     return { items, more: entries.length > limit, last: part.entries.at(-1)?.position }
   }
 
   /** Finds the keys of what the caller may see, and then these entries alone. */
-  async #findVisible ({ where, limit }: Query, descending: boolean, mostPassed: number) {
+  async #findVisible ({ where, limit }: Query, descending: boolean) {
     const { storage, signal } = this
-    const canLeaveOut = storage.findText !== undefined
     const found: EntryKey[] = []
-    let size = canLeaveOut ? batch : firstPartSize
-    let passed = 0
+    let size = storage.findText === undefined ? firstPartSize : batch
     for (let bound: readonly Condition[] = []; ;) {
-      const keys = await findKeys(storage, [...where, ...bound], size, signal, descending)
+      const { entries: keys, isEnd, most } = await findKeys(storage, [...where, ...bound], size, signal, descending)
       const part = new LogPart(storage, keys, signal)
       found.push(...await this.#filter(part))
-      passed += part.count
-      const isEnd = part.count < size
+      this.#skippable -= part.count
       const more = found.length > limit
       const last = (more ? found[limit - 1] : part.entries.at(-1))?.position
-      if (more || isEnd || passed >= mostPassed) {
+      if (more || isEnd || this.#skippable <= 0) {
         const shown = found.slice(0, limit)
         const whole = await findByIds(storage, 'commands', shown.map(({ id }) => id), signal)
         const entries = shown.flatMap(({ id }) => whole.get(id) as FeedEntry | undefined ?? [])
         return { items: await this.#show(new LogPart(storage, entries, signal)), more: more || !isEnd, last }
       }
-      if (!canLeaveOut) size = chooseSize(size, part)
+      size = choosePartSize(size, part, most)
       bound = [{ field: 'position', op: descending ? 'lt' : 'gt', value: last as number }]
     }
   }
@@ -176,6 +174,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
 
   /** Of items that the caller may read: at most one read for each family. */
   async #filter<E extends EntryKey> (part: LogPart<E>, entries = part.entries): Promise<E[]> {
+    if (entries.length === 0) return []
     const named = new Set(entries.map(({ family }) => family))
     const narrowed = [...this.#families.values()].filter(({ family, reader }) =>
       reader.isNarrowed && named.has(family.name))
@@ -194,6 +193,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   }
 
   async #show (part: LogPart<FeedEntry>, entries = part.entries): Promise<readonly FeedEntry[]> {
+    if (entries.length === 0) return []
     const shown = new Map<string, FeedEntry>()
     const findVisible = (reader: Reader) => reader.storage === this.storage ? part.findVisible(reader) : undefined
     await Promise.all(Array.from(this.#families.values(), async ({ family: { name }, reader }) => {
@@ -207,8 +207,8 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   /** Where to read on: entries that the caller may not see are passed over by their keys. */
   async #skip (after: number): Promise<number> {
     const where: Condition[] = [{ field: 'position', op: 'gt', value: after }]
-    const keys = await findKeys(this.storage, where, batch, this.signal)
-    const part = new LogPart(this.storage, keys, this.signal)
+    const { entries } = await findKeys(this.storage, where, batch, this.signal)
+    const part = new LogPart(this.storage, entries, this.signal)
     const [first] = await this.#filter(part, part.entries.filter(matcher(this.#where)))
     return first === undefined ? part.entries.at(-1)?.position ?? after : first.position - 1
   }
@@ -226,16 +226,14 @@ export class Feed<F extends FeedFamily = FeedFamily> {
       check(await findPruned(this.storage))
       if (next > position) return { entries: [], position: next }
     }
-    const { part, pruned } = await getTail(this.storage).readAfter(position, this.#size)
+    const { part, pruned, most } = await getTail(this.storage).readAfter(position, this.#size)
     check(pruned)
-    if (part.count > 0) this.#isLong = (this.#size = chooseSize(this.#size, part)) === 1
+    this.#size = choosePartSize(this.#size, part, most)
+    if (part.count > 0) this.#isLong = this.#size === 1 || part.length > maxPartLength
     const shown = await this.#filter(part, part.entries.filter(holds))
     return { entries: await this.#show(part, shown), position: part.entries.at(-1)?.position ?? position }
   }
 }
-
-// Entries without a number come first in the order; they have none yet because they were just committed.
-export const numbered: readonly Condition[] & readonly [Condition] = [{ field: 'position', op: 'gte', value: 1 }]
 
 export function placeAfter (position: number): Position {
   return { isAfter: true, item: { position } as never }
@@ -264,6 +262,9 @@ function readPosition (cursor: string): number {
 
 interface PartAndMark {
   readonly part: LogPart<FeedEntry>
+  readonly isEnd: boolean
+  /** The maximum to read next. */
+  readonly most: number
   /** The position of the last entry that was pruned, if that is after the part's start. */
   readonly pruned: number
 }
@@ -275,6 +276,7 @@ class Tail {
   #stop: (() => void) | undefined
   #pause: NodeJS.Timeout | undefined
   #isStale = false
+  #wakes = 0
 
   constructor (readonly storage: GuardedStorage) {}
 
@@ -300,12 +302,13 @@ class Tail {
   #wake (): void {
     this.#isStale = this.#pause !== undefined
     if (this.#isStale) return
+    this.#wakes++
     this.#reads.clear()
     this.#followers.notify()
     this.#pause = setTimeout(() => {
       this.#pause = undefined
       if (this.#isStale) this.#wake()
-    }, pauseBetween).unref()
+    }, Math.max(pauseBetween, this.#followers.size * pausePerFollower)).unref()
   }
 
   /** The next entries after a position, in order. @param size the maximum, unless another follower has chosen one */
@@ -314,20 +317,29 @@ class Tail {
     if (shared !== undefined) return shared
     const reading = this.#read(position, size)
     this.#reads.set(position, reading)
-    const forget = (): void => { this.#reads.delete(position) }
-    // Only the end of the log is wanted by many, and long entries are not kept.
-    reading.then(({ part: { count, length } }) => {
-      if (count === size || length > maxPartLength) forget()
+    const forget = (): void => { if (this.#reads.get(position) === reading) this.#reads.delete(position) }
+    const wakes = this.#wakes
+    reading.then(found => {
+      const { part: { length, entries }, isEnd } = found
+      const last = entries.at(-1)?.position
+      // Nothing is after them, unless there was a commit meanwhile.
+      if (isEnd && last !== undefined && wakes === this.#wakes) {
+        this.#reads.set(last, Promise.resolve({ ...found, part: new LogPart(this.storage, []), pruned: 0 }))
+      }
+      // Long entries are not kept, and others that are followed by more are soon not wanted.
+      if (length > maxPartLength) forget()
+      else if (!isEnd) setTimeout(forget, pauseBetween).unref()
     }, forget)
     return reading
   }
 
   async #read (position: number, size: number): Promise<PartAndMark> {
-    const entries = await findEntries(this.storage, [{ field: 'position', op: 'gt', value: position }], size)
+    const { entries, isEnd, most } =
+      await findEntries(this.storage, [{ field: 'position', op: 'gt', value: position }], size)
     // The mark is one of the rows, unless there are more. It is read after them, since it may rise meanwhile.
     const mark = entries.find(({ id }) => id === prunedId)?.position
-    const pruned = mark ?? (entries.length < size ? 0 : await findPruned(this.storage))
-    return { part: new LogPart(this.storage, entries), pruned }
+    const pruned = mark ?? (isEnd ? 0 : await findPruned(this.storage))
+    return { part: new LogPart(this.storage, entries), pruned, isEnd, most }
   }
 }
 
@@ -337,52 +349,4 @@ export function getTail (storage: GuardedStorage): Tail {
   let tail = tails.get(storage)
   if (tail === undefined) tails.set(storage, tail = new Tail(storage))
   return tail
-}
-
-export async function findEntries (
-  storage: Pick<Storage, 'find'>,
-  where: readonly Condition[],
-  limit: number,
-  signal?: AbortSignal,
-  descending = false
-): Promise<readonly FeedEntry[]> {
-  const order = [{ field: 'position', descending }]
-  const { items } = await storage.find('commands', { where, order, offset: 0, limit, count: false }, signal)
-  return items as readonly FeedEntry[]
-}
-
-async function findKeys (
-  storage: Pick<Storage, 'find' | 'findText'>,
-  where: readonly Condition[],
-  limit: number,
-  signal?: AbortSignal,
-  descending = false
-): Promise<readonly EntryKey[]> {
-  const query = { where, order: [{ field: 'position', descending }], offset: 0, limit, count: false }
-  return await findMembers(storage, 'commands', query, keyMembers, signal) as readonly EntryKey[]
-}
-
-/** The position of the last entry; 0 where there is none. */
-export async function findEnd (storage: Pick<Storage, 'find' | 'findText'>, signal?: AbortSignal): Promise<number> {
-  return (await findKeys(storage, numbered, 1, signal, true))[0]?.position ?? 0
-}
-
-/** The position of the last entry that was pruned; 0 where none was. */
-export async function findPruned (storage: Pick<Storage, 'get'>, signal?: AbortSignal): Promise<number> {
-  return (await storage.get('commands', prunedId, signal))?.position as number | undefined ?? 0
-}
-
-/** Throws where entries after a position are gone: pruned, or those of another storage, which has come further. */
-export async function refusePruned (
-  storage: Pick<Storage, 'get'>, position: number, end: number, signal?: AbortSignal
-): Promise<void> {
-  if (position > end || position < await findPruned(storage, signal)) throw wasPruned()
-}
-
-export function isPruned (error: unknown): boolean {
-  return error instanceof Problem && error.code === 'pruned'
-}
-
-function wasPruned (): Problem {
-  return new Problem('pruned', 'Commands after this cursor were deleted; start again at the first page')
 }

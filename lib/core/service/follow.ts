@@ -1,6 +1,8 @@
 import { Problem } from '../problems.js'
 import type { Condition } from '../storage/storage.js'
-import { type Feed, type FeedEntry, findPruned, getTail, type Passed, pauseBetweenPolls } from './feed.js'
+import { type Feed, getTail, type Passed, pauseBetweenPolls } from './feed.js'
+import type { FeedEntry } from './log-part.js'
+import { findPruned } from './log-reads.js'
 
 /** The next entries of a follower. */
 export interface Batch extends Passed {
@@ -11,6 +13,8 @@ export interface Batch extends Passed {
 }
 
 interface FollowSettings {
+  /** The position of the last pruned entry that it does not miss. Default: where it starts. */
+  readonly known?: number
   readonly where?: readonly Condition[]
   readonly signal?: AbortSignal | undefined
   /** Milliseconds after which it also yields without entries, even while the storage does not answer. */
@@ -19,8 +23,8 @@ interface FollowSettings {
   readonly renew?: () => Promise<void>
   /** Whether `renew` is called before the first entries, too. */
   readonly isDue?: boolean
-  /** Whether it continues after an error. Default: after an outage of the storage. */
-  readonly survives?: (error: unknown) => boolean
+  /** Whether it continues after an error; `failures` came directly before. Default: after an outage of the storage. */
+  readonly survives?: (error: unknown, failures: number) => boolean
 }
 
 const longest = 2 ** 31 - 1
@@ -72,7 +76,7 @@ class Follower {
 
   constructor (feed: Feed, start: number | undefined, settings: FollowSettings) {
     this.position = start ?? 0
-    this.#known = start
+    this.#known = settings.known ?? start
     this.#feed = feed
     this.#settings = settings
     this.#holds = feed.match(settings.where ?? [])
@@ -97,7 +101,7 @@ class Follower {
       // It hangs, or the follower is woken.
       if (read === undefined) continue
       if ('error' in read) {
-        if (!survives(read.error)) throw read.error
+        if (!survives(read.error, this.#failures)) throw read.error
         this.#failures++
         this.#dueAt = 0
         await this.#wait(Math.min(until, performance.now() + Math.min(this.#failures, maxPolls) * pauseBetweenPolls))

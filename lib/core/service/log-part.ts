@@ -1,12 +1,15 @@
 import type { Family } from '../family/family.js'
 import { toOwnItem } from '../family/rename.js'
-import { matcher } from '../storage/conditions.js'
-import { choosePartSize, findMembers, firstPartSize, maxLength, selectById } from '../storage/pages.js'
+import { choosePartSize, findMembers, firstPartSize, maxIds, maxLength, selectById } from '../storage/pages.js'
+import { mayBeLong } from '../storage/shapes.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { measureAll } from '../values/json.js'
 import type { Reader } from './reader.js'
 import type { CommandRecord } from './record.js'
 import type { GuardedStorage } from './storage-access.js'
+
+/** An entry of the log that has its position. */
+export type FeedEntry = CommandRecord & { readonly position: number }
 
 /** An entry, at least with what decides whether it is shown; the rest of it may be long. */
 export type EntryKey = Stored & Pick<CommandRecord, 'family' | 'target' | 'about'> & { readonly position: number }
@@ -37,13 +40,12 @@ export class LogPart<E extends EntryKey = EntryKey> {
 
   /** The ids of items that a reader may see, of those that the entries are about. */
   async findVisible (reader: Reader): Promise<ReadonlySet<Id>> {
-    const { family, grant: { where = [] } } = reader
+    const { family } = reader
     const ids = this.#listIds(family)
     if (ids.length === 0) return new Set()
     const items = await this.#share(family, reader.fields)
     if (items === undefined) return await reader.findIds(ids, this.storage)
-    const holds = matcher(where)
-    return new Set(items.filter(item => holds(toOwnItem(family, item))).map(({ id }) => id))
+    return new Set(items.filter(item => reader.holds(toOwnItem(family, item))).map(({ id }) => id))
   }
 
   #listIds (family: Family): readonly Id[] {
@@ -73,7 +75,8 @@ export class LogPart<E extends EntryKey = EntryKey> {
     const ids = this.#listIds(family)
     const items: Stored[] = []
     let length = 0
-    for (let start = 0, size = firstPartSize; start < ids.length;) {
+    const isLong = this.storage.findText === undefined ? family.hasLongItems : hasLong(family, fields)
+    for (let start = 0, size = isLong ? firstPartSize : maxIds; start < ids.length;) {
       const values = ids.slice(start, start + size)
       const query = selectById([{ field: 'id', op: 'eq', values }], values.length)
       const found = await findMembers(this.storage, family.name, query, fields, this.signal)
@@ -82,8 +85,13 @@ export class LogPart<E extends EntryKey = EntryKey> {
       if (length > maxLength) return undefined
       items.push(...found)
       start += size
-      size = choosePartSize(size, { length: part, count: values.length })
+      if (isLong) size = choosePartSize(size, { length: part, count: values.length })
     }
     return items
   }
+}
+
+function hasLong ({ renaming, ...family }: Family, fields: readonly string[]): boolean {
+  const stored = renaming?.base ?? family
+  return mayBeLong(stored.fields.filter(({ name }) => fields.includes(name)))
 }

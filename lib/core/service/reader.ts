@@ -31,6 +31,9 @@ export class Reader {
   readonly family: Family
   readonly signal: AbortSignal | undefined
   readonly #where: readonly Condition[]
+  // For followers, which ask for them with every commit.
+  #fields: readonly string[] | undefined
+  #holds: ((item: Stored) => boolean) | undefined
 
   constructor (readonly called: Called, readonly storage: StorageReads, readonly grant: Grant) {
     this.family = called.family
@@ -45,8 +48,15 @@ export class Reader {
   /** What the conditions are on, by the names of the storage. */
   get fields (): readonly string[] {
     const toBase = this.family.renaming?.toBase
-    const names = listFieldConditions(this.#where).map(({ field }) => toBase?.get(field) ?? field)
-    return [...new Set(['id', ...names])]
+    const listNames = () => listFieldConditions(this.#where).map(({ field }) => toBase?.get(field) ?? field)
+    this.#fields ??= [...new Set(['id', ...listNames()])]
+    return this.#fields
+  }
+
+  /** Whether an item meets the conditions. */
+  holds (item: Stored): boolean {
+    this.#holds ??= matcher(this.#where)
+    return this.#holds(item)
   }
 
   renewTime (): void {

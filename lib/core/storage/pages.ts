@@ -1,3 +1,4 @@
+import { measureAll } from '../values/json.js'
 import { isPlain, makeComparator, matcher } from './conditions.js'
 import type { Condition, Found, FoundText, Id, ItemKey, Order, Query, Storage, Stored } from './storage.js'
 import type { Turn } from './turns.js'
@@ -19,12 +20,31 @@ export function pageOf (items: Iterable<Stored> | AsyncIterable<Stored>, query: 
   const take = (item: Stored): void => { if (holds(item)) matches.add(item) }
   if (Symbol.asyncIterator in items) return takeAll(items)
   for (const item of items) take(item)
-  return matches.toPage()
+  return endByLength(matches.toPage(), query)
 
   async function takeAll (items: AsyncIterable<Stored>): Promise<Found> {
     for await (const item of items) take(item)
-    return matches.toPage()
+    return endByLength(matches.toPage(), query)
   }
+}
+
+/** Only those of a page that fit into `maxLength`: for storages whose items are in memory. */
+export function endByLength (found: Found, query: Query): Found {
+  if (query.maxLength === undefined) return found
+  const { items } = found
+  const count = countFitting(items.map(item => measureAll(item)), query)
+  return { ...found, items: items.slice(0, count), isPartial: count < items.length }
+}
+
+const fewSizes = [50, 20, 10, 5, 2, 1]
+
+/** How many of a page to read at once, at least one. With few sizes, a storage gets the same queries repeatedly. */
+export function countFitting (
+  lengths: readonly number[], { limit, maxLength = Infinity }: Pick<Query, 'limit' | 'maxLength'>
+): number {
+  let sum = 0
+  const fitting = lengths.findIndex(length => (sum += length) > maxLength)
+  return fitting === -1 ? limit : fewSizes.find(size => size <= fitting) ?? 1
 }
 
 export function selectById (where: readonly Condition[], limit: number): Query {
@@ -32,7 +52,7 @@ export function selectById (where: readonly Condition[], limit: number): Query {
 }
 
 // Storages read so many at once without a scan.
-const maxIds = 100
+export const maxIds = 100
 
 /** The items with these ids, in few reads. */
 export async function findByIds (
@@ -78,9 +98,11 @@ export const maxLength = 2_000_000
  * Estimated from the last part; but short items may be followed by long ones. With few sizes, a storage gets the same
  * queries repeatedly.
  */
-export function choosePartSize (size: number, { length, count }: { length: number, count: number }): number {
+export function choosePartSize (
+  size: number, { length, count }: { length: number, count: number }, most = partSize
+): number {
   if (count === 0) return size
-  const fitting = [partSize, firstPartSize].find(size => size * length / count <= maxPartLength)
+  const fitting = [most, partSize, firstPartSize].find(size => size * length / count <= maxPartLength)
   return Math.min(10 * size, fitting ?? 1)
 }
 

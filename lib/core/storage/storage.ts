@@ -117,12 +117,19 @@ export interface Query {
   readonly limit: number
   /** Whether `total` is wanted: the number of all matching items, regardless of offset and limit. */
   readonly count: boolean
+  /**
+   * In characters. A storage that can measure items before it reads them returns only as many as fit, at least one,
+   * and says so by `isPartial`. Others ignore it.
+   */
+  readonly maxLength?: number
 }
 
 /** The result of a query. */
 export interface Found {
   readonly items: readonly Stored[]
   readonly total?: number
+  /** Whether further items of the page did not fit into `maxLength`. Undefined if the storage has not measured them. */
+  readonly isPartial?: boolean
 }
 
 /** The position of an item in an order: its values in the fields of the order. */
@@ -323,6 +330,10 @@ export class Watchers {
     const own = (): void => { wake() }
     this.#wakes.add(own)
     return () => { this.#wakes.delete(own) }
+  }
+
+  get size (): number {
+    return this.#wakes.size
   }
 
   get isEmpty (): boolean {

@@ -1,6 +1,7 @@
 import type { Family } from '../../core/family/family.js'
 import { makePageUrl, type PageLinks, type ParsedQuery } from '../../core/query/grammar.js'
-import { type Feed, type FeedEntry, type FeedFamily, writePosition } from '../../core/service/feed.js'
+import { type Feed, type FeedFamily, writePosition } from '../../core/service/feed.js'
+import type { FeedEntry } from '../../core/service/log-part.js'
 import { readTarget } from '../../core/service/record.js'
 import { selectById } from '../../core/storage/pages.js'
 import type { Id } from '../../core/storage/storage.js'

@@ -113,15 +113,18 @@ export async function findReferred (
 }
 
 /** Adds the titles of the items that values in a log refer to. */
-export async function nameInLog<T extends Pick<LogEntry, 'changes' | 'params'>> (
+export async function nameInLog<T extends Pick<LogEntry, 'changes' | 'params'> & Partial<Pick<LogEntry, 'about'>>> (
   here: Here,
   entries: readonly T[]
 ): Promise<T[]> {
-  const { references } = here.mount.family
-  const values = entries.flatMap(({ changes, params }) => [
-    ...changes.filter(({ name }) => references.has(name))
+  const { references, singular } = here.mount.family
+  // Parameters of another family's command may have the same names, and other meanings.
+  const isOwn = ({ about }: T): boolean => about === undefined || about.singular === singular
+  const values = entries.flatMap(entry => [
+    ...entry.changes.filter(({ name }) => references.has(name))
       .flatMap(({ name, from, to }) => [{ [name]: from }, { [name]: to }]),
-    ...params.filter(({ name }) => references.has(name)).map(({ name, value }) => ({ [name]: value }))
+    ...(isOwn(entry) ? entry.params : []).filter(({ name }) => references.has(name))
+      .map(({ name, value }) => ({ [name]: value }))
   ])
   if (values.length === 0) return [...entries]
   const refer = await findReferred(here, [...references.keys()], values)
@@ -130,7 +133,7 @@ export async function nameInLog<T extends Pick<LogEntry, 'changes' | 'params'>> 
     ...entry,
     changes: entry.changes.map(change =>
       ({ ...change, referred: { from: find(change.name, change.from), to: find(change.name, change.to) } })),
-    params: entry.params.map(param => ({ ...param, referred: find(param.name, param.value) }))
+    params: entry.params.map(param => isOwn(entry) ? { ...param, referred: find(param.name, param.value) } : param)
   }))
 }
 

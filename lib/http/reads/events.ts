@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
-import { type Feed, type FeedEntry, writePosition } from '../../core/service/feed.js'
+import { type Feed, writePosition } from '../../core/service/feed.js'
 import { type Batch, follow } from '../../core/service/follow.js'
+import type { FeedEntry } from '../../core/service/log-part.js'
 import type { Condition } from '../../core/storage/storage.js'
 import { endLongTurn } from '../../core/storage/turns.js'
 import type { Members } from '../../core/values/json.js'
@@ -46,6 +47,7 @@ interface EventSettings {
 
 // Milliseconds. A comment keeps proxies from closing the connection.
 const interval = 15_000
+const placeInterval = 5000
 const reconnectAfter = 1000
 // Characters to write at once, so that no more wait for a slow client.
 const pieceLength = 64 * 1024
@@ -55,7 +57,6 @@ export function sendEvents (
   { mount, request, reply }: Streaming, feed: Feed, { start, show, ...settings }: EventSettings
 ): FastifyReply {
   const { signal, end } = watchEnd(mount, reply)
-  let isFailing = false
   reply.header('content-type', `${eventStream}; charset=utf-8`)
     // Proxies must neither keep nor buffer it.
     .header('cache-control', 'no-store, no-transform')
@@ -71,19 +72,21 @@ export function sendEvents (
   async function * writeEvents (): AsyncGenerator<string> {
     // An id without data is kept by the client, who then resumes here even if nothing happens.
     yield `retry: ${reconnectAfter}\nid: ${writePosition(start)}\n\n`
+    let writtenAt = performance.now()
     for await (const batch of follow(feed, start, { ...settings, signal, interval, survives })) {
-      if (batch.entries.length > 0) isFailing = false
+      // Of commits that the client may not see, it gets the place of the last.
+      if (batch.entries.length === 0 && performance.now() - writtenAt < placeInterval) continue
       // Many streams may have the same entries to write.
       await endLongTurn()
       yield * writeBatch(batch, show)
+      writtenAt = performance.now()
     }
   }
 
   // The browser would not come back: the next stream may be refused, and an EventSource ends for good then.
-  function survives (error: unknown): boolean {
+  function survives (error: unknown, failures: number): boolean {
     if (toProblem(error).statusCode < 500) return false
-    if (!isFailing) request.log.warn({ err: error }, 'An event stream cannot read; it tries again')
-    isFailing = true
+    if (failures === 0) request.log.warn({ err: error }, 'An event stream cannot read; it tries again')
     return true
   }
 }

@@ -1,7 +1,7 @@
 import { errorCodes } from '../../core/errors.js'
 import { compareScalars } from '../../core/storage/conditions.js'
 import { markDeadlineAware } from '../../core/storage/deadline.js'
-import { collectMatches, FirstMatches } from '../../core/storage/pages.js'
+import { collectMatches, endByLength, FirstMatches } from '../../core/storage/pages.js'
 import { completer, mergeShapes, refuseIncomplete } from '../../core/storage/shapes.js'
 import {
   checkChanges, type Condition, ConflictError, DuplicateError, type FamilyShape, type Found, getId,
@@ -56,7 +56,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       signal?.throwIfAborted()
       const turn = new Turn(signal, queue)
       try {
-        return await findPage(getFamily(family).items, query, turn)
+        return endByLength(await findPage(getFamily(family).items, query, turn), query)
       } finally {
         turn.end()
       }

@@ -1,12 +1,16 @@
 import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions } from '../../core/storage/conditions.js'
 import { raceSignal, RequestDeadline } from '../../core/storage/deadline.js'
-import { askOneMore, collectMatches, FirstMatches, toFoundText, writePage } from '../../core/storage/pages.js'
+import {
+  askOneMore, collectMatches, countFitting, FirstMatches, toFoundText, writePage
+} from '../../core/storage/pages.js'
 import { mayBeLong } from '../../core/storage/shapes.js'
 import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../../core/storage/storage.js'
 import { type HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
-import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
+import {
+  ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson, selectLength
+} from '../sql/clauses.js'
 import { type PlannedQuery, planQuery, writeLacking } from '../sql/filling.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect, restoreNumbers, writeValue } from './dialect.js'
@@ -78,9 +82,23 @@ export class TableReader {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
     await this.#catchUp(query, signal)
     if (!query.where.every(isPlain)) return await this.#search(query, signal)
-    const { text, total } = await this.#read(query, query.limit === 0 ? undefined : this.layout.columns, signal)
+    const limit = await this.#fit(query, signal)
+    const fitting = limit === undefined ? query : { ...query, limit }
+    const { text, total } = await this.#read(fitting, query.limit === 0 ? undefined : this.layout.columns, signal)
     const items = JSON.parse(`[${text}]`) as Stored[]
-    return total === undefined ? { items } : { items, total }
+    return { items, ...total !== undefined && { total }, ...limit !== undefined && { isPartial: limit < query.limit } }
+  }
+
+  /** How many rows have at most `maxLength` bytes; undefined if that is not asked for, or may take long. */
+  async #fit (query: Query, signal: AbortSignal | undefined): Promise<number | undefined> {
+    const { where, order, limit, offset, maxLength } = query
+    if (maxLength === undefined || offset > 0 || this.#mayBeHeavy(query)) return undefined
+    if (limit <= 1) return limit
+    const kept = this.#texts.get(`length ${limit}\n${makeStatementKey(dialect, [], where, order)}`, () =>
+      this.#keep(clauses => `SELECT ${selectLength(this.layout, value => `octet_length(${value}::text)`)} ` +
+        `FROM ${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)} LIMIT ${limit}`, false, false))
+    const rows = await this.#run(kept, encodeParameters(this.layout, dialect, where), signal)
+    return countFitting(rows.map(([length]) => Number(length)), query)
   }
 
   /** Reads one item more, to see whether there is a next page. */

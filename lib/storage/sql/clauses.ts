@@ -1,3 +1,4 @@
+import { mayBeLong } from '../../core/storage/shapes.js'
 import type { Condition, Order } from '../../core/storage/storage.js'
 import { type Dialect, quoteText } from './dialect.js'
 import { type Column, getColumn, type Layout } from './layout.js'
@@ -133,4 +134,10 @@ export function selectJson (
 
 export function listSelected (columns: readonly Column[]): string {
   return columns.map(({ selected }) => selected).join(', ')
+}
+
+/** The bytes of a row, or a little less: those of the columns that may be long. They are at least its characters. */
+export function selectLength ({ columns }: Layout, measure: (value: string) => string): string {
+  const long = columns.filter(({ field }) => mayBeLong([field]))
+  return ['0', ...long.map(({ selected }) => `coalesce(${measure(selected)}, 0)`)].join(' + ')
 }

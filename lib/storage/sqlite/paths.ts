@@ -43,9 +43,10 @@ export interface PageText {
   /** Each item but the first begins with it, after one character. It occurs nowhere else. */
   readonly mark: string
   readonly total?: number
+  readonly isPartial?: boolean
 }
 
-export type Section = Pick<Query, 'limit' | 'offset'>
+export type Section = Pick<Query, 'limit' | 'offset' | 'maxLength'>
 
 /** The best paths first, lazily: most pages need one. */
 export function * listPaths (query: Query, indexes: readonly Index[], limits: PathLimits): Generator<Path> {

@@ -44,9 +44,9 @@ export class TableReader {
   }
 
   async find (query: Query, signal?: AbortSignal): Promise<Found> {
-    const { text, mark, total } = await this.#read(query, this.statements.layout.columns, signal)
+    const { text, mark, total, isPartial } = await this.#read(query, this.statements.layout.columns, signal)
     const items = JSON.parse(`[${joinItems(text, mark)}]`) as Stored[]
-    return total === undefined ? { items } : { items, total }
+    return { items, ...total !== undefined && { total }, ...isPartial !== undefined && { isPartial } }
   }
 
   /** Reads one item more, to see whether there is a next page. */

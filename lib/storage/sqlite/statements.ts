@@ -1,8 +1,11 @@
 import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions, matcher } from '../../core/storage/conditions.js'
+import { countFitting } from '../../core/storage/pages.js'
 import type { Condition, Id, Query, Scalar, Stored } from '../../core/storage/storage.js'
 import { readDecimal } from '../../core/values/decimals.js'
-import { ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson } from '../sql/clauses.js'
+import {
+  ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson, selectLength
+} from '../sql/clauses.js'
 import { quoteName } from '../sql/dialect.js'
 import { type PlannedQuery, writeLacking } from '../sql/filling.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
@@ -49,7 +52,9 @@ export class TableStatements {
   }
 
   /** The path must have the order of the page and meet all its conditions. */
-  readAlong (path: Path, { limit, offset }: Section, members: readonly Column[]): PageText {
+  readAlong (path: Path, section: Section, members: readonly Column[]): PageText {
+    const { limit: asked, offset, maxLength } = section
+    const limit = maxLength === undefined || asked <= 1 ? asked : countFitting(this.#measure(path, section), section)
     const texts = makeStatementKey(dialect, members, path.bounds, path.order)
     // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
     const statement = this.#kept.get(`along ${path.index} ${limit} ${texts}`, () => {
@@ -57,7 +62,19 @@ export class TableStatements {
       const rows = `${this.#writeRows(path, clauses)}${clauses.orderBy(path.order)} LIMIT ${limit} OFFSET ?`
       return this.#writeText(members, item => `SELECT ${item} FROM ${rows}`)
     })
-    return this.#toPage(members, statement.get([...this.#encode(path.bounds), offset]))
+    const page = this.#toPage(members, statement.get([...this.#encode(path.bounds), offset]))
+    return maxLength === undefined ? page : { ...page, isPartial: limit < asked }
+  }
+
+  /** In bytes. SQLite knows them without reading the values. */
+  #measure (path: Path, { limit, offset }: Section): number[] {
+    const texts = makeStatementKey(dialect, [], path.bounds, path.order)
+    const statement = this.#kept.get(`measure ${path.index} ${limit} ${texts}`, () => {
+      const clauses = new ClauseBuilder(this.layout, dialect)
+      const rows = `${this.#writeRows(path, clauses)}${clauses.orderBy(path.order)} LIMIT ${limit} OFFSET ?`
+      return `SELECT ${selectLength(this.layout, value => `octet_length(${value})`)} FROM ${rows}`
+    })
+    return statement.all([...this.#encode(path.bounds), offset]).map(([length]) => Number(length))
   }
 
   /** Reads only the first rows of a path. Unless they are in the order of the page, they must be all its rows. */
