@@ -434,14 +434,14 @@ for (const { name, make } of anyStorage) {
     t.match(await ann('PUT', '/rest/v1/bookings/1/take-back', { damaged: true }), { status: 'back' })
     t.match(await ann('GET', '/machines/1'), { status: 'repair' })
     t.match(await ann('POST', '/invoices', { booking: 1, total: 1 }), { statusCode: 403 })
-    const headers = { authorization: 'Bearer ann-secret', accept: 'text/html' }
-    const { headers: { location } } = await app.inject({
+    const question = await app.inject({
       method: 'POST',
       url: '/rest/v2/bookings/1/bills',
-      headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+      headers: {
+        authorization: 'Bearer ann-secret', accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded'
+      },
       payload: '_confirm=1&_key=k-1'
     })
-    const question = await app.inject({ url: String(location), headers })
     t.match(question.body, /This will be created<\/h2>\s*<p dir="auto">Invoice<\/p>[^]*59\.97/)
     t.match(await ann('PUT', '/rest/v2/bookings/1/bill'), { status: 'billed', invoice: 1 })
     t.match(await ann('PUT', '/rest/v2/bookings/1/bill'), { status: 'billed', invoice: 1, revision: 4 }, 'again')

@@ -43,8 +43,9 @@ export function html (options: HtmlOptions = {}): Representation {
   // A promise of its own: what the host returns may only have a `then`.
   const findUser = async (request: FastifyRequest): Promise<PageUser | undefined> =>
     await callHost(request, 'user', async () => await user?.(request)) ?? undefined
-  const write = async (words: Words, request: FastifyRequest, parts: Omit<PageParts, 'user'>): Promise<string> =>
-    renderPage(words, frame, { ...parts, user: await findUser(request) })
+  type Parts = Omit<PageParts, 'user' | 'place'>
+  const write = async (words: Words, request: FastifyRequest, parts: Parts): Promise<string> =>
+    renderPage(words, frame, { ...parts, user: await findUser(request), place: findPlace(request) })
   return {
     name: 'html',
     extension: 'html',
@@ -100,6 +101,13 @@ export function html (options: HtmlOptions = {}): Representation {
       })
     }
   }
+}
+
+/** The item or the list that a page in response to a form is about, relative to the address of the form. */
+function findPlace ({ method, params }: FastifyRequest): string | undefined {
+  if (method !== 'POST') return undefined
+  const { id } = params as { readonly id?: string }
+  return id === undefined ? '?' : `../${encodeURIComponent(id)}`
 }
 
 /** A log, or a part of it, belongs to an item; the activity to a family, or to all. */

@@ -29,6 +29,8 @@ export interface PageParts
   readonly heading: string
   readonly content: Content
   readonly user: PageUser | undefined
+  /** Where to go back to, if not to the page itself. */
+  readonly place: string | undefined
   /** Whether the form that was sent last is done. Default: if there is a message about it. */
   readonly isDone?: boolean
 }
@@ -36,7 +38,8 @@ export interface PageParts
 export function renderPage (words: Words, frame: Frame, parts: PageParts): string {
   const { texts, zone } = words
   const { title = texts.application, logo, documentation, style } = frame
-  const { heading, state, content, site, trail = [], others = [], user, isDone = parts.feedback !== undefined } = parts
+  const { heading, state, content, site, trail = [], others = [], user, place } = parts
+  const { isDone = parts.feedback !== undefined } = parts
   const { home = site?.home } = frame
   const top: Crumb[] = site?.home === undefined ? [] : [{ kind: 'home', href: site.home, name: '' }]
   const beginning = shorten(heading, maxTitle)
@@ -57,7 +60,7 @@ export function renderPage (words: Words, frame: Frame, parts: PageParts): strin
 ${site && renderFamilies(words, site)}
 <div class="account">${documentation !== undefined && markup`<a href="${documentation}">${texts.documentation}</a>
 `}${user && renderUser(words, user)}</div></header>
-<main id="main"${isDone && markup` data-done`}>
+<main id="main"${isDone && markup` data-done`}${place !== undefined && markup` data-place="${place}"`}>
 ${renderTrail(words, [...top, ...trail])}
 <h1 dir="auto">${heading}${state !== undefined && markup` ${renderBadge(words, state)}`}</h1>
 ${content}

@@ -209,6 +209,9 @@ const source = `
     added.querySelector('input:not([type="hidden"]), select').focus()
     event.preventDefault()
   }))
+  // Back and reload do not send the form again.
+  const { place: instead } = document.getElementById('main').dataset
+  if (instead) history.replaceState(null, '', instead)
 })()
 `
 

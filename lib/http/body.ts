@@ -69,7 +69,7 @@ export class FormBody {
   /** Everything, to send it again. */
   readonly sent: readonly (readonly [name: string, text: string])[]
 
-  constructor (bytes: Buffer, { maxMembers }: Pick<BodyLimits, 'maxMembers'>) {
+  constructor (bytes: Buffer, { maxMembers }: BodyLimits) {
     const entries = splitForm(readForm(bytes), maxMembers)
     const take = (name: string): string | undefined => {
       const text = entries.get(name)
@@ -215,11 +215,9 @@ export function readJsonParams (params: Params, request: FastifyRequest): Member
 /** Also reads a form of a page, and converts its texts to the types of the schema. */
 export function readSentParams (params: Params, request: FastifyRequest): Members {
   const { body } = request
-  return body instanceof FormBody ? readFormParams(params, body) : readJsonParams(params, request)
-}
-
-export function readFormParams (params: Params, { zone, language, key, resolved }: FormBody): Members {
-  return readEntries(params, resolved, { zone, language, isOwn: key !== undefined })
+  if (!(body instanceof FormBody)) return readJsonParams(params, request)
+  const { zone, language, key } = body
+  return readEntries(params, body.resolved, { zone, language, isOwn: key !== undefined })
 }
 
 /** The Idempotency-Key header, or the key of one of our forms. */

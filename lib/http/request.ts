@@ -65,11 +65,7 @@ export function readPreference ({ prefer }: IncomingHttpHeaders): 'minimal' | 'r
 
 /** Refuses a POST that browsers send from other sites without a preflight: as a form, or without a body. */
 export function refuseCrossSite (request: FastifyRequest, trusted: readonly string[]): void {
-  if (request.method === 'POST' && !json.test(request.headers['content-type'] ?? '')) refuseForeign(request, trusted)
-}
-
-/** Refuses what a page of another site sends, or links to. */
-export function refuseForeign (request: FastifyRequest, trusted: readonly string[]): void {
+  if (request.method !== 'POST' || json.test(request.headers['content-type'] ?? '')) return
   // Over HTTP/2 the host is in :authority.
   const { origin, 'sec-fetch-site': site, ':authority': authority, host = authority } = request.headers
   if (origin !== undefined && trusted.includes(origin)) return
@@ -93,9 +89,6 @@ export function isRouterSet (
   const config = initialConfig as Settings & { readonly routerOptions?: Settings }
   return config.routerOptions?.[name] === value || config[name] === value
 }
-
-/** In characters: proxies refuse headers that are much longer. */
-export const maxUrl = 3000
 
 export type Urls = ReturnType<typeof makeUrls>
 

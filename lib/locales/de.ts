@@ -179,7 +179,6 @@ export const de: Texts = {
       'Eine andere Website darf das nicht senden',
     'This version ended on {}': 'Diese Version gibt es nicht mehr',
     'This operation has no form': 'Dafür gibt es kein Formular',
-    'Choose an operation on the page of the item': 'Wählen Sie auf der Seite des Eintrags, was geschehen soll',
     'Select at least one row and an operation': 'Wählen Sie mindestens eine Zeile und was damit geschehen soll',
     'Select at most {} rows': 'Wählen Sie höchstens {} Zeilen',
     // deals

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Grant, Intent } from '../../lib/index.js'
 import { defineFamily, memoryStorage, Problem, Type } from '../../lib/index.js'
 import { anyStorage, storages } from '../storages.js'
-import { accept, ask, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
+import { accept, createOrder, formOf, openShop, post, see, textOf } from './shop.js'
 
 for (const { name, make } of anyStorage) {
   t.test(`${name}: a stale page does not overwrite`, async t => {
@@ -276,7 +276,6 @@ for (const { name, make } of storages) {
         t.match(textOf(result),
           new RegExp(`a ${done} b ${done} c ${stale} Back to the list`), `${what}, ${round}`)
         t.match(result, `<a ${way}>Back to the list</a>`)
-        t.match(result, '<main id="main" data-done>', 'what was typed need not be kept')
       }
       t.equal((await app.inject(url)).statusCode, 400, 'only pages have it')
       t.match(textOf(await see(app, url.replace(/_result=./, '_result=~'))),
@@ -401,11 +400,9 @@ t.test('outcomes that no address could show are shown at once', async t => {
 t.test('a choice that is too long for an address is shown at once', async t => {
   const { app, ids: { clients: [client] } } = await openShop(t, memoryStorage())
   await createOrder(app, { title: 'a', client })
-  const choose = async (length: number) =>
-    await post(app, '/shop/orders', { _operation: 'price', '_item.1': '1', _from: `search=${'a'.repeat(length)}` })
-  t.equal((await choose(2800)).statusCode, 303)
-  const { statusCode, body } = await choose(3000)
-  t.equal(statusCode, 200, 'as proxies would refuse it')
+  const form = { _operation: 'price', '_item.1': '1', _from: `search=${'a'.repeat(7000)}` }
+  const { statusCode, body } = await post(app, '/shop/orders', form)
+  t.equal(statusCode, 200)
   t.match(textOf(body), 'Selected: 1')
   const done = await post(app, '/shop/orders', { ...formOf(body, '/shop/orders'), total: '3' })
   t.equal(done.statusCode, 200)
@@ -449,7 +446,7 @@ t.test('from a filtered list to an item and back, the filters stay', async t => 
   t.strictSame(linksOf(refused.body), [`/routes?${query}`], 'also if it is refused')
   const created = await post(app, '/routes', { ...formOf(list, '/routes'), name: 'c', from: 'Ulm' })
   t.equal(created.headers.location, `/routes/3?from=${encodeURIComponent(query)}`, 'to a new one')
-  const asked = await ask(app, '/routes/1/deletions', { _key: 'k', _from: query, _confirm: 'ask' })
+  const asked = await post(app, '/routes/1/deletions', { _key: 'k', _from: query, _confirm: 'ask' })
   t.match(asked.body, `<a class="button" href="${link}" autofocus>No, go back</a>`)
   t.strictSame(linksOf(asked.body), [`/routes?${query}`, link])
   const gone = await post(app, '/routes/1/deletions', formOf(asked.body, '/routes/1/deletions'))

@@ -148,17 +148,6 @@ export async function post (
   return await app.inject({ method: 'POST', url, headers, payload: new URLSearchParams(form).toString() })
 }
 
-/** A form that is asked about first; the question has an address unless it is long. */
-export async function ask (
-  app: FastifyInstance,
-  url: string,
-  form: Record<string, string>
-): Promise<LightMyRequestResponse> {
-  const answer = await post(app, url, { _confirm: 'ask', ...form })
-  const { location = '' } = answer.headers
-  return location.includes('_confirm=') ? await app.inject({ url: location, headers: accept }) : answer
-}
-
 /** The entries of the form that is sent to an address, as a browser has them. */
 export function formOf (page: string, action: string): Record<string, string> {
   const form = page.split('<form ').find(part => part.includes(`action="${action}"`)) ?? ''

@@ -5,7 +5,6 @@ import type { FamilyOptions, Operation } from '../../lib/index.js'
 import { defineFamily, html, json, memoryStorage, Problem, Type } from '../../lib/index.js'
 import { accountsApp, openAccount } from '../accounts/app.js'
 import { createDeal, dealsApp, home } from '../deals/app.js'
-import { ask } from './shop.js'
 
 const accept = { accept: 'text/html' }
 type Test = { teardown (close: () => Promise<unknown>): void }
@@ -140,7 +139,7 @@ t.test('a page that asks shows all items that would change, as far as they may b
   await t.test('both', async t => {
     const { app, from, to } = await open(t)
     const transfer = { to, amount: '5', _key: 'k' }
-    const { body } = await ask(app, `/accounts/${from}/transfers`, transfer)
+    const { body } = await post(app, `/accounts/${from}/transfers`, { ...transfer, _confirm: 'ask' })
     t.match(body, `<a href="/accounts/${to}">Account Bob &amp; &lt;Co&gt;</a>`)
     t.match(textOf(body), 'What will change Balance 10 → 5 This will change too Account Bob &amp; &lt;Co&gt; ' +
       'Balance 5 → 10 You entered To Bob &amp; &lt;Co&gt; Amount 5')
@@ -171,7 +170,7 @@ t.test('a page that asks shows all items that would change, as far as they may b
       const { app, from, to } = await open(t, { authorize: (...args) => rule.authorize?.(...args) })
       rule.authorize = authorize(to)
       const amount = why.includes('after') ? '10' : '5'
-      const answer = await ask(app, `/accounts/${from}/transfers`, { to, amount, _key: 'k' })
+      const answer = await post(app, `/accounts/${from}/transfers`, { to, amount, _key: 'k', _confirm: 'ask' })
       t.equal(answer.statusCode, 200)
       t.match(textOf(answer.body), `Balance 10 → ${10 - Number(amount)} You entered`)
       t.notMatch(answer.body, 'This will change too')
@@ -292,7 +291,7 @@ t.test('an item of another family that changes too', async t => {
     (await app.inject({ method: 'POST', url, payload })).json<{ id: string }>().id
   const [stock, order] = [await make('/stocks', { name: 'Chairs', left: 3 }), await make('/orders', {})]
   const form = { stock, _key: 'k' }
-  const { body } = await ask(app, `/orders/${order}/sendings`, form)
+  const { body } = await post(app, `/orders/${order}/sendings`, { ...form, _confirm: 'ask' })
   t.match(textOf(body), 'Sent No → Yes This will change too Stock Chairs Left 3 → 2 You entered')
   t.match(body, `<a href="/stocks/${stock}">Stock Chairs</a>`)
   t.equal((await post(app, `/orders/${order}/sendings`, form)).statusCode, 303)

@@ -362,8 +362,7 @@ t.test('a page that asks shows what the command with its id would do', async t =
   const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' }
   const payload = '_confirm=1&_key=k-1'
   const asked = await app.inject({ method: 'POST', url: '/stamps/1/presss', headers, payload })
-  t.equal(asked.statusCode, 303, asked.body)
-  t.equal((await app.inject({ url: String(asked.headers.location), headers })).statusCode, 200)
+  t.equal(asked.statusCode, 200, asked.body)
   t.match((await app.inject('/stamps/1')).json(), { revision: 1 }, 'nothing was done')
 })
 

@@ -186,13 +186,12 @@ for (const { name, make } of storages) {
     const offered = await send('GET', `${v2}/1/operations`)
     t.match(offered.items.map((each: { name: string }) => each.name), ['pay', 'hand-out', 'edit'])
 
-    const { headers: { location } } = await app.inject({
+    const asked = await app.inject({
       method: 'POST',
       url: `${v2}/1/hand-outs`,
       headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' },
       payload: '_confirm=1&_key=k-1'
     })
-    const asked = await app.inject({ url: String(location), headers: { accept: 'text/html' } })
     t.match(asked, { statusCode: 200 })
     t.match(asked.body, /State/, 'the confirmation shows other items under the names of this version')
     t.match(await send('PUT', `${v2}/1/hand-out`, {}), { status: 'out', revision: 4 })

@@ -92,28 +92,34 @@ for (const [name, options] of [['without scripts', undefined], ['with the script
     const sent: string[] = []
     tab.on('request', request => { if (request.method() === 'POST') sent.push(new URL(request.url()).pathname) })
     const heading = async (): Promise<string> => await tab.locator('h1').innerText()
+    const askToMove = async (): Promise<void> => {
+      await tab.locator('summary', { hasText: 'Move the order' }).click()
+      await tab.locator('#move-plant').selectOption({ label: 'Plant 2' })
+      await press(tab, 'Move the order')
+      t.equal(await heading(), 'Move the order?')
+    }
     await follow(tab, () => tab.getByRole('link', { name: 'Bolts', exact: true }).click())
-    await tab.locator('summary', { hasText: 'Move the order' }).click()
-    await tab.locator('#move-plant').selectOption({ label: 'Plant 2' })
-    await press(tab, 'Move the order')
-    t.equal(await heading(), 'Move the order?')
-    await tab.reload()
-    t.equal(await heading(), 'Move the order?', 'reloaded')
-    await tab.goBack()
-    t.equal(await heading(), 'Bolts Open')
-    await tab.goForward()
-    t.equal(await heading(), 'Move the order?', 'forward again')
+    await askToMove()
+    if (options !== undefined) {
+      await tab.reload()
+      t.equal(await heading(), 'Bolts Open', 'reloaded')
+      await askToMove()
+    }
+    const asked = sent.length
     await press(tab, 'Move the order')
     t.equal(await message(tab), 'Done: move the order.')
-    await tab.goBack()
-    t.equal(await heading(), 'Bolts Open', 'what is done is not asked about')
-    t.strictSame(sent, ['/shop/orders/1/moves', '/shop/orders/1/moves'])
+    if (options !== undefined) {
+      await tab.goBack()
+      t.equal(await heading(), 'Bolts Open', 'what is done is not asked about')
+      await tab.goForward()
+    }
+    t.strictSame(sent.slice(asked), ['/shop/orders/1/moves'])
     await press(tab, 'Delete the order')
     await press(tab, 'Delete the order')
     t.equal(new URL(tab.url()).search, '?search=bolts&sort=-id', 'the filters of the list')
     t.equal(await message(tab), 'Deleted. Its history')
     await tab.reload()
-    t.equal(sent.length, 4)
+    t.equal(sent.length, asked + 3)
   })
 
   t.test(`no ids to type, ${name}`, needsBrowser, async t => {

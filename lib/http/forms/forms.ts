@@ -3,7 +3,7 @@ import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
 import { addArticle } from '../../core/values/words.js'
 import { readJsonParams, readSentParams } from '../body.js'
-import { makeEtag, markCreation, writeHttpDate } from '../conditional.js'
+import { makeEtag, markItem, writeHttpDate } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeWriteProblems } from '../openapi/problems.js'
 import {
@@ -149,7 +149,7 @@ function answerCreated (exchange: Exchange, outcome: Outcome): FastifyReply | Pr
   const document = showItem(mount, request, created)
   reply
     .header('location', document.links.self)
-    .header('etag', makeEtag(created.revision, choice.representation, family.tag + markCreation(family, created)))
+    .header('etag', makeEtag(created.revision, choice.representation, family.tag + markItem(family, created)))
     .header('last-modified', writeHttpDate(created.updatedAt))
   return sendItem(exchange, 201, outcome, { ...document, ...outcome.secrets })
 }

@@ -1,18 +1,19 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { invalidBody, notFound, Problem } from '../../core/problems.js'
+import { invalidBody, notFound, preconditionFailed, preconditionRequired, Problem } from '../../core/problems.js'
 import type { Caller } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/decide.js'
-import { execute, type Outcome } from '../../core/service/execute.js'
+import { execute, type Outcome, preview } from '../../core/service/execute.js'
 import { mayRead } from '../../core/service/reader.js'
 import { readTarget } from '../../core/service/record.js'
 import type { Members } from '../../core/values/json.js'
-import { FormBody, readKey } from '../body.js'
-import { makePrecondition } from '../conditional.js'
+import { FormBody, readKey, takeShort } from '../body.js'
+import { checkWriteConditions, explainTags, markItem } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
+import type { RefusedForm } from '../pages/form-fields.js'
 import { answerSelection } from '../pages/many.js'
 import { checkFrom, linkFrom, linkItemFrom, mayRepeat } from '../pages/offers.js'
-import { explainForm, findQuestion, writeAsked } from '../pages/question.js'
 import { type ReferenceNames, resolveEntries } from '../pages/references.js'
 import { collectionRead } from '../reads/collection.js'
 import { itemRead } from '../reads/item.js'
@@ -96,6 +97,22 @@ export function sendSeen (reply: FastifyReply, caller: Caller): Promise<void> | 
     const token = await seen?.()
     if (token !== undefined) reply.header(seenHeader, token)
   })
+}
+
+/** `isTarget`: the target of the request is the item itself. */
+function makePrecondition (
+  { family, preconditions }: Mount,
+  conditions: IncomingHttpHeaders,
+  isTarget: boolean
+): Command['precondition'] {
+  return current => {
+    if (preconditions === 'required' && conditions['if-match'] === undefined) {
+      throw preconditionRequired(family.singular)
+    }
+    if (checkWriteConditions(conditions, current, isTarget, markItem(family, current))) return
+    const { revision } = current
+    throw preconditionFailed(family.singular, revision, explainTags(conditions, revision))
+  }
 }
 
 /** Logs the outcome, without what was sent. */
@@ -196,19 +213,16 @@ async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): 
 
 /** Returns whether there was anything to confirm. */
 async function askForConfirmation (exchange: Exchange, command: Command, sent: FormBody): Promise<boolean> {
-  const { mount, request, reply, choice: { representation } } = exchange
+  const { mount, request, choice: { representation } } = exchange
   const { target } = command
   if (representation.interactive !== true || target === undefined) {
     throw invalidBody([{ pointer: '/_confirm', detail: 'is only for pages that ask before they change an item' }])
   }
-  const question = await findQuestion(mount, mount.caller(request), command, sent)
-  if (question === undefined) return false
-  const url = writeAsked(exchange, question)
-  if (url !== undefined) {
-    reply.code(303).header('location', url).send()
-    return true
-  }
-  if (await showRead(exchange, itemRead(mount), String(target), { question })) return true
+  const { decision, others } = await preview(mount.family, mount.caller(request), command)
+  if (decision.outcome !== 'done') return false
+  const question = { command, decision, others, sent }
+  const from = checkFrom(mount, sent.from)
+  if (await showRead(exchange, itemRead(mount), String(target), { question, from })) return true
   throw notFound(mount.family.singular, target)
 }
 
@@ -216,9 +230,16 @@ async function askForConfirmation (exchange: Exchange, command: Command, sent: F
 async function showAgain (exchange: Exchange, form: FormBody, problem?: Problem): Promise<FastifyReply> {
   const { mount, request, reply } = exchange
   const { id } = request.params as { id?: string }
-  // Selected items belong to no other form.
-  const action = form.operation === undefined ? mount.urls.self(request).replace(/\/$/, '') : ''
-  const refused = explainForm(action, form, problem)
+  const isStale = problem?.code === 'precondition-failed' && form.revision !== undefined
+  const refused: RefusedForm = {
+    // Selected items belong to no other form.
+    action: form.operation === undefined ? mount.urls.self(request).replace(/\/$/, '') : '',
+    entered: new Map(takeShort(form.entries)),
+    language: form.language,
+    problem,
+    since: isStale ? Number(form.revision) : undefined,
+    choices: (problem as { choices?: RefusedForm['choices'] } | undefined)?.choices
+  }
   if (problem !== undefined) reply.code(problem.statusCode).headers(problem.headers)
   try {
     const isShown = id === undefined

@@ -4,6 +4,7 @@ import { hideSecrets, listChanges } from '../../core/family/params.js'
 import { toOwnItem } from '../../core/family/rename.js'
 import { makeState } from '../../core/family/states.js'
 import { intendToRead } from '../../core/service/caller.js'
+import type { Command, Decision } from '../../core/service/decide.js'
 import type { Preview } from '../../core/service/execute.js'
 import type { Reader } from '../../core/service/reader.js'
 import { type CommandRecord, readTarget } from '../../core/service/record.js'
@@ -13,13 +14,13 @@ import type { Stored } from '../../core/storage/storage.js'
 import type {
   ChangedItem, Feedback, FormAffordance, ItemAffordances, LogEntry, ShownMember, ShownState
 } from '../../representations/affordances.js'
+import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
 import { explainRefusal, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
 import { followItem, listKinds, showChanges, showEntry, showParams } from './log-entries.js'
 import {
   checkFrom, findAddress, findOffers, findSite, isGranted, linkItemFrom, linkList, linkOthers, type Offer, trailToItem
 } from './offers.js'
-import { listSent, type Question } from './question.js'
 import {
   findReferred, findRelated, findTitle, linkPage, listReferences, listTargets, nameInLog, type Target, titleOf
 } from './references.js'
@@ -169,6 +170,13 @@ export async function makeEntryAffordances (
   }
 }
 
+export interface Question {
+  readonly command: Command
+  readonly decision: Decision & { readonly outcome: 'done' }
+  readonly others: Preview['others']
+  readonly sent: FormBody
+}
+
 export async function makeConfirmation (
   exchange: Exchange,
   item: Stored,
@@ -199,7 +207,15 @@ export async function makeConfirmation (
     confirm: {
       form: { name, singular: family.singular, title, final, action: `${self}/${noun}` },
       item: linkItemFrom(mount, request, item.id, from),
-      entered: listSent(sent),
+      // Unchanged, so that a request from before the confirmation is recognized.
+      entered: [
+        ...(sent.formKey === undefined ? [] : [['_key', sent.formKey] as const]),
+        ...(sent.revision === undefined ? [] : [['_revision', sent.revision] as const]),
+        ...(from === '' ? [] : [['_from', from] as const]),
+        ...(sent.zone === undefined ? [] : [['_zone', sent.zone] as const]),
+        ...(sent.language === undefined ? [] : [['_language', sent.language] as const]),
+        ...sent.resolved
+      ],
       params,
       changes: named?.changes ?? [],
       others: shown.flat()

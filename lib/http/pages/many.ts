@@ -15,7 +15,6 @@ import type { ManyItem } from '../../representations/affordances.js'
 import { type FormBody, readSentParams, takeShort } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
 import { send, toProblem } from '../reply.js'
-import { maxUrl } from '../request.js'
 import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
 import { startPage } from './item-affordances.js'
 import { findLastTitle, readWrongState } from './log-entries.js'
@@ -51,6 +50,9 @@ export function readSelection (search: string): Selection | undefined {
     result: given.get('_result')
   }
 }
+
+// Proxies refuse headers that are much longer.
+const maxUrl = 3000
 
 /** Undefined if it is too long. */
 function writeSelection ({ mount: { urls }, request }: Exchange, selection: Selection): string | undefined {

@@ -9,7 +9,7 @@ import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
 import type { OneView } from '../../representations/representation.js'
-import { markCreation } from '../conditional.js'
+import { markItem } from '../conditional.js'
 import { type Exchange, hasPages, linkReferred, type Mount, showItem } from '../mount.js'
 import {
   describeAnswer, describeItemAnswers, describeItemRoute, describeQuerystring, describeRequestHeaders, describeShortly,
@@ -17,10 +17,9 @@ import {
 } from '../openapi/routes.js'
 import { describeReadItem, linkSchema, nameItem, nameSchema } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
-import { type ItemPage, makeAffordances, makeConfirmation } from '../pages/item-affordances.js'
+import { type ItemPage, makeAffordances, makeConfirmation, type Question } from '../pages/item-affordances.js'
 import { findNewest, makeFeedback } from '../pages/log-entries.js'
-import { checkFrom, findAddress, findOffers, findSite, linkItemFrom, trailToItem } from '../pages/offers.js'
-import { askAgain, type Asked, type Question, readAsked } from '../pages/question.js'
+import { checkFrom, findAddress, findOffers, findSite, trailToItem } from '../pages/offers.js'
 import { send, sendOne, sendText } from '../reply.js'
 import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -32,8 +31,6 @@ interface ItemQuery extends OneQuery {
   readonly refused?: RefusedForm
   /** Shown instead of the item. */
   readonly question?: Question
-  /** To be asked now. */
-  readonly asked?: Asked
   /** Of a page: the query of the list from which it was opened. */
   readonly from?: string | undefined
 }
@@ -62,26 +59,19 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
       return id === undefined ? undefined : intendToRead(family, id)
     },
     parse (search, representation) {
-      const isPage = representation.interactive === true
-      const asked = isPage ? readAsked(search) : undefined
-      if (asked !== undefined) return { asked, from: checkFrom(mount, asked.form.from) }
-      if (!isPage || !search.includes('from')) return parseOne(grammar, search, representation)
+      if (representation.interactive !== true || !search.includes('from')) {
+        return parseOne(grammar, search, representation)
+      }
       // Here no field is filtered, so that none of this name is meant.
       const parts = splitQuery(search)
       const from = parts.find(({ name }) => name === 'from') as Parameter | undefined
       const rest = parts.filter(({ name }) => name !== 'from').map(({ raw }) => raw).join('&')
       return { ...parseOne(grammar, rest, representation), from: checkFrom(mount, from?.value) }
     },
-    async load (given) {
-      const { request, caller, reader, intent, representation: { interactive } } = given
+    async load (loading) {
+      const { request, caller, reader, intent, query, representation: { interactive } } = loading
+      const { fields, expand, refused, question } = query
       const id = intent.id as Id
-      const { asked, from } = given.query
-      const also = asked && await askAgain({ mount, request, caller, reader }, id, asked)
-      if (asked !== undefined && also === undefined) {
-        return ({ reply }) => reply.code(303).header('location', linkItemFrom(mount, request, id, from)).send()
-      }
-      const loading = also === undefined ? given : { ...given, query: { ...given.query, ...also } }
-      const { fields, expand, refused, question } = loading.query
       const isLive = interactive === true && family.writable && refused === undefined && question === undefined
       // Read before the item, so that no later change is missed.
       const position = isLive ? await findEnd(await caller.storage(), caller.signal) : undefined
@@ -107,12 +97,9 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
             ? await makeAffordances(exchange, item, reader, page ?? await loadItemPage(mount, loading, item), refused)
             : makeConfirmation(exchange, item, question)
         }
-        if (refused?.problem !== undefined) {
-          exchange.reply.code(refused.problem.statusCode).headers(refused.problem.headers)
-        }
         if (question !== undefined || refused !== undefined) return send(exchange, view)
         if (page?.feedback !== undefined) endFeedback(exchange.reply, mount.urls.item(request, id))
-        return sendOne(exchange, item, view, expanded !== undefined, family.tag + markCreation(family, item))
+        return sendOne(exchange, item, view, expanded !== undefined, family.tag + markItem(family, item))
       }
     }
   }
@@ -175,7 +162,7 @@ async function sendOperations (
   const around = async () => ({ site: await findSite(exchange), trail: trailToItem(exchange, item.id, item) })
   const view = { kind: 'page', name: 'operations', singular: 'operation', items, members, document, around } as const
   // It depends on the clock, on other items and, with authorize, on the reader.
-  return await sendOne(exchange, item, view, true, markCreation(family, item))
+  return await sendOne(exchange, item, view, true, markItem(family, item))
 }
 
 const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']
