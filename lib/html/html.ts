@@ -104,10 +104,13 @@ export function html (options: HtmlOptions = {}): Representation {
 }
 
 /** The item or the list that a page in response to a form is about, relative to the address of the form. */
-function findPlace ({ method, params }: FastifyRequest): string | undefined {
+function findPlace ({ method, params, body }: FastifyRequest): string | undefined {
   if (method !== 'POST') return undefined
   const { id } = params as { readonly id?: string }
-  return id === undefined ? '?' : `../${encodeURIComponent(id)}`
+  const { from } = (body ?? {}) as { readonly from?: unknown }
+  const query = typeof from === 'string' && /^[!-~]*$/.test(from) ? from : ''
+  if (id === undefined) return `?${query}`
+  return `../${encodeURIComponent(id)}${query === '' ? '' : `?from=${encodeURIComponent(query)}`}`
 }
 
 /** A log, or a part of it, belongs to an item; the activity to a family, or to all. */

@@ -59,10 +59,8 @@ export function itemRead (mount: Mount): Read<ItemQuery> {
       return id === undefined ? undefined : intendToRead(family, id)
     },
     parse (search, representation) {
-      if (representation.interactive !== true || !search.includes('from')) {
-        return parseOne(grammar, search, representation)
-      }
-      // Here no field is filtered, so that none of this name is meant.
+      if (!search.includes('from')) return parseOne(grammar, search, representation)
+      // Pages link with it, and people copy their addresses. Here no field is filtered, so that none is meant.
       const parts = splitQuery(search)
       const from = parts.find(({ name }) => name === 'from') as Parameter | undefined
       const rest = parts.filter(({ name }) => name !== 'from').map(({ raw }) => raw).join('&')
