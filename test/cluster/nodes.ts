@@ -217,7 +217,11 @@ function configurePatroni ({ name, address }: Machine, home: string): string {
         ...timing,
         synchronous_mode: true,
         failsafe_mode: false,
-        postgresql: { use_pg_rewind: true, parameters: { wal_keep_size: '128MB', max_connections: 150 } }
+        postgresql: {
+          use_pg_rewind: true,
+          // A primary without its peers stops after this time, and can then be read as a standby.
+          parameters: { wal_keep_size: '128MB', max_connections: 150, wal_sender_timeout: '3s' }
+        }
       },
       initdb: [{ encoding: 'UTF8' }, { locale: 'C.UTF-8' }, 'data-checksums']
     },
@@ -252,7 +256,8 @@ function startHaproxy (): void {
     `  bind ${hub}:5000`,
     '  option httpchk OPTIONS /primary',
     '  http-check expect status 200',
-    '  default-server inter 1s fall 3 rise 2 on-marked-down shutdown-sessions',
+    // As in the documentation of Patroni: for some seconds, clients still reach a demoted primary.
+    '  default-server inter 3s fall 3 rise 2 on-marked-down shutdown-sessions',
     ...servers,
     ''
   ].join('\n'))
