@@ -62,7 +62,7 @@ export class Ledger {
       longestRequest: load.longestRequest,
       writesPaused: load.written.longest,
       // Not of the follower in a process that was closed.
-      feedPaused: Math.max(...load.followers.filter(({ name }) => closing === undefined || name !== first?.name)
+      feedPaused: Math.max(...load.followers.filter(({ name }) => closing === undefined || name !== first.name)
         .map(({ seen }) => seen.pulse.longest)),
       consumerPaused: load.consumed.pulse.longest,
       webhookPaused: load.delivered.pulse.longest,

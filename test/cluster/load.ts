@@ -1,12 +1,13 @@
 // Clients that keep a ledger, followers, a consumer and a webhook, on two processes that share a database.
 import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readEvents } from '../feed/events.js'
-import { logs, untilEnded } from './nodes.js'
+import { logs } from './nodes.js'
 import type { Report } from './server.js'
 
 const clients = 4
@@ -37,6 +38,7 @@ export class Pulse {
   #longest = 0
 
   begin (): void {
+    this.last = performance.now()
     this.#longest = 0
   }
 
@@ -51,7 +53,7 @@ export class Pulse {
   get since (): number { return performance.now() - this.last }
 }
 
-/** Ids as they come, in order, and all of them for one that may get them twice. */
+/** The ids of entries, as they come. */
 export class Seen {
   ids: string[] = []
   readonly pulse = new Pulse()
@@ -98,8 +100,9 @@ class Process {
   /** Returns how many milliseconds it took, and whether it ended well. */
   async stop (): Promise<{ readonly took: number, readonly code: number | null }> {
     const began = performance.now()
-    this.#child?.kill('SIGTERM')
-    const code = await untilEnded(this.#child as ChildProcess)
+    const child = this.#child as ChildProcess
+    child.kill('SIGTERM')
+    const [code] = await once(child, 'exit') as [number | null]
     return { took: performance.now() - began, code }
   }
 }
@@ -109,7 +112,7 @@ export const isCounted = ({ action }: Entry): boolean => !action.endsWith('Webho
 
 export class Load {
   readonly sent: Sent[] = []
-  readonly processes: readonly Process[]
+  readonly processes: readonly [Process, Process]
   readonly written = new Pulse()
   readonly consumed = new Seen()
   readonly delivered = new Seen()
@@ -127,8 +130,9 @@ export class Load {
   readonly #receiver: Server
 
   constructor (readonly name: string, storage: string, port: number) {
-    this.processes = [0, 1].map(n => new Process(
-      `${name}-${n}`, `http://127.0.0.1:${port + n}`, { STORAGE: storage, SCHEMA: name }, this.consumed))
+    const make = (n: number): Process =>
+      new Process(`${name}-${n}`, `http://127.0.0.1:${port + n}`, { STORAGE: storage, SCHEMA: name }, this.consumed)
+    this.processes = [make(0), make(1)]
     this.#receiver = createServer((request, response) => {
       let body = ''
       request.setEncoding('utf8').on('data', (part: string) => { body += part }).on('end', () => {

@@ -1,6 +1,5 @@
 // Three nodes of PostgreSQL under Patroni, with etcd, haproxy and pgbouncer: as docs/production.md says.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { chownSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -281,11 +280,4 @@ function startPgbouncer (): void {
     ''
   ].join('\n'))
   start('pgbouncer', [programs.pgbouncer, ['-u', 'postgres', file]])
-}
-
-/** Resolves with the code of a process. */
-export async function untilEnded (child: ChildProcess): Promise<number | null> {
-  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
-  const [code] = await once(child, 'exit') as [number | null]
-  return code
 }

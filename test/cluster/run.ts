@@ -54,8 +54,8 @@ async function resumed (began: number): Promise<void> {
 
 /** Returns the milliseconds that it took. */
 async function closeFirst ({ processes: [first] }: Load): Promise<number> {
-  const { took, code } = await first!.stop()
+  const { took, code } = await first.stop()
   if (code !== 0) throw new Error(`A process ended with ${code}`)
-  await first!.restart()
+  await first.restart()
   return took
 }
