@@ -276,6 +276,7 @@ function startPgbouncer (): void {
     'default_pool_size = 20',
     'max_client_conn = 200',
     'server_login_retry = 1',
+    'server_connect_timeout = 3',
     'query_wait_timeout = 10',
     ''
   ].join('\n'))
