@@ -13,6 +13,7 @@ if (process.env['_TAPJS_PROCESSINFO_COVERAGE_'] === '0') process.env['NODE_OPTIO
 
 // Longest first, so that at the end no process works alone.
 const slow = [
+  'cluster/',
   'system/',
   'storage/',
   'examples',
@@ -30,6 +31,12 @@ const alsoFast = /^storage\/(?!postgres|sql|conformance|heavy|keys|migrate|const
 
 const isSlow = (file: string): boolean => slow.some(start => file.startsWith(start))
 
+function weigh (file: string): number {
+  // Minutes, in which it mostly waits.
+  if (file.startsWith('cluster/')) return Infinity
+  return (isSlow(file) ? 1e9 : 0) + statSync(join(root, file)).size
+}
+
 /** The files of tests that this run is to do, in the order in which they begin. */
 export function listFiles (): string[] {
   return readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -38,7 +45,7 @@ export function listFiles (): string[] {
     // What was built from a file that is gone is still there.
     .filter(file => existsSync(join('test', file.replace(/js$/, 'ts'))))
     .filter(file => !isFast || !isSlow(file) || alsoFast.test(file))
-    .map(file => ({ file, weight: (isSlow(file) ? 1e9 : 0) + statSync(join(root, file)).size }))
+    .map(file => ({ file, weight: weigh(file) }))
     .sort((a, b) => b.weight - a.weight)
     .map(({ file }) => file)
 }

@@ -119,28 +119,29 @@ export async function runConsumer (
   const signal = AbortSignal.any(options.signal === undefined ? [] : [options.signal])
   const shapes = new Set([commandsShape, consumersShape, ...families.flatMap(listShapes)])
   const guarded = await makeStorageAccess([...shapes])(storage)
+  const holder = randomUUID()
   while (!signal.aborted) {
-    const lease = await takeLease(guarded, options, signal)
+    const lease = await takeLease(guarded, options, holder, signal)
     if (lease !== undefined) await work(guarded, families, options, lease, signal)
   }
 }
 
 /**
  * Waits until it holds the lease; undefined where the signal is aborted first. The time is measured by the clock of the
- * process that takes over, so that the clocks of processes need not agree.
+ * process that takes over, so that the clocks of processes need not agree. After an outage, the lease may still be in
+ * the name of this holder.
  */
 async function takeLease (
-  storage: GuardedStorage, options: Consumption, signal: AbortSignal
+  storage: GuardedStorage, options: Consumption, holder: string, signal: AbortSignal
 ): Promise<Lease | undefined> {
   const { name: id, leaseTime = 10_000 } = options
-  const holder = randomUUID()
   let seen: { readonly revision: number | undefined, readonly at: number } | undefined
   while (!signal.aborted) {
     try {
       const found = await storage.get(consumers, id) as Place | undefined
       const at = performance.now()
       if (seen === undefined || found?.revision !== seen.revision) seen = { revision: found?.revision, at }
-      if (found?.holder === undefined || at - seen.at > leaseTime) {
+      if (found?.holder === undefined || found.holder === holder || at - seen.at > leaseTime) {
         const place = found === undefined
           ? await addPlace(storage, { id, holder }, await findFirst(storage, options))
           : await savePlace(storage, { ...found, holder }, found)

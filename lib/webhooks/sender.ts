@@ -73,11 +73,14 @@ export class Sender {
     this.#following = this.#retry(this.#stopped.signal, () => this.#follow())
   }
 
-  async stop (): Promise<void> {
+  /** @param limit milliseconds to wait: the storage may not answer, and the leases then end by themselves */
+  async stop (limit: number): Promise<void> {
     this.#stopped.abort()
     for (const { stop } of this.#runners.values()) stop.abort()
-    await this.#following
-    await Promise.all(Array.from(this.#runners.values(), ({ done }) => done))
+    const ended = this.#following.then(() => Promise.all(Array.from(this.#runners.values(), ({ done }) => done)))
+    let timer: NodeJS.Timeout | undefined
+    await Promise.race([ended, new Promise(resolve => { timer = setTimeout(resolve, limit) })])
+    clearTimeout(timer)
   }
 
   /** Keeps a consumer for every active webhook. */

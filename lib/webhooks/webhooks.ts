@@ -167,8 +167,8 @@ function attach (family: FamilyPlugin, settings: Required<WebhookSettings>): Fam
         const service = family.service({ storage, authorize: () => ({ claims: { sendsWebhooks: true } }) }) as Service
         sender = new Sender({ storage, family: own.renaming?.base ?? own, service, sources, settings, log: app.log })
       })
-      // Before the host closes the storage.
-      app.addHook('preClose', async () => { await sender?.stop() })
+      // Before the host closes the storage, and before Fastify gives up on the hook.
+      app.addHook('preClose', async () => { await sender?.stop((app.initialConfig.pluginTimeout || 10_000) / 2) })
     }, { prefix })
   }
   const plugin = Object.assign(fp(mount, { fastify: '5.x || 6.x', name: 'fastify-dealbook-webhooks' }), {

@@ -414,6 +414,37 @@ function bindAll (storage: Storage): Storage {
   }
 }
 
+t.test('a holder that could not save its place goes on after the outage, without waiting for its lease', async t => {
+  const shared = memoryStorage()
+  let isDown = false
+  let reads = 0
+  const storage: Storage = {
+    ...shared,
+    async get (family, ...rest) {
+      if (family === 'command-consumers') reads++
+      return await shared.get(family, ...rest)
+    },
+    async commit (changes) {
+      if (isDown && changes.some(({ family }) => family === 'command-consumers')) throw new Error('down')
+      await shared.commit(changes)
+    }
+  }
+  const book = openBook(shared)
+  const consumer = start(storage, { leaseTime: 3000 })
+  await book.create({ name: 'a', price: 1 })
+  await until(async () => (await listConsumers(shared))[0]?.lag === 0)
+  isDown = true
+  reads = 0
+  await book.create({ name: 'b', price: 1 })
+  await until(() => reads > 0)
+  isDown = false
+  reads = 0
+  await book.create({ name: 'c', price: 1 })
+  await until(() => names(consumer.handled).includes('c'))
+  t.ok(reads <= 1, `it has read its place ${reads} times`)
+  await consumer.stop()
+})
+
 t.test('a new consumer begins after a cursor', async t => {
   const storage = memoryStorage()
   const book = openBook(storage)

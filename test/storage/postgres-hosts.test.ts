@@ -1,8 +1,9 @@
+import { once } from 'node:events'
 import pg from 'pg'
 import t from 'tap'
 import { insert, thing, things } from '../../lib/conformance/fixture.js'
 import { deals } from '../../lib/index.js'
-import { splitHosts } from '../../lib/storage/postgres/hosts.js'
+import { Hosts, splitHosts } from '../../lib/storage/postgres/hosts.js'
 import { type PostgresPool, postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { makeDatabase, withClient } from '../postgres/schema.js'
 
@@ -44,6 +45,35 @@ t.test('hosts of which none accepts writes: the error names all', async t => {
     message: `PostgreSQL, ${host},127.0.0.1:1${pathname}: ${host}: The server accepts no writes; ` +
       '127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1'
   })
+})
+
+t.test('each host is tried, though another call finds the new primary meanwhile', async t => {
+  const client = { query: async () => ({ rows: [['off']] }), release () {}, on () {}, off () {} }
+  const tried: string[] = []
+  const ending = new AbortController()
+  const pools = {
+    async first () {
+      // The first of its connections ends last.
+      if (tried.length === 1) await once(ending.signal, 'abort')
+      throw new Error('lost')
+    },
+    async second () { throw new Error('a standby') },
+    async third () { return client }
+  }
+  const hosts = new Hosts(Object.entries(pools).map(([name, connect]) => ({
+    name,
+    pool: {
+      connect () {
+        tried.push(name)
+        return connect()
+      }
+    } as unknown as PostgresPool
+  })), 1000)
+  const slow = hosts.connect()
+  t.equal(await hosts.connect(), client)
+  ending.abort()
+  t.equal(await slow, client)
+  t.strictSame(tried, ['first', 'first', 'second', 'third', 'third'], 'the one that was found comes next')
 })
 
 t.test('connections that turn out read-only are closed, and the commit is made on another one', async t => {

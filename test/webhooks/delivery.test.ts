@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { CloudEvent, HTTP } from 'cloudevents'
+import Fastify from 'fastify'
 import { Webhook } from 'standardwebhooks'
 import t from 'tap'
-import { deals, listConsumers, prune } from '../../lib/index.js'
+import { deals, listConsumers, makeWebhooks, memoryStorage, prune, type Storage } from '../../lib/index.js'
 import { anyStorage, storages } from '../storages.js'
 import { createDeal, createWebhook, quick, receive, startApp, until } from './receiver.js'
 
@@ -239,3 +240,25 @@ for (const { name, make } of storages) {
     })
   })
 }
+
+t.test('an application closes, though its storage no longer answers', async t => {
+  const memory = memoryStorage()
+  let isHanging = false
+  const storage: Storage = {
+    ...memory,
+    async commit (changes) {
+      if (isHanging) await new Promise(() => {})
+      await memory.commit(changes)
+    }
+  }
+  // Hooks of Fastify have this time.
+  const app = Fastify({ pluginTimeout: 2000 })
+  app.register(deals, { storage, prefix: '/crm', version: 'v1' })
+  app.register(makeWebhooks(quick), { storage, prefix: '/crm' })
+  const { url, received } = await receive(t)
+  await createWebhook(app, { url })
+  await createDeal(app)
+  await until(() => received.length > 0)
+  isHanging = true
+  await t.resolves(app.close())
+})

@@ -118,8 +118,12 @@ export class Hosts implements ConnectionSource {
 
   async connect (): Promise<PostgresClient> {
     const failures: Failure[] = []
-    for (const index of this.hosts.keys()) {
-      const at = (this.#good + index) % this.hosts.length
+    const left = new Set(this.hosts.keys())
+    while (left.size > 0) {
+      // Another call may find it meanwhile.
+      const [next = 0] = left
+      const at = left.has(this.#good) ? this.#good : next
+      left.delete(at)
       const { name, pool } = this.hosts[at] as Host
       const end = performance.now() + this.#timeout
       try {
