@@ -13,6 +13,7 @@ const isPage = ({ headers }: Got): boolean => String(headers['content-type']).st
 const hasKey = ({ headers }: Sent): boolean => headers['idempotency-key'] !== undefined
 const isForm = ({ headers }: Sent): boolean => String(headers['content-type']).includes('urlencoded')
 const validators = ['etag', 'last-modified', 'cache-control']
+const unmark = ({ headers }: Got): string => String(headers['etag']).replace(/~\w+/, '')
 const withoutTags = ({ headers, ...got }: Got): string =>
   JSON.stringify([got, Object.entries(headers).filter(([name]) => !validators.includes(name)).sort()])
 
@@ -24,7 +25,7 @@ const meant: readonly Meant[] = [
   },
   {
     reason: 'pages were changed',
-    since: '1441374a',
+    since: 'b91b7acc',
     holds: (_sent, before, after) => isPage(before) && isPage(after) && before.status === after.status
   },
   {
@@ -32,6 +33,12 @@ const meant: readonly Meant[] = [
     since: '1441374a',
     holds: ({ url }, before, after) => /\/(operations|\w+\/[\w.-]+)(\.|\?|$)/.test(url) &&
       (after.status === 304 || withoutTags(before) === withoutTags(after))
+  },
+  {
+    reason: 'tags where clients choose ids have a mark of the creation',
+    since: '3d013eb5',
+    holds: (_sent, before, after) => String(before.headers['etag']) === unmark(after) &&
+      JSON.stringify([before.status, before.body]) === JSON.stringify([after.status, after.body])
   },
   {
     reason: 'a malformed Idempotency-Key is refused first',
@@ -51,6 +58,11 @@ const unsent: readonly (Omit<Meant, 'holds'> & { holds (sent: Sent): boolean })[
     reason: 'every write in every form honours the Idempotency-Key',
     since: '1441374a',
     holds: sent => hasKey(sent) && ['PUT', 'PATCH', 'DELETE'].includes(sent.method)
+  },
+  {
+    reason: 'a key beside the id of a command in the path is ignored, also a malformed one',
+    since: '24c88b40',
+    holds: sent => hasKey(sent) && sent.method === 'PUT' && sent.url.includes('/commands/')
   },
   {
     reason: 'forms of pages: several commands have an address, an emptied default is empty, amounts have a language',
