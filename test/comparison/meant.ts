@@ -41,9 +41,10 @@ const meant: readonly Meant[] = [
       JSON.stringify([before.status, before.body]) === JSON.stringify([after.status, after.body])
   },
   {
-    reason: 'a malformed Idempotency-Key is refused first',
-    since: '1441374a',
-    holds: (sent, before, after) => hasKey(sent) && before.status < 500 && after.body.includes('Idempotency-Key must')
+    reason: 'a malformed Idempotency-Key is refused, after the body',
+    since: '24c88b40',
+    holds: (sent, before, after) => hasKey(sent) && before.status < 500 &&
+      [before, after].some(({ body }) => body.includes('Idempotency-Key must'))
   },
   {
     reason: 'the rule for ids names those that are reserved',
