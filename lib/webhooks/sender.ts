@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Family, listShapes } from '../core/family/family.js'
+import { delay, now, random } from '../core/runtime.js'
 import {
   type FeedEntry, findEnd, findEntries, findPosition, isPruned, numbered, writePosition
 } from '../core/service/feed.js'
@@ -124,7 +124,7 @@ export class Sender {
         if (signal.aborted) return
         // Another process may do the same at this moment.
         if (!(error instanceof ConflictError)) this.options.log.error({ err: error }, 'Webhooks cannot be sent now')
-        await delay(pauseAfterFailure * Math.random(), undefined, { signal }).catch(() => {})
+        await delay(pauseAfterFailure * random(), undefined, { signal }).catch(() => {})
       }
     }
   }
@@ -190,7 +190,7 @@ export class Sender {
     const { error, responseStatus } = attempt
     // From the first attempt, or the last change of the webhook, such as `resume`.
     const since = before && Math.max(Date.parse(before.createdAt), Date.parse(webhook.updatedAt))
-    const isOver = since !== undefined && Date.now() - since >= settings.giveUpAfter
+    const isOver = since !== undefined && now() - since >= settings.giveUpAfter
     // 410 Gone: the receiver wants no more.
     const operation = responseStatus === 410 ? 'pause' : isOver ? 'fail' : undefined
     const status = error === undefined ? 'delivered' : operation === undefined ? 'waiting' : 'failed'
@@ -219,7 +219,7 @@ export class Sender {
   ): Promise<Pick<Delivery, 'responseStatus' | 'error' | 'duration' | 'at'>> {
     const { settings: { allowPrivate, timeout } } = this.options
     const { signal } = this.#stopped
-    const started = Date.now()
+    const started = now()
     const headers = {
       'content-type': 'application/cloudevents+json; charset=utf-8',
       'content-length': String(Buffer.byteLength(body)),
@@ -236,7 +236,7 @@ export class Sender {
         return { error: String((error as Error).message).slice(0, 500) }
       }
     )
-    return { ...sent, duration: Date.now() - started, at: new Date(started).toISOString() }
+    return { ...sent, duration: now() - started, at: new Date(started).toISOString() }
   }
 }
 
