@@ -16,7 +16,7 @@ import {
   deleteDeliveries, deliveriesShape, type Delivery, getDelivery, nameDelivery, saveDelivery
 } from './deliveries.js'
 import { makeEvent, signEvent, type Sources } from './event.js'
-import { post } from './request.js'
+import { post as postOverHttp } from './request.js'
 
 /** Settings of `makeWebhooks`. */
 export interface WebhookSettings {
@@ -49,7 +49,9 @@ export interface SenderOptions {
   readonly service: Service
   readonly sources: Sources
   readonly settings: Required<WebhookSettings>
-  readonly log: FastifyBaseLogger
+  readonly log: Pick<FastifyBaseLogger, 'error' | 'warn'>
+  /** Sends a request. Default: over HTTP. */
+  readonly post?: typeof postOverHttp
 }
 
 interface Runner {
@@ -217,7 +219,7 @@ export class Sender {
   async #send (
     { url, secret }: Webhook, event: string, body: string
   ): Promise<Pick<Delivery, 'responseStatus' | 'error' | 'duration' | 'at'>> {
-    const { settings: { allowPrivate, timeout } } = this.options
+    const { settings: { allowPrivate, timeout }, post = postOverHttp } = this.options
     const { signal } = this.#stopped
     const started = now()
     const headers = {

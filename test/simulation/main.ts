@@ -1,0 +1,38 @@
+import { parseArgs } from 'node:util'
+import { shrink, simulate } from './run.js'
+
+const { values } = parseArgs({
+  options: { seeds: { type: 'string', default: '1-1000' }, trace: { type: 'string' }, options: { type: 'string' } }
+})
+const changed = values.options === undefined ? {} : JSON.parse(values.options) as object
+
+if (values.trace !== undefined) {
+  const report = await simulate(Number(values.trace), changed, true)
+  console.log(report.trace.join('\n'))
+  const { seed, options, violation = 'none', digest, events, commits } = report
+  console.log(JSON.stringify({ seed, violation, digest, events, commits, options }, null, 2))
+  process.exitCode = report.violation === undefined ? 0 : 1
+} else {
+  const [first = 1, last = first] = values.seeds.split('-').map(Number)
+  const began = process.cpuUsage()
+  let events = 0
+  let failures = 0
+  for (let seed = first; seed <= last; seed++) {
+    const report = await simulate(seed, changed)
+    events += report.events
+    if (report.violation !== undefined) {
+      failures++
+      console.log(`seed ${seed}: ${report.violation}`)
+      if (failures === 1) {
+        const { options, violation } = await shrink(report)
+        console.log(`  with ${JSON.stringify(options)}: ${violation ?? ''}`)
+      }
+    }
+  }
+  const { user, system } = process.cpuUsage(began)
+  const seconds = (user + system) / 1e6
+  const count = last - first + 1
+  console.log(`${count} histories, ${failures} of them failed; ${(count / seconds).toFixed(0)} a second of CPU time, ` +
+    `${(events / count).toFixed(0)} events each`)
+  process.exitCode = failures === 0 ? 0 : 1
+}
