@@ -114,8 +114,7 @@ async function findOrRefuse (execution: Execution): Promise<Outcome | Reached> {
 export async function repeatIfDone (execution: Execution, error: unknown): Promise<void> {
   const { identity } = execution
   if (identity === undefined || isConflict(error) || (error instanceof Problem && error.statusCode >= 500)) return
-  const done = await getRecord(execution, identity).catch(() => undefined)
-  if (done !== undefined) throw new ConflictError('commands', identity.row)
+  if (await getRecord(execution, identity) !== undefined) throw new ConflictError('commands', identity.row)
 }
 
 type Reached = Pick<Loaded, 'others' | 'creating'>
