@@ -75,6 +75,7 @@ export class Client {
         if (isSettled) return
         isSettled = true
         host.open.delete(lose)
+        world.cancel(timer)
         this.#open--
         this.#lastEnded = world.now
         if (answer !== undefined) told(answer)
@@ -87,7 +88,7 @@ export class Client {
         work(host).then(value => { deliver({ value }) }, (error: unknown) => { deliver(this.#explain(error)) })
       }, host)
       const patience = random.chance(this.cluster.options.impatience) ? random.between(5, 60) : 5000
-      world.after(patience, () => { resolve(undefined) }, null)
+      const timer = world.after(patience, () => { resolve(undefined) }, null)
     })
   }
 
@@ -103,9 +104,11 @@ export class Client {
     const { random, cluster: { judge: { journal } } } = this
     const mark = `${this.name}${++this.#marks}`
     const since = journal.commits
-    const isTicket = random.chance(0.25)
+    const { creations, deletions } = this.cluster.options
+    const given = random.chance(creations) ? 'create' : random.chance(deletions) ? 'remove' : undefined
+    const isTicket = given === undefined && random.chance(0.25)
     const family = isTicket ? 'tickets' : 'accounts'
-    const operation = random.pick(isTicket ? ticketOperations : accountOperations)
+    const operation = given ?? random.pick(isTicket ? ticketOperations : accountOperations)
     const target = operation === 'create' ? undefined : this.#pickTarget(family)
     const singular = isTicket ? 'Ticket' : 'Account'
     const action = actions[operation] ?? (operation === 'create' ? `Create${singular}` : `Delete${singular}`)
@@ -120,7 +123,7 @@ export class Client {
   #pickTarget (family: 'accounts' | 'tickets'): Id {
     const { random, cluster: { judge: { journal: { database } } } } = this
     const ids = database.list(family).map(({ id }) => id)
-    if (ids.length > 0 && random.chance(0.95)) return random.pick(ids)
+    if (ids.length > 0 && random.chance(0.95)) return random.chance(0.4) ? ids.at(-1) as Id : random.pick(ids)
     return family === 'accounts' ? random.between(1, 9) : `t${random.between(1, 6)}`
   }
 

@@ -132,9 +132,11 @@ export class Host implements Actor {
     return prune(this.storage, { before: new Date(before), batch })
   }
 
-  consume (name: string, leaseTime: number, handler: (entry: Members) => Promise<void>): Promise<void> {
+  consume (
+    name: string, leaseTime: number, signal: AbortSignal, handler: (entry: Members) => Promise<void>
+  ): Promise<void> {
     const families = [this.#accounts, tickets]
-    return consume(this.storage, { name, families, leaseTime, maxAttempts: 3, handler })
+    return consume(this.storage, { name, families, leaseTime, maxAttempts: 3, handler, signal })
   }
 
   sendWebhooks (post: NonNullable<ConstructorParameters<typeof Sender>[0]['post']>): Sender {

@@ -1,12 +1,24 @@
 import { parseArgs } from 'node:util'
-import { shrink, simulate } from './run.js'
+import { plantedBugs } from './planted.js'
+import { plant, shrink, simulate } from './run.js'
 
 const { values } = parseArgs({
-  options: { seeds: { type: 'string', default: '1-1000' }, trace: { type: 'string' }, options: { type: 'string' } }
+  options: {
+    seeds: { type: 'string', default: '1-1000' },
+    trace: { type: 'string' },
+    options: { type: 'string' },
+    planted: { type: 'string' }
+  }
 })
+// Traces of the stack take a tenth of the time, and refusals are many.
+Error.stackTraceLimit = values.trace === undefined ? 0 : 20
 const changed = values.options === undefined ? {} : JSON.parse(values.options) as object
 
-if (values.trace !== undefined) {
+if (values.planted !== undefined) {
+  const [first = 1, last = first] = values.seeds.split('-').map(Number)
+  const names = Object.keys(plantedBugs).filter(name => [name, 'all'].includes(String(values.planted)))
+  for (const name of names) await search(name, first, last)
+} else if (values.trace !== undefined) {
   const report = await simulate(Number(values.trace), changed, true)
   console.log(report.trace.join('\n'))
   const { seed, options, violation = 'none', digest, events, commits } = report
@@ -35,4 +47,18 @@ if (values.trace !== undefined) {
   console.log(`${count} histories, ${failures} of them failed; ${(count / seconds).toFixed(0)} a second of CPU time, ` +
     `${(events / count).toFixed(0)} events each`)
   process.exitCode = failures === 0 ? 0 : 1
+}
+
+/** Looks for the first seed that finds a bug. */
+async function search (name: string, first: number, last: number): Promise<void> {
+  const simulate = await plant(name)
+  for (let seed = first; seed <= last; seed++) {
+    const { violation } = await simulate(seed, { ...plantedBugs[name]?.options, ...changed })
+    if (violation === undefined) continue
+    const isExpected = plantedBugs[name]?.violation.test(violation) === true
+    console.log(`${name}: seed ${seed}${isExpected ? '' : ', unexpectedly'}: ${violation}`)
+    if (isExpected) return
+  }
+  console.log(`${name}: not found`)
+  process.exitCode = 1
 }

@@ -21,6 +21,9 @@ export interface Options {
   /** The part of the requests that come over HTTP, and of those that are many commands. */
   http: number
   many: number
+  /** The part of the commands that create accounts or delete them, besides the others. */
+  creations: number
+  deletions: number
   /** The part of the clients' calls that they repeat before they are answered. */
   impatience: number
   /** See `Faults`. */
@@ -53,6 +56,8 @@ export function chooseOptions (seed: number): Options {
     drift: random.chance(0.4) ? random.between(1, 500) : 0,
     http: sometimes(0.15, 0.5),
     many: sometimes(0.5, 0.3),
+    creations: sometimes(0.2, 0.8),
+    deletions: sometimes(0.2, 0.4),
     impatience: sometimes(0.5, 0.6),
     late: sometimes(0.6, 0.2),
     latest: random.pick([50, 200, 1000]),

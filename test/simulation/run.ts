@@ -1,3 +1,4 @@
+import { register } from 'node:module'
 import { chooseOptions, type Options } from './options.js'
 import { Simulation } from './workload.js'
 
@@ -50,4 +51,14 @@ function listSmaller (value: number | boolean, name: keyof Options): readonly (n
   const low = Number(least[name] ?? 0)
   const isWhole = Number.isInteger(value)
   return [low, ...isWhole ? [Math.floor((low + value) / 2), value - 1] : []].filter(each => each < value && each >= low)
+}
+
+let isRegistered = false
+
+/** The simulation of the library with a bug. @param name of `plantedBugs` */
+export async function plant (name: string): Promise<typeof simulate> {
+  if (!isRegistered) register(new URL('planting.js', import.meta.url))
+  isRegistered = true
+  const planted = await import(`${import.meta.url}?planted=${name}`) as { readonly simulate: typeof simulate }
+  return planted.simulate
 }

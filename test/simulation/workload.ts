@@ -26,6 +26,10 @@ export class Simulation implements Cluster {
   readonly #followers: FollowerJudge[] = []
   readonly #consumer: ConsumerJudge | undefined
   readonly #receiver: Receiver | undefined
+  /** When the first process with the consumer starts. */
+  readonly #consumesFrom: number
+  /** What keeps signals in memory otherwise. */
+  readonly #endings: (() => void)[] = []
   #made = 0
   #isUpgraded = false
   #isSettling = false
@@ -38,6 +42,7 @@ export class Simulation implements Cluster {
     this.#faults = { late, latest, conflict, lostBefore, lostAfter, read, busy, watches }
     const journal = new Journal(this.world, this.#database)
     this.judge = new Judge(this.world, journal)
+    this.#consumesFrom = this.#random.chance(0.5) ? 0 : this.#random.between(0, 200 * options.commands)
     this.#consumer = options.consumer ? new ConsumerJudge(journal, consumerName) : undefined
     this.#receiver = options.webhook ? new Receiver(this.judge) : undefined
   }
@@ -61,9 +66,9 @@ export class Simulation implements Cluster {
       this.#planFaults()
     }, null)
     await world.run(() => running === 0, longest)
-    if (world.violation !== undefined) return
-    if (running > 0) return world.fail('clients: not finished in time')
-    await this.#settle()
+    if (running > 0) world.fail('clients: not finished in time')
+    if (world.violation === undefined) await this.#settle()
+    await world.end(() => { for (const end of this.#endings) end() })
   }
 
   pick (random: Random, isNext?: boolean): Host | undefined {
@@ -83,10 +88,12 @@ export class Simulation implements Cluster {
     })
     world.note(() => `starts ${name}${this.#isUpgraded ? ', next version' : ''}`)
     this.#hosts.push(host)
-    if (consumer) world.after(random.between(0, 50), () => { this.#consume(host, random) }, host)
+    const begin = Math.max(random.between(0, 50), this.#consumesFrom - world.now)
+    if (consumer) world.after(begin, () => { this.#consume(host, random) }, host)
     if (webhook) {
       world.after(random.between(0, 50), () => {
-        host.sendWebhooks(posting => this.#post(host, random, posting))
+        const sender = host.sendWebhooks(posting => this.#post(host, random, posting))
+        this.#endings.push(() => { sender.stop().catch(() => {}) })
       }, host)
     }
   }
@@ -126,11 +133,12 @@ export class Simulation implements Cluster {
     }
   }
 
-  /** Never what a client may still repeat. */
+  /** Never what a client may still repeat, nor what a webhook that no process has seen yet is to get. */
   #prune (random: Random): void {
-    const { world, options: { drift } } = this
+    const { world, options: { drift, webhook } } = this
     const host = this.pick(random)
-    if (host === undefined) return
+    const isSeen = [...this.judge.journal.consumers.keys()].some(name => String(name).startsWith('webhook/'))
+    if (host === undefined || (webhook && !isSeen)) return
     const error = 2 * drift + world.now / 25 + 1
     const horizon = Math.min(world.now, ...this.#clients.map(client => client.horizon)) - error
     world.after(0, () => {
@@ -152,6 +160,9 @@ export class Simulation implements Cluster {
       for await (const entry of entries) {
         if (host.isDead || signal.aborted) return
         follower.receive(entry as Members)
+        if (!this.#isSettling && random.chance(0.2)) {
+          await new Promise<void>(resolve => { world.after(random.between(50, 1500), resolve, host) })
+        }
       }
     }
     const connect = (): void => {
@@ -159,6 +170,7 @@ export class Simulation implements Cluster {
       const again = (): void => { world.after(random.between(1, 100), connect, null) }
       if (host === undefined) return again()
       const controller = new AbortController()
+      this.#endings.push(() => { controller.abort() })
       let isOver = false
       const end = (): void => {
         if (isOver) return
@@ -184,7 +196,9 @@ export class Simulation implements Cluster {
   #consume (host: Host, random: Random): void {
     const { world } = this
     const leaseTime = 600
-    host.consume(consumerName, leaseTime, async entry => {
+    const controller = new AbortController()
+    this.#endings.push(() => { controller.abort() })
+    host.consume(consumerName, leaseTime, controller.signal, async entry => {
       world.note(() => `${consumerName} handles ${String(entry.cursor)}`)
       if (!this.#isSettling && random.chance(0.1)) {
         await new Promise<void>(resolve => { world.after(random.between(10, 3 * leaseTime), resolve, host) })

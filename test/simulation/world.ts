@@ -81,6 +81,10 @@ export class World {
     return event
   }
 
+  cancel (event: Event): void {
+    event.isCancelled = true
+  }
+
   /** For clients, which are outside of all processes. */
   sleep (time: number): Promise<void> {
     return new Promise(resolve => { this.after(time, resolve, null) })
@@ -121,6 +125,17 @@ export class World {
     } finally {
       restore()
     }
+  }
+
+  /** Lets what is left end, and forgets what that leads to. */
+  async end (work: () => void): Promise<void> {
+    const restore = this.#patch()
+    this.violation ??= ''
+    useRuntime(this.#outside)
+    work()
+    await new Promise(resolve => { nextTurn(resolve) })
+    restore()
+    if (this.violation === '') this.violation = undefined
   }
 
   #begin ({ at, owner }: Event): void {
