@@ -14,6 +14,7 @@ if (process.env['_TAPJS_PROCESSINFO_COVERAGE_'] === '0') process.env['NODE_OPTIO
 // Longest first, so that at the end no process works alone.
 const slow = [
   'system/',
+  'simulation/',
   'storage/',
   'examples',
   'mount/mounting',

@@ -198,7 +198,7 @@ export class Client {
           return
         }
         for (const [index, each] of answer.value.entries()) {
-          if (each !== undefined) judge.judge(intentions[index] as Intention, each)
+          if (each !== undefined) judge.judge(intentions[index] as Intention, each, atomic)
         }
       })
       const isAnswered = answer !== undefined && ('code' in answer || answer.value.every(each => each !== undefined))

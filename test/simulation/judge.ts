@@ -61,13 +61,15 @@ export class Judge {
       this.journal.listEntries(family, target as Id).some(({ entry }) => entry.action === action))
   }
 
-  judge (intention: Intention, told: Told): void {
+  /** @param isAtomic whether it was decided on the effect of others in the same commit, which is not in the journal */
+  judge (intention: Intention, told: Told, isAtomic = false): void {
     this.world.note(() => `${intention.mark} ${'code' in told ? `refused: ${told.code}` : nameResult(told.result)}`)
     if ('code' in told) this.#judgeRefusal(intention, told)
-    else this.#judgeResult(intention, told.result)
+    else this.#judgeResult(intention, told.result, isAtomic)
   }
 
-  #judgeResult (intention: Intention, { item, command, changed, replayed = false }: Partial<Result>): void {
+  #judgeResult (intention: Intention, result: Partial<Result>, isAtomic: boolean): void {
+    const { item, command, changed, replayed = false } = result
     const { params, principal, family, mark } = intention
     const isSetting = 'pin' in params
     this.checkHidden(command, principal)
@@ -75,7 +77,9 @@ export class Judge {
     const isDone = this.#mayBeDone(intention)
     if (changed === true && !isDone) return this.#fail(intention, 'acknowledged, but not done')
     if (changed === false && isDone) return this.#fail(intention, 'said to change nothing, but done')
-    if (changed !== true && !isDone && !this.#wasUnchanged(intention)) return this.#fail(intention, 'acknowledged')
+    if (changed !== true && !isDone && !isAtomic && !this.#wasUnchanged(intention)) {
+      return this.#fail(intention, 'acknowledged')
+    }
     const known = this.journal.done.get(mark)
     if (changed !== true || known === undefined || command === undefined) return
     if (command.revision !== known.entry.revision) this.#fail(intention, `acknowledged at revision ${command.revision}`)

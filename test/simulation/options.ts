@@ -45,7 +45,7 @@ export function chooseOptions (seed: number): Options {
   return {
     processes: random.between(1, 3),
     clients: random.between(2, 4),
-    commands: random.between(3, 7),
+    commands: random.between(2, 5),
     crashes: random.chance(0.6) ? random.between(1, 4) : 0,
     pauses: random.chance(0.3) ? random.between(1, 3) : 0,
     prunes: random.chance(0.5) ? random.between(1, 4) : 0,

@@ -92,15 +92,14 @@ export class Journal {
         if (known.entry.outcome === 'done') append(inserted, nameItem(known.entry.family, known.entry.target), known)
       } else world.fail(`entry ${id}: changed after it was written`)
     }
-    for (const { family, id, before, after } of made) {
-      if (!changedBy.has(family)) continue
-      const name = nameItem(family, id)
+    const changed = new Map(made.filter(({ family }) => changedBy.has(family))
+      .map(each => [nameItem(each.family, each.id), each]))
+    // Of a commit of many commands, an item may be created and deleted: then it is not changed.
+    for (const name of [...new Set([...changed.keys(), ...inserted.keys()])].sort(compareNames)) {
+      const { before, after } = changed.get(name) ?? {}
       this.#checkItem(name, before, after, inserted.get(name) ?? [])
-      this.#versions.set(name, [...this.#versions.get(name) ?? [], { from: commits, item: after }])
-      inserted.delete(name)
+      if (changed.has(name)) append(this.#versions, name, { from: commits, item: after })
     }
-    // Of a commit of many commands, an item may be created and deleted.
-    for (const [name, entries] of inserted) this.#checkItem(name, undefined, undefined, entries)
     for (const known of newest) {
       if (known.entry.action === 'CreateEffect') this.#checkEffect(String(known.entry.params?.entry))
       this.#checkOthers(known.entry, newest)
@@ -222,6 +221,11 @@ const setsPin = new Set(['EditAccount', 'DeleteAccount'])
 function withoutServiceMembers (item: Members): Members {
   return Object.fromEntries(Object.entries(item).filter(([name, value]) =>
     !serviceMembers.has(name) && value !== undefined && name !== 'pin' && (name !== 'grade' || value !== 1)).sort())
+}
+
+/** In the order in which ids are counted. */
+function compareNames (one: string, other: string): number {
+  return one.length - other.length || (one < other ? -1 : 1)
 }
 
 function append<T> (map: Map<string, T[]>, key: string, value: T): void {
