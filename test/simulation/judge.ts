@@ -2,7 +2,7 @@ import { identifyCommand } from '../../lib/core/service/record.js'
 import type { Id, Members, Stored } from '../../lib/index.js'
 import type { Result } from './host.js'
 import { applyEntry, type Entry, isRefused, isVisible, tenantOf } from './model.js'
-import { isShownOf, type Journal } from './oracle.js'
+import { isShownOf, type Journal, type Known } from './oracle.js'
 import type { World } from './world.js'
 
 /** A command as a client means it, however often it is sent. */
@@ -48,10 +48,16 @@ export class Judge {
     }
   }
 
-  isDone ({ action, mark, identity: { key, command: id }, principal }: Intention): boolean {
-    if (!action.startsWith('Delete')) return this.journal.done.has(mark)
+  /** What it has done. */
+  #find ({ action, mark, identity: { key, command: id }, principal }: Intention): Known | undefined {
+    if (!action.startsWith('Delete')) return this.journal.done.get(mark)
     const row = identifyCommand({ ...(key !== undefined && { key }), ...(id !== undefined && { id }) }, principal)?.row
-    return row !== undefined && this.journal.entries.get(row)?.entry.outcome === 'done'
+    const known = row === undefined ? undefined : this.journal.entries.get(row)
+    return known?.entry.outcome === 'done' ? known : undefined
+  }
+
+  isDone (intention: Intention): boolean {
+    return this.#find(intention) !== undefined
   }
 
   /** A deletion without an identity cannot be told from those of others. */
@@ -103,42 +109,41 @@ export class Judge {
   }
 
   #judgeRefusal (intention: Intention, { code, detail = '' }: Extract<Told, { code: string }>): void {
-    // A value may have been given up after it was found taken, and before the same command was done elsewhere.
-    if (!['taken', 'in-use', 'invalid-body'].includes(code) && this.isDone(intention)) {
-      return this.#fail(intention, `refused as ${code}, but done`)
-    }
-    if (!this.#wasTrue(intention, code)) this.#fail(intention, `refused as ${code} without a reason ${detail}`)
+    const done = this.#find(intention)
+    if (this.#wasTrue(intention, code, done?.committedAt)) return
+    this.#fail(intention, `refused as ${code}${done === undefined ? ` without a reason ${detail}` : ', but done'}`)
   }
 
-  /** Whether there was a moment when the reason held. */
-  #wasTrue (intention: Intention, code: string): boolean {
-    const { target, revision, action, params } = intention
+  /**
+   * Whether there was a moment when the reason held. If the command was done, then before that: this attempt may have
+   * been refused, and another one have succeeded later.
+   */
+  #wasTrue (intention: Intention, code: string, before: number | undefined): boolean {
+    const { target, revision, action, params, since } = intention
+    const was = (id: Id, holds: (item: Stored | undefined) => boolean, family = intention.family): boolean =>
+      [...this.journal.versionsSince(family, id, since, before)].some(holds)
     const tenant = tenantOf(intention.principal)
     switch (code) {
       case 'not-found':
-        return target !== undefined && this.#was(intention, target, item => !isVisible(item, tenant))
+        return target !== undefined && was(target, item => !isVisible(item, tenant))
       case 'precondition-failed':
-        return revision !== undefined && this.#was(intention, target as Id, item => item?.revision !== revision)
+        return revision !== undefined && was(target as Id, item => item?.revision !== revision)
       case 'wrong-state':
-        return this.#was(intention, target as Id, item => item !== undefined && isRefused(item, action, params))
+        // It is kept in the log, so that no attempt succeeds later.
+        return before === undefined && was(target as Id, item => item !== undefined && isRefused(item, action, params))
       case 'taken':
         return action === 'CreateTicket' && this.#wasTaken(intention)
       case 'in-use':
         return action === 'DeleteAccount' &&
-          this.#wasAny('tickets', intention.since, ({ account }) => account === target)
+          this.#wasAny('tickets', since, ({ account }) => account === target)
       case 'invalid-body': {
         const other = (params.to ?? params.account) as Id | undefined
         return other !== undefined && (other === target ||
-          this.#was({ ...intention, family: 'accounts' }, other, item => !isVisible(item, tenant)))
+          was(other, item => !isVisible(item, tenant), 'accounts'))
       }
       default:
         return false
     }
-  }
-
-  #was ({ family, since }: Intention, id: Id, holds: (item: Stored | undefined) => boolean): boolean {
-    for (const item of this.journal.versionsSince(family, id, since)) if (holds(item)) return true
-    return false
   }
 
   #wasAny (family: string, since: number, holds: (item: Stored) => boolean): boolean {

@@ -54,12 +54,12 @@ export class Journal {
     return this.database.commits
   }
 
-  /** The states of an item at any moment since a commit. */
-  * versionsSince (family: string, id: Id, since: number): Generator<Stored | undefined> {
+  /** The states of an item at any moment since a commit, and before another. */
+  * versionsSince (family: string, id: Id, since: number, before = Infinity): Generator<Stored | undefined> {
     const versions = this.#versions.get(nameItem(family, id)) ?? []
     if ((versions[0]?.from ?? Infinity) > since) yield undefined
-    for (const [index, { item }] of versions.entries()) {
-      if ((versions[index + 1]?.from ?? Infinity) > since) yield item
+    for (const [index, { from, item }] of versions.entries()) {
+      if (from < before && (versions[index + 1]?.from ?? Infinity) > since) yield item
     }
   }
 
