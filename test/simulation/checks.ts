@@ -4,6 +4,7 @@ import { keptSeeds } from './kept.js'
 import { plantedBugs } from './planted.js'
 import { plant, simulate } from './run.js'
 
+t.setTimeout(600_000)
 // Refusals are many, and their stacks are not looked at.
 Error.stackTraceLimit = 0
 

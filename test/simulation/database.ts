@@ -1,4 +1,5 @@
 import { compareScalars } from '../../lib/core/storage/conditions.js'
+import { mergeShapes } from '../../lib/core/storage/shapes.js'
 import {
   BusyError, type Change, checkChanges, completer, type Condition, ConflictError, DuplicateError, type FamilyShape,
   type Found, type Id, KeyRules, pageOf, type Query, type Scalar, type Storage, type Stored
@@ -36,18 +37,14 @@ export class Database {
 
   prepare (shape: FamilyShape): void {
     if (this.#prepared.has(shape)) return
-    this.#prepared.add(shape)
     const before = this.#tables.get(shape.name)
     const items = before?.items ?? new Map<Id, Stored>()
     this.#rules.add(shape, items.values())
-    const hasField = (name: string): boolean => before?.shape.fields.some(each => each.name === name) === true
-    if (before !== undefined && shape.fields.every(({ name }) => hasField(name))) return
-    const fields = [...shape.fields, ...before?.shape.fields.filter(({ name }) =>
-      !shape.fields.some(each => each.name === name)) ?? []]
-    const merged = { ...shape, fields }
+    const merged = mergeShapes(before?.shape, shape)
     this.#tables.set(shape.name, {
       shape: merged, complete: completer(merged), items, unnumbered: before?.unnumbered ?? new Set()
     })
+    this.#prepared.add(shape)
   }
 
   get (family: string, id: Id): Stored | undefined {
@@ -81,7 +78,7 @@ export class Database {
     checkChanges(changes)
     const made = changes.map(change => this.#check(change))
     this.#rules.check(changes, {
-      get: (family, id) => this.#getTable(family).items.get(id),
+      get: (family, id) => this.get(family, id),
       findEqual: (family, values) => this.#findEqual(family, values)
     })
     const done = made.filter(each => each !== undefined)

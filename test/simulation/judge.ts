@@ -76,7 +76,7 @@ export class Judge {
 
   #judgeResult (intention: Intention, result: Partial<Result>, isAtomic: boolean): void {
     const { item, command, changed, replayed = false } = result
-    const { params, principal, family, mark } = intention
+    const { params, principal, mark } = intention
     const isSetting = 'pin' in params
     this.checkHidden(command, principal)
     this.checkHidden(item, principal, isSetting)
@@ -89,9 +89,7 @@ export class Judge {
     const known = this.journal.done.get(mark)
     if (changed !== true || known === undefined || command === undefined) return
     if (command.revision !== known.entry.revision) this.#fail(intention, `acknowledged at revision ${command.revision}`)
-    const version = this.journal.findVersion(family, known.entry.family === 'accounts'
-      ? Number(known.entry.target)
-      : known.entry.target, command.revision)
+    const version = this.journal.findAfter(known)
     if (replayed || item === undefined || version === undefined) return
     const { pin, ...shown } = item
     if (!isShownOf(shown, version)) this.#fail(intention, `shown as ${JSON.stringify(item)}`)

@@ -32,6 +32,7 @@ if (values.planted !== undefined) {
   for (let seed = first; seed <= last; seed++) {
     const report = await simulate(seed, changed)
     events += report.events
+    if ((seed - first + 1) % 5000 === 0) console.log(`${seed - first + 1} histories, ${failures} failed`)
     if (report.violation !== undefined) {
       failures++
       console.log(`seed ${seed}: ${report.violation}`)

@@ -63,8 +63,10 @@ export class Journal {
     }
   }
 
-  findVersion (family: string, id: Id, revision: number): Stored | undefined {
-    return this.#versions.get(nameItem(family, id))?.find(({ item }) => item?.revision === revision)?.item
+  /** The item after an entry, unless others followed in the same commit. */
+  findAfter ({ entry: { family, target, revision }, committedAt }: Known): Stored | undefined {
+    const item = this.#versions.get(nameItem(family, target))?.find(({ from }) => from === committedAt)?.item
+    return item?.revision === revision ? item : undefined
   }
 
   /** The names of all items that ever were. */

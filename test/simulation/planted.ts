@@ -23,7 +23,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/execute',
     text: 'if (await getRecord(execution, identity) !== undefined)',
     by: 'if (identity === undefined)',
-    seed: 0,
+    seed: 125,
     violation: /^refused as .*, but done/
   },
   'second-creation': {
@@ -31,7 +31,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/record',
     text: 'const hash = createHash(\'sha256\').update(`${name}/${id}`).digest();', // eslint-disable-line
     by: 'return {}; let hash;',
-    seed: 0,
+    seed: 5,
     options: { ...calm, clients: 4, commands: 7, creations: 0.4, deletions: 0.6, late: 0.3, latest: 200 },
     violation: /a second creation/
   },
@@ -40,7 +40,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'tools/consumers',
     text: 'commit([change, keepMark(mark)])',
     by: 'commit([change])',
-    seed: 0,
+    seed: 167,
     options: { ...calm, consumer: true, prunes: 4, late: 0.3, latest: 200 },
     violation: /pruned, but consumer/
   },
@@ -49,7 +49,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/feed',
     text: 'check(pruned);',
     by: '',
-    seed: 0,
+    seed: 25,
     options: { ...calm, followers: 2, prunes: 4, late: 0.1, latest: 50 },
     violation: /^follower .* without/
   },
@@ -58,7 +58,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'tools/leases',
     text: 'current.holder === this.#holder',
     by: 'current !== undefined',
-    seed: 0,
+    seed: 1,
     options: { ...calm, consumer: true, pauses: 3, late: 0.1, latest: 200 },
     violation: /^consumer mailer: went back/
   },
@@ -67,7 +67,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/record',
     text: 'const changed = changedOthers.flatMap(',
     by: 'const changed = [].flatMap(',
-    seed: 0,
+    seed: 1,
     violation: /transferred, but 0 got it/
   },
   'stale-last-id': {
@@ -75,7 +75,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/record',
     text: '|| await findLast() === last)',
     by: '|| last >= 0)',
-    seed: 0,
+    seed: 4,
     options: { ...calm, clients: 4, commands: 7, creations: 0.9, late: 0.4, latest: 200 },
     violation: /comes after/
   },
@@ -84,7 +84,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/execute',
     text: 'await (caller.trace === undefined ? commit() : caller.trace(\'commit\', commit));',
     by: 'commit().catch(() => {});',
-    seed: 0,
+    seed: 1,
     violation: /acknowledged, but not done/
   },
   'hidden-param': {
@@ -92,7 +92,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/record',
     text: 'const params = hideSecrets(fields, command.params);',
     by: 'const params = command.params;',
-    seed: 0,
+    seed: 2,
     violation: /^hidden, but shown/
   },
   'unmarked-prune': {
@@ -100,7 +100,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'tools/maintenance',
     text: 'keepMark(mark, entries)',
     by: 'keepMark(mark)',
-    seed: 0,
+    seed: 5,
     violation: /pruned without a mark/
   },
   'open-grant': {
@@ -108,7 +108,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/caller',
     text: 'export function canSee(',
     by: 'export function canSee(_grant, item) { return item !== undefined; }\nfunction canSeeBefore(',
-    seed: 0,
+    seed: 4,
     violation: /^of \w+, but shown to|^said|^refused|^acknowledged|^read of/
   }
 }
