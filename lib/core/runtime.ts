@@ -61,7 +61,7 @@ export const performance = { now: (): number => current.elapsed() }
 export const setTimeout = (run: () => void, time: number): Timer => current.setTimeout(run, time)
 export const setInterval = (run: () => void, time: number): Timer => current.setInterval(run, time)
 export const clearTimeout = (timer: Timer | undefined): void => { current.clear(timer) }
-export const clearInterval = clearTimeout
+export const clearInterval = (timer: Timer | undefined): void => { current.clear(timer) }
 export const setImmediate = (run: () => void): void => { current.setImmediate(run) }
 export const random = (): number => current.random()
 export const randomUUID = (): string => current.randomUUID()

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { runs } from '../size.js'
-import { keptSeeds } from './kept.js'
 import { plantedBugs } from './planted.js'
 import { plant, simulate } from './run.js'
 
@@ -19,11 +18,6 @@ t.test('histories with fixed seeds keep every promise', async t => {
   }
   t.strictSame(failures, [])
   t.ok(commits > 5 * count, `${commits} commits`)
-})
-
-t.test('seeds that found a bug', async t => {
-  for (const { seed, options, what } of keptSeeds) t.equal((await simulate(seed, options)).violation, undefined, what)
-  t.pass(`${keptSeeds.length} seeds`)
 })
 
 t.test('a seed gives the same history again, with every step of it', async t => {

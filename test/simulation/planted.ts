@@ -26,6 +26,15 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     seed: 125,
     violation: /^refused as .*, but done/
   },
+  'unreadable-replay': {
+    what: 'a retry is refused though the command is done, if the storage does not answer whether it is',
+    file: 'core/service/execute',
+    text: 'if (await getRecord(execution, identity) !== undefined)',
+    by: 'if (await getRecord(execution, identity).catch(() => undefined) !== undefined)',
+    seed: 124,
+    options: { ...calm, clients: 4, deletions: 0.4, impatience: 0.6, late: 0.2, latest: 50, read: 0.2 },
+    violation: /^refused as .*, but done/
+  },
   'second-creation': {
     what: 'between the choice of a counted id and the commit, another process creates and deletes an item with it',
     file: 'core/service/record',
