@@ -8,7 +8,8 @@ import type { Journal, Known } from './oracle.js'
 export class FollowerJudge {
   cursor: string | undefined
   #last = 0
-  #hasReceived = false
+  /** In commits: when it got its first entry. */
+  #since: number | undefined
 
   constructor (readonly judge: Judge, readonly name: string, readonly principal: string) {}
 
@@ -22,13 +23,13 @@ export class FollowerJudge {
     world.note(() => `${this.name} receives ${position}`)
     this.judge.checkHidden(entry, this.principal)
     if (position <= this.#last) world.fail(`follower ${this.name}: ${position} after ${this.#last}`)
+    this.#since ??= this.#journal.commits
     for (const known of this.#between(this.#last, position)) {
       // One that begins at the beginning gets what there is.
-      if (this.#hasReceived || known.prunedAt === undefined) {
+      if ((known.prunedAt ?? Infinity) > this.#since) {
         world.fail(`follower ${this.name}: ${position} after ${this.#last} without ${String(known.position)}`)
       }
     }
-    this.#hasReceived = true
     this.#last = position
     this.cursor = String(entry.cursor)
   }
@@ -37,7 +38,7 @@ export class FollowerJudge {
   restart (): void {
     this.cursor = undefined
     this.#last = 0
-    this.#hasReceived = false
+    this.#since = undefined
   }
 
   /** What it should have got between two positions. An entry of a deleted item is hidden from a tenant. */
