@@ -26,15 +26,16 @@ export interface Runtime {
 }
 
 // Taken at import, so that fake timers in a host's tests do not stop requests.
-const { setImmediate: setRealImmediate, performance: clock } = globalThis
+const { setTimeout: startTimeout, setInterval: startInterval, setImmediate: startImmediate } = globalThis
+const { clearTimeout: stopTimer, performance: clock } = globalThis
 
 const real: Runtime = {
   now: () => Date.now(),
   elapsed: () => clock.now(),
-  setTimeout: (run, time) => globalThis.setTimeout(run, time) as Timer,
-  setInterval: (run, time) => globalThis.setInterval(run, time) as Timer,
-  clear: timer => { globalThis.clearTimeout(timer as NodeJS.Timeout) },
-  setImmediate: setRealImmediate,
+  setTimeout: (run, time) => startTimeout(run, time),
+  setInterval: (run, time) => startInterval(run, time),
+  clear: timer => { stopTimer(timer as NodeJS.Timeout) },
+  setImmediate: startImmediate,
   random: () => Math.random(),
   randomUUID: () => crypto.randomUUID(),
   randomBytes: size => crypto.randomBytes(size),
