@@ -18,5 +18,22 @@ export default [
       // a schema and its type share one name: const Deal beside type Deal
       '@typescript-eslint/no-redeclare': 'off'
     }
+  },
+  {
+    // one process of many in a simulation: its time, timers and randomness come from lib/core/runtime.ts
+    files: ['lib/{core,http,tools,webhooks}/**/*.ts'],
+    ignores: ['lib/core/runtime.ts', 'lib/webhooks/request.ts'],
+    rules: {
+      'no-restricted-globals': ['error', 'performance', ...['Timeout', 'Interval'].flatMap(name =>
+        [`set${name}`, `clear${name}`]), 'setImmediate'],
+      'no-restricted-imports': ['error', {
+        paths: ['node:timers', 'node:timers/promises', {
+          name: 'node:crypto', importNames: ['randomUUID', 'randomBytes', 'randomInt']
+        }]
+      }],
+      'no-restricted-properties': ['error',
+        { object: 'Math', property: 'random' }, { object: 'Date', property: 'now' }],
+      'no-restricted-syntax': ['error', 'NewExpression[callee.name="Date"][arguments.length=0]']
+    }
   }
 ]

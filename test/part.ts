@@ -15,6 +15,7 @@ if (process.env['_TAPJS_PROCESSINFO_COVERAGE_'] === '0') process.env['NODE_OPTIO
 const slow = [
   'cluster/',
   'system/',
+  'simulation/',
   'storage/',
   'examples',
   'mount/mounting',

@@ -1,38 +1,52 @@
+import { keepPerProcess, performance, setImmediate } from './runtime.js'
+
 /** The phases at the end of a turn of the event loop, in this order. A read may lead to a second one. */
 const order = ['begin', 'read', 'read', 'write'] as const
 
 type Phase = typeof order[number]
 
 // Taken at import, so that fake timers in a host's tests do not stop requests.
-const { setImmediate, queueMicrotask, performance, process: { nextTick } } = globalThis
+const { queueMicrotask, process: { nextTick } } = globalThis
 
-const waiting: Record<Phase, (() => void)[]> = { begin: [], read: [], write: [] }
-let isPlanned = false
+interface State {
+  readonly waiting: Record<Phase, (() => void)[]>
+  isPlanned: boolean
+  turnedAt: number
+  beginning: Promise<void> | undefined
+  lastConnection: object | undefined
+  lastAt: number
+}
+
+const getState = keepPerProcess((): State => ({
+  waiting: { begin: [], read: [], write: [] },
+  isPlanned: false,
+  turnedAt: -Infinity,
+  beginning: undefined,
+  lastConnection: undefined,
+  lastAt: -Infinity
+}))
 
 // Milliseconds that one turn may work before it lets other events in.
 const maxTurn = 5
-let turnedAt = -Infinity
 
 /**
  * Runs this with all others of its phase, so that requests that arrive together are read and written together.
  * Taking turns for each request fills the processor's caches with other work: a small read takes four times as long.
  */
 export function runInPhase (phase: Phase, run: () => void): void {
-  waiting[phase].push(run)
-  if (!isPlanned) plan(isTurnLong() ? setImmediate : nextTick)
+  const state = getState()
+  state.waiting[phase].push(run)
+  if (!state.isPlanned) plan(state, isTurnLong(state) ? setImmediate : nextTick)
 }
 
 export function isAlone (): boolean {
-  return !isPlanned && !isTurnLong()
+  const state = getState()
+  return !state.isPlanned && !isTurnLong(state)
 }
 
-function isTurnLong (): boolean {
+function isTurnLong ({ turnedAt }: State): boolean {
   return performance.now() - turnedAt > maxTurn
 }
-
-let beginning: Promise<void> | undefined
-let lastConnection: object | undefined
-let lastAt = -Infinity
 
 // In milliseconds. Requests further apart do not overlap.
 const maxPause = 100
@@ -43,44 +57,46 @@ const maxPause = 100
  * @param connection undefined if it can carry several requests at once
  */
 export function waitToBegin (connection?: object): Promise<void> | undefined {
+  const state = getState()
   const now = performance.now()
-  const sinceLast = now - lastAt
-  const isFirst = sinceLast > maxPause || (connection !== undefined && connection === lastConnection)
-  if (sinceLast > maxTurn) turnedAt = now
-  lastConnection = connection
-  lastAt = now
-  if (isFirst && !isPlanned) return undefined
-  beginning ??= new Promise(resolve => {
-    waiting.begin.push(() => {
-      beginning = undefined
+  const sinceLast = now - state.lastAt
+  const isFirst = sinceLast > maxPause || (connection !== undefined && connection === state.lastConnection)
+  if (sinceLast > maxTurn) state.turnedAt = now
+  state.lastConnection = connection
+  state.lastAt = now
+  if (isFirst && !state.isPlanned) return undefined
+  state.beginning ??= new Promise(resolve => {
+    state.waiting.begin.push(() => {
+      state.beginning = undefined
       resolve()
     })
-    if (!isPlanned) plan(setImmediate)
+    if (!state.isPlanned) plan(state, setImmediate)
   })
-  return beginning
+  return state.beginning
 }
 
-function plan (defer: typeof setImmediate | typeof nextTick): void {
-  isPlanned = true
+function plan (state: State, defer: typeof setImmediate | typeof nextTick): void {
+  state.isPlanned = true
   defer(() => {
-    if (defer === setImmediate) turnedAt = performance.now()
-    runFrom(0)
+    if (defer === setImmediate) state.turnedAt = performance.now()
+    runFrom(state, 0)
   })
 }
 
-function runFrom (at: number): void {
+function runFrom (state: State, at: number): void {
+  const { waiting } = state
   while (at < order.length && waiting[order[at] as Phase].length === 0) at++
-  if (at === order.length) return finish()
+  if (at === order.length) return finish(state)
   const phase = order[at] as Phase
   const runs = waiting[phase]
   waiting[phase] = []
   for (const run of runs) run()
   // A tick runs after all microtasks that this phase caused.
-  queueMicrotask(() => nextTick(() => { runFrom(at + 1) }))
+  queueMicrotask(() => nextTick(() => { runFrom(state, at + 1) }))
 }
 
 /** Leftovers wait for the next turn, so that endless work does not block other events. */
-function finish (): void {
-  isPlanned = false
-  if (Object.values(waiting).some(runs => runs.length > 0)) plan(setImmediate)
+function finish (state: State): void {
+  state.isPlanned = false
+  if (Object.values(state.waiting).some(runs => runs.length > 0)) plan(state, setImmediate)
 }

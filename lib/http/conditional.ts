@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BoundedCache } from '../core/cache.js'
 import type { Family } from '../core/family/family.js'
+import { now as readClock } from '../core/runtime.js'
 import type { Stored } from '../core/storage/storage.js'
 import { hashText } from '../core/values/ids.js'
 import { shorten } from '../core/values/words.js'
@@ -133,7 +134,7 @@ const forms = [
 ].map(({ source }) => new RegExp(source.replace('WEEKDAY', '(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat)')))
 
 /** The three forms of RFC 9110, 5.6.7, as seconds since 1970; undefined if the date is invalid. */
-export function readHttpDate (text: string, now = Date.now()): number | undefined {
+export function readHttpDate (text: string, now = readClock()): number | undefined {
   const parts = forms.map(form => form.exec(text)?.groups).find(groups => groups !== undefined)
   if (parts === undefined) return undefined
   const { day = '', month, year = '', time } = parts

@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, type Family, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
+import { delay, now, performance, random, randomUUID } from '../core/runtime.js'
 import { type Caller, readMakers } from '../core/service/caller.js'
 import { Feed, findPosition, showFollowed, writePosition } from '../core/service/feed.js'
 import { follow } from '../core/service/follow.js'
@@ -151,7 +150,7 @@ async function takeLease (
       // Otherwise another process took it, or the storage does not answer now.
       if (isPruned(error)) throw error
     }
-    await delay(leaseTime * (0.05 + Math.random() / 10), undefined, { signal }).catch(() => {})
+    await delay(leaseTime * (0.05 + random() / 10), undefined, { signal }).catch(() => {})
   }
   return undefined
 }
@@ -237,7 +236,7 @@ async function work (
         if (attempt >= maxAttempts && lease.place.parked.length < maxParked) {
           const message = String((error as Error | undefined)?.message ?? error).slice(0, 500)
           const { id, family, position } = entry
-          const failed = { id, family, position, attempts: attempt, error: message, at: new Date().toISOString() }
+          const failed = { id, family, position, attempts: attempt, error: message, at: new Date(now()).toISOString() }
           return await lease.keep(({ parked }) => ({ parked: [...parked, failed] }))
         }
       }

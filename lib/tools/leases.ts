@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../core/errors.js'
 import { listFields, ServiceFields } from '../core/family/fields.js'
+import { clearInterval, performance, setInterval, type Timer } from '../core/runtime.js'
 import type { GuardedStorage } from '../core/service/storage-access.js'
 import { ConflictError, type FamilyShape, type Storage, type Stored } from '../core/storage/storage.js'
 import { keepRow } from './rows.js'
@@ -166,7 +167,7 @@ const maxPerCommit = 500
 /** The leases of one duration that this process holds in a storage. When one is due, the others are renewed with it. */
 class LeaseGroup {
   readonly #leases = new Set<Lease>()
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
 
   constructor (readonly storage: GuardedStorage, readonly time: number) {}
 

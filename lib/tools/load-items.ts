@@ -4,6 +4,7 @@ import { type AnyFamily, type Family, getFamily, listShapes } from '../core/fami
 import { CommandMembers, commandsShape, listDefaults, ServiceFields, toStored } from '../core/family/fields.js'
 import { canonicalizeItem, haveSameContent, readDecimals } from '../core/family/params.js'
 import { type ProblemCode, problemCodes } from '../core/problems.js'
+import { now as readClock } from '../core/runtime.js'
 import { type CommandRecord, digestParams } from '../core/service/record.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
 import { findByIds } from '../core/storage/pages.js'
@@ -11,7 +12,8 @@ import {
   type Change, ConstraintError, DuplicateError, type Id, type Storage, type Stored
 } from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
-import { newIdPattern, textIdPattern, uuidv7 } from '../core/values/ids.js'
+import { uuidv7 } from '../core/uuid.js'
+import { newIdPattern, textIdPattern } from '../core/values/ids.js'
 import { findJsonFlaw, isObject, type MemberFlaw, type Members } from '../core/values/json.js'
 import { membersOf } from '../core/values/rules.js'
 import { makeValidator } from '../core/values/validate.js'
@@ -184,7 +186,7 @@ function refuseRow ({ name }: Family, { number }: Pick<Row, 'number'>, { pointer
 }
 
 function complete ({ ownFields }: Family, members: Members): Stored {
-  const now = new Date().toISOString()
+  const now = new Date(readClock()).toISOString()
   const [createdAt, updatedAt] = [members.createdAt, members.updatedAt].map(moment => toStored('date-time', moment))
   return {
     ...canonicalizeItem(ownFields, members) as { readonly id: Id },

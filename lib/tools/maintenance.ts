@@ -1,7 +1,7 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { errorCodes } from '../core/errors.js'
 import { type AnyFamily, listStored } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
+import { now, yieldToEventLoop } from '../core/runtime.js'
 import { findKeys } from '../core/service/log-reads.js'
 import { prunedId } from '../core/service/record.js'
 import { type Change, ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
@@ -69,7 +69,7 @@ function readMoment (before: unknown): string {
   const moment = typeof text !== 'string' ? undefined : isDate(text) ? `${text}T00:00:00.000Z` : readDateTime(text)
   if (moment === undefined) throw refuse('"before" must be a date, such as "2030-01-31"')
   // Most likely a mistake in a calculation.
-  if (moment > new Date().toISOString()) throw refuse('"before" is in the future')
+  if (moment > new Date(now()).toISOString()) throw refuse('"before" is in the future')
   return moment
 }
 

@@ -1,4 +1,5 @@
 import { errorCodes } from '../core/errors.js'
+import { now as readClock } from '../core/runtime.js'
 import type { EntryKey } from '../core/service/log-part.js'
 import { prunedId, readHighest } from '../core/service/record.js'
 import { selectById } from '../core/storage/pages.js'
@@ -12,7 +13,7 @@ import { endLongTurn } from '../core/storage/turns.js'
 export function keepRow<T extends { readonly id: Id }> (
   family: string, row: T, current: Stored | undefined
 ): Change & { readonly item: T & Stored } {
-  const now = new Date().toISOString()
+  const now = new Date(readClock()).toISOString()
   const { revision: expected = 0, createdAt = now } = current ?? {}
   const item = { ...row, revision: expected + 1, createdAt, updatedAt: now }
   if (current === undefined) return { type: 'insert', family, item }

@@ -1,5 +1,6 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { Family } from '../core/family/family.js'
+import { randomBytes } from '../core/runtime.js'
 import { type CommandRecord, readTarget } from '../core/service/record.js'
 import { toShown } from '../core/service/shown.js'
 

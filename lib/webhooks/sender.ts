@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Family, listShapes } from '../core/family/family.js'
+import { clearTimeout, delay, now, random, setTimeout, type Timer } from '../core/runtime.js'
 import { findPosition, writePosition } from '../core/service/feed.js'
 import type { FeedEntry } from '../core/service/log-part.js'
 import { findEnd, findKeys, isPruned, numbered } from '../core/service/log-reads.js'
@@ -49,7 +49,9 @@ export interface SenderOptions {
   readonly service: Service
   readonly sources: Sources
   readonly settings: Required<WebhookSettings>
-  readonly log: FastifyBaseLogger
+  readonly log: Pick<FastifyBaseLogger, 'error' | 'warn'>
+  /** Sends a request. Default: over HTTP. */
+  readonly post?: typeof transport.post
 }
 
 interface Runner {
@@ -78,8 +80,8 @@ export class Sender {
     this.#stopped.abort()
     for (const { stop } of this.#runners.values()) stop.abort()
     const ended = this.#following.then(() => Promise.all(Array.from(this.#runners.values(), ({ done }) => done)))
-    let timer: NodeJS.Timeout | undefined
-    await Promise.race([ended, new Promise(resolve => { timer = setTimeout(resolve, limit) })])
+    let timer: Timer | undefined
+    await Promise.race([ended, new Promise<void>(resolve => { timer = setTimeout(resolve, limit) })])
     clearTimeout(timer)
   }
 
@@ -127,7 +129,7 @@ export class Sender {
         if (signal.aborted) return
         // Another process may do the same at this moment.
         if (!(error instanceof ConflictError)) this.options.log.error({ err: error }, 'Webhooks cannot be sent now')
-        await delay(pauseAfterFailure * Math.random(), undefined, { signal }).catch(() => {})
+        await delay(pauseAfterFailure * random(), undefined, { signal }).catch(() => {})
       }
     }
   }
@@ -198,7 +200,7 @@ export class Sender {
     const { error, responseStatus } = attempt
     // From the first attempt, or the last change of the webhook, such as `resume`.
     const since = before && Math.max(Date.parse(before.createdAt), Date.parse(webhook.updatedAt))
-    const isOver = since !== undefined && Date.now() - since >= settings.giveUpAfter
+    const isOver = since !== undefined && now() - since >= settings.giveUpAfter
     // 410 Gone: the receiver wants no more.
     const operation = responseStatus === 410 ? 'pause' : isOver ? 'fail' : undefined
     const status = error === undefined ? 'delivered' : operation === undefined ? 'waiting' : 'failed'
@@ -225,16 +227,16 @@ export class Sender {
   async #send (
     { url, secret }: Webhook, event: string, body: string
   ): Promise<Pick<Delivery, 'responseStatus' | 'error' | 'duration' | 'at'>> {
-    const { settings: { allowPrivate, timeout } } = this.options
+    const { settings: { allowPrivate, timeout }, post = transport.post } = this.options
     const { signal } = this.#stopped
-    const started = Date.now()
+    const started = now()
     const headers = {
       'content-type': 'application/cloudevents+json; charset=utf-8',
       'content-length': String(Buffer.byteLength(body)),
       'user-agent': 'fastify-dealbook',
       ...signEvent(secret, event, body, started)
     }
-    const sent = await transport.post({ url, headers, body, allowPrivate, timeout, signal }).then(
+    const sent = await post({ url, headers, body, allowPrivate, timeout, signal }).then(
       responseStatus => ({
         responseStatus,
         ...(/^2/.test(String(responseStatus)) ? {} : { error: `The response had the status ${responseStatus}` })
@@ -244,7 +246,7 @@ export class Sender {
         return { error: String((error as Error).message).slice(0, 500) }
       }
     )
-    return { ...sent, duration: Date.now() - started, at: new Date(started).toISOString() }
+    return { ...sent, duration: now() - started, at: new Date(started).toISOString() }
   }
 }
 

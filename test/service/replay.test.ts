@@ -194,6 +194,26 @@ testOverStorages(async (t, { book, storage, another }) => {
     t.match(await book.remove(id, { revision: 2 }), { changed: true })
   })
 
+  t.test('a retry that cannot find out whether it was done is not refused', async t => {
+    const id = await dealAfter(book)
+    const ids = { command: randomUUID(), principal, revision: 1 }
+    const hold = (storage: Storage) => openBook(storage).run('hold', id, { reason: 'a' }, ids)
+    let isDone = false
+    const inner = interrupted(storage, async () => {
+      await hold(storage)
+      isDone = true
+    })
+    const failing: Storage = {
+      ...inner,
+      get: async (family, row, signal) => {
+        if (isDone && family === 'commands') throw new Error('The connection was closed')
+        return await inner.get(family, row, signal)
+      }
+    }
+    await t.rejects(hold(failing), { code: 'storage-unavailable' })
+    t.match(await hold(storage), { changed: true, replayed: true })
+  })
+
   t.test('a retry whose first attempt is committed while it runs is a replay', async t => {
     const chosen = defineFamily({
       name: 'labels',

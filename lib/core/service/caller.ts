@@ -4,10 +4,12 @@ import { errorCodes } from '../errors.js'
 import { type Family, hasFieldsOf, listShapes } from '../family/family.js'
 import { maybeMade, Problem } from '../problems.js'
 import { findFlawInConditions, numberDecimals } from '../query/filters.js'
+import { now } from '../runtime.js'
 import { matcher } from '../storage/conditions.js'
 import { type DeadlineSettings, RequestDeadline } from '../storage/deadline.js'
 import type { Condition, Id, Storage, Stored } from '../storage/storage.js'
-import { isNewId, isTextId, newIdRule, textIdRule, uuidv7 } from '../values/ids.js'
+import { uuidv7 } from '../uuid.js'
+import { isNewId, isTextId, newIdRule, textIdRule } from '../values/ids.js'
 import { findJsonFlaw, findTextFlaw, isObject, type Members } from '../values/json.js'
 import { findFlaw, membersOf, rules } from '../values/rules.js'
 import {
@@ -154,7 +156,7 @@ export function readMakers (family: Family, { clock, makeId = family.makeId, mak
   const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_OPTION(family.name, `the option ${flaw}`)
   return {
     clock () {
-      if (clock === undefined) return new Date()
+      if (clock === undefined) return new Date(now())
       const moment: unknown = clock()
       if (types.isDate(moment) && !Number.isNaN(moment.getTime())) return moment
       throw refuse('"clock" did not return a valid Date')

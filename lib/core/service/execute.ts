@@ -1,8 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Family } from '../family/family.js'
 import { hideSecrets, listSecrets } from '../family/params.js'
 import { renameKnown, toOwnItem } from '../family/rename.js'
 import { admitEarlier, idReused, notFound, Problem } from '../problems.js'
+import { delay, random } from '../runtime.js'
 import { completer } from '../storage/shapes.js'
 import { ConflictError, ConstraintError, type Id, type Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
@@ -114,8 +114,7 @@ async function findOrRefuse (execution: Execution): Promise<Outcome | Reached> {
 export async function repeatIfDone (execution: Execution, error: unknown): Promise<void> {
   const { identity } = execution
   if (identity === undefined || isConflict(error) || (error instanceof Problem && error.statusCode >= 500)) return
-  const done = await getRecord(execution, identity).catch(() => undefined)
-  if (done !== undefined) throw new ConflictError('commands', identity.row)
+  if (await getRecord(execution, identity) !== undefined) throw new ConflictError('commands', identity.row)
 }
 
 type Reached = Pick<Loaded, 'others' | 'creating'>
@@ -148,7 +147,7 @@ export async function attemptUntilDone<T> (
     } catch (error) {
       if (!isConflict(error)) throw error
       counters.retries_total++
-      if (failures > 2) await pause(Math.random() * Math.min(2 * failures, 20))
+      if (failures > 2) await delay(random() * Math.min(2 * failures, 20))
     }
   }
   const detail = 'Other clients kept changing it at the same time; nothing was done'

@@ -2,6 +2,7 @@ import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
 import { findPositionsAround, listParts, type Position, readCursor, writeCursor } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
+import { clearInterval, setInterval, setTimeout, type Timer } from '../runtime.js'
 import { matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
 import { choosePartSize, findByIds, firstPartSize, maxPartLength } from '../storage/pages.js'
@@ -274,7 +275,7 @@ class Tail {
   readonly #reads = new Map<number, Promise<PartAndMark>>()
   readonly #followers = new Watchers()
   #stop: (() => void) | undefined
-  #pause: NodeJS.Timeout | undefined
+  #pause: Timer | undefined
   #isStale = false
   #wakes = 0
 

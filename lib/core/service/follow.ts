@@ -1,4 +1,5 @@
 import { Problem } from '../problems.js'
+import { clearTimeout, performance, setTimeout, type Timer } from '../runtime.js'
 import type { Condition } from '../storage/storage.js'
 import { type Feed, getTail, type Passed, pauseBetweenPolls } from './feed.js'
 import type { FeedEntry } from './log-part.js'
@@ -146,7 +147,7 @@ class Follower {
 
   /** Resolves at the time, when it is woken, or with the work. */
   async #wait<T> (until: number, work?: Promise<T>): Promise<T | undefined> {
-    let timer: NodeJS.Timeout | undefined
+    let timer: Timer | undefined
     const pause = new Promise<undefined>(resolve => {
       this.ring = () => { resolve(undefined) }
       // Keeps the process of a script alive, too.

@@ -1,5 +1,6 @@
 import type { Family } from '../family/family.js'
 import { toOwnItem } from '../family/rename.js'
+import { performance } from '../runtime.js'
 import { choosePartSize, findMembers, firstPartSize, maxIds, maxLength, selectById } from '../storage/pages.js'
 import { mayBeLong } from '../storage/shapes.js'
 import type { Id, Stored } from '../storage/storage.js'

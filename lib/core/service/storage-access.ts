@@ -1,6 +1,7 @@
 import { errorCodes } from '../errors.js'
 import { commandsShape } from '../family/fields.js'
 import { Problem, storageUnavailable } from '../problems.js'
+import { clearTimeout, performance, setTimeout } from '../runtime.js'
 import { isDeadlineAware, raceSignal, RequestDeadline } from '../storage/deadline.js'
 import {
   BusyError, type Change, ConflictError, ConstraintError, DuplicateError, type FamilyShape, ReadOnlyError,

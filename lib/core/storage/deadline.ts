@@ -1,3 +1,5 @@
+import { keepPerProcess, performance, setTimeout, type Timer } from '../runtime.js'
+
 export interface DeadlineSettings {
   /** In milliseconds. */
   readonly timeout: number
@@ -13,24 +15,26 @@ interface Presence {
 // In milliseconds, while something waits.
 const checkEvery = 50
 // One timer for all requests: making and clearing one for each takes longer than the rest of a deadline.
-const watched = new Set<RequestDeadline>()
-let timer: NodeJS.Timeout | undefined
+const getState = keepPerProcess(() => ({ watched: new Set<RequestDeadline>(), timer: undefined as Timer | undefined }))
 
 function watch (deadline: RequestDeadline): void {
-  watched.add(deadline)
-  timer ??= setTimeout(checkAll, checkEvery)
-  if (watched.size === 1) timer.ref()
+  const state = getState()
+  state.watched.add(deadline)
+  state.timer ??= setTimeout(checkAll, checkEvery)
+  if (state.watched.size === 1) state.timer.ref()
 }
 
 function unwatch (deadline: RequestDeadline): void {
+  const { watched, timer } = getState()
   watched.delete(deadline)
   if (watched.size === 0) timer?.unref()
 }
 
 function checkAll (): void {
-  timer = undefined
-  for (const deadline of watched) deadline.check()
-  if (watched.size > 0) timer ??= setTimeout(checkAll, checkEvery)
+  const state = getState()
+  state.timer = undefined
+  for (const deadline of state.watched) deadline.check()
+  if (state.watched.size > 0) state.timer ??= setTimeout(checkAll, checkEvery)
 }
 
 const refused = new WeakSet<Presence>()

@@ -1,26 +1,26 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
+import { keepPerProcess, performance, setImmediate, yieldToEventLoop } from '../runtime.js'
 import { findWork } from './deadline.js'
 import { BusyError } from './storage.js'
 
 // In milliseconds: how long searches may block the event loop before other requests continue.
 const maxMs = 5
 
-let endOfAll: number | undefined
+const getState = keepPerProcess(() => ({ endOfAll: undefined as number | undefined, waiting: [] as (() => void)[] }))
 
 // Shared by all searches in a turn of the loop: many short ones block it as long as one large one.
 function getEnd (): number {
-  if (endOfAll === undefined) {
-    endOfAll = performance.now() + maxMs
-    setImmediate(() => { endOfAll = undefined })
+  const state = getState()
+  if (state.endOfAll === undefined) {
+    state.endOfAll = performance.now() + maxMs
+    setImmediate(() => { state.endOfAll = undefined })
   }
-  return endOfAll
+  return state.endOfAll
 }
-
-const waiting: (() => void)[] = []
 
 /** Pauses if this turn of the loop was long: for long work that may never wait for anything else. */
 export function endLongTurn (): Promise<void> | undefined {
   if (performance.now() <= getEnd()) return undefined
+  const { waiting } = getState()
   return new Promise<void>(resolve => {
     waiting.push(resolve)
     if (waiting.length === 1) setImmediate(resumeOne)
@@ -29,6 +29,7 @@ export function endLongTurn (): Promise<void> | undefined {
 
 // One in each turn, however long it is: none waits forever, and together they do not make one long turn.
 function resumeOne (): void {
+  const { waiting } = getState()
   waiting.shift()?.()
   if (waiting.length > 0) setImmediate(resumeOne)
 }

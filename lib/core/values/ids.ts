@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 
 /** Text ids of items and commands: not encoded in a URL, and no longer than Fastify's `maxParamLength`. */
 export const textIdPattern = '^[A-Za-z0-9._~-]{1,100}$'
@@ -40,20 +40,4 @@ export function readId (kind: 'integer' | 'string', text: string): string | numb
 
 export function hashText (text: string): string {
   return createHash('sha256').update(text).digest('base64url')
-}
-
-let last = 0
-let counter = 0
-let prefix = ''
-
-/** UUID version 7, ordered by time and, within a process, by call. Node has none, and packages are larger than this. */
-export function uuidv7 (now = Date.now()): string {
-  if (now > last || ++counter > 0xfff) {
-    last = Math.max(now, last + 1)
-    counter = 0
-    const time = last.toString(16).padStart(12, '0')
-    prefix = `${time.slice(0, 8)}-${time.slice(8)}-7`
-  }
-  // Node caches random bytes for its UUIDs, so variant and random digits are cheapest from there.
-  return `${prefix}${counter.toString(16).padStart(3, '0')}${randomUUID().slice(18)}`
 }

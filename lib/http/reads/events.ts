@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { performance } from '../../core/runtime.js'
 import { type Feed, writePosition } from '../../core/service/feed.js'
 import { type Batch, follow } from '../../core/service/follow.js'
 import type { FeedEntry } from '../../core/service/log-part.js'

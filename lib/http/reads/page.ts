@@ -6,6 +6,7 @@ import {
   makePageMembers, makePageUrl, type PageLinks, type ParsedQuery, startParameters
 } from '../../core/query/grammar.js'
 import { toLocal } from '../../core/query/time-zones.js'
+import { clearTimeout, setTimeout, type Timer } from '../../core/runtime.js'
 import { type Find, findFrom, findPage, type FoundPage, type Reader } from '../../core/service/reader.js'
 import { feedList } from '../../core/service/record.js'
 import { choosePartSize, firstPartSize, maxLength, partSize } from '../../core/storage/pages.js'
@@ -229,9 +230,9 @@ type Watched = [batches: AsyncGenerator<string>, timeout: number, first?: Iterat
 /** Destroys the response if the client stalls or reading fails: a part must not look like the whole. */
 async function * watch (reply: FastifyReply, ...[batches, timeout, first]: Watched): AsyncGenerator<string> {
   const { raw } = reply
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
   let isClosed = false
-  const start = (): void => { if (!isClosed) timer = setTimeout(endStalled, timeout, reply) }
+  const start = (): void => { if (!isClosed) timer = setTimeout(() => { endStalled(reply) }, timeout) }
   raw.once('close', () => {
     isClosed = true
     clearTimeout(timer)

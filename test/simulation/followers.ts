@@ -1,0 +1,121 @@
+import { findPosition } from '../../lib/core/service/feed.js'
+import type { Id, Members } from '../../lib/index.js'
+import type { Judge } from './judge.js'
+import { isVisible, tenantOf } from './model.js'
+import type { Journal, Known } from './oracle.js'
+
+/** Checks what one follower of the accounts gets: each entry once, in order, and nothing is left out silently. */
+export class FollowerJudge {
+  cursor: string | undefined
+  #last = 0
+  /** In commits: when it got its first entry. */
+  #since: number | undefined
+
+  constructor (readonly judge: Judge, readonly name: string, readonly principal: string) {}
+
+  get #journal (): Journal {
+    return this.judge.journal
+  }
+
+  receive (entry: Members): void {
+    const { world } = this.judge
+    const position = findPosition(String(entry.cursor)) as number
+    world.note(() => `${this.name} receives ${position}`)
+    this.judge.checkHidden(entry, this.principal)
+    if (position <= this.#last) world.fail(`follower ${this.name}: ${position} after ${this.#last}`)
+    this.#since ??= this.#journal.commits
+    for (const known of this.#between(this.#last, position)) {
+      // One that begins at the beginning gets what there is.
+      if ((known.prunedAt ?? Infinity) > this.#since) {
+        world.fail(`follower ${this.name}: ${position} after ${this.#last} without ${String(known.position)}`)
+      }
+    }
+    this.#last = position
+    this.cursor = String(entry.cursor)
+  }
+
+  /** It was told that entries were deleted. */
+  restart (): void {
+    this.cursor = undefined
+    this.#last = 0
+    this.#since = undefined
+  }
+
+  /** What it should have got between two positions. An entry of a deleted item is hidden from a tenant. */
+  #between (after: number, before: number): Known[] {
+    return this.#journal.byPosition.filter(({ entry, position = 0 }) =>
+      position > after && position < before && entry.family === 'accounts' && this.#canSee(entry.target))
+  }
+
+  #canSee (target: string): boolean {
+    const tenant = tenantOf(this.principal)
+    return tenant === undefined || isVisible(this.judge.journal.database.peek('accounts', Number(target)), tenant)
+  }
+
+  /** What is still missing. */
+  get missing (): string | undefined {
+    const [missing] = this.#between(this.#last, Infinity).filter(({ prunedAt }) => prunedAt === undefined)
+    return missing && `follower ${this.name}: has not got ${String(missing.position)}`
+  }
+}
+
+/** Checks what a consumer does: each entry has one effect, after those of earlier entries of the same item. */
+export class ConsumerJudge {
+  constructor (readonly journal: Journal, readonly name: string) {
+    journal.handled = known => { this.#check(known) }
+  }
+
+  #check ({ entry, position = 0 }: Known): void {
+    for (const earlier of this.journal.listEntries(entry.family, entry.target)) {
+      if ((earlier.position ?? Infinity) < position && this.#isMissing(earlier)) {
+        this.journal.world.fail(`consumer ${this.name}: ${position} before ${String(earlier.position)}`)
+      }
+    }
+  }
+
+  #isMissing ({ entry, hasEffect, prunedAt }: Known): boolean {
+    if (entry.outcome !== 'done' || hasEffect === true || this.setAside.has(entry.id)) return false
+    return prunedAt === undefined || prunedAt > (this.journal.consumers.get(this.name) ?? Infinity)
+  }
+
+  get setAside (): ReadonlySet<Id> {
+    const place = this.journal.database.list('command-consumers').find(({ id }) => id === this.name)
+    return new Set(([place?.parked ?? [], place?.retried ?? []].flat() as { id: string }[]).map(({ id }) => id))
+  }
+
+  get missing (): string | undefined {
+    const missing = this.journal.byPosition.find(known =>
+      ['accounts', 'tickets'].includes(known.entry.family) && this.#isMissing(known))
+    return missing && `consumer ${this.name}: has not handled ${String(missing.position)}`
+  }
+}
+
+/** Receives the events of webhooks: each at least once, and those of an item in order. */
+export class Receiver {
+  readonly #received = new Set<string>()
+  /** Events from this position on are sent. */
+  start = Infinity
+
+  constructor (readonly judge: Judge) {}
+
+  receive (id: string, body: string): void {
+    const { journal, world } = this.judge
+    world.note(() => `webhook gets ${id}`)
+    this.judge.checkHidden(body, undefined)
+    const [family = '', target = '', revision] = id.split('/')
+    this.#received.add(id)
+    for (const { entry, position = 0 } of journal.listEntries(family, target)) {
+      if (entry.outcome !== 'done' || entry.revision >= Number(revision) || position <= this.start) continue
+      if (!this.#received.has(`${family}/${target}/${entry.revision}`)) {
+        world.fail(`webhook: got ${id} before revision ${entry.revision}`)
+      }
+    }
+  }
+
+  get missing (): string | undefined {
+    const missing = this.judge.journal.byPosition.find(({ entry, position = 0 }) =>
+      position > this.start && entry.family === 'accounts' && entry.outcome === 'done' &&
+        !this.#received.has(`${entry.family}/${entry.target}/${entry.revision}`))
+    return missing && `webhook: has not got ${String(missing.position)}`
+  }
+}

@@ -1,0 +1,214 @@
+import { identifyCommand } from '../../lib/core/service/record.js'
+import type { Id, Members, Stored } from '../../lib/index.js'
+import type { Result } from './host.js'
+import { applyEntry, type Entry, isRefused, isVisible, tenantOf } from './model.js'
+import { isShownOf, type Journal, type Known } from './oracle.js'
+import type { World } from './world.js'
+
+/** A command as a client means it, however often it is sent. */
+export interface Intention {
+  readonly family: 'accounts' | 'tickets'
+  readonly operation: string
+  readonly action: string
+  readonly target: Id | undefined
+  readonly params: Members
+  /** Names it in the log; of a deletion, only here. */
+  readonly mark: string
+  readonly principal: string
+  /** It is safe to send again. */
+  readonly identity: { readonly command?: string, readonly key?: string }
+  readonly revision: number | undefined
+  /** In commits: when it was first sent. */
+  readonly since: number
+}
+
+/** What a client was told: a problem's code below 500, or what was done. */
+export type Told =
+  | { readonly code: string, readonly detail?: string }
+  | { readonly result: Partial<Result> & { readonly replayed: boolean } }
+
+/** Checks what clients are told against the journal. */
+export class Judge {
+  constructor (readonly world: World, readonly journal: Journal) {}
+
+  #fail (intention: Intention, what: string): void {
+    const { action, target = 'new', mark, principal } = intention
+    this.world.fail(`${what}: ${action} ${target} (${mark} of ${principal})`)
+  }
+
+  /** Texts that the caller must not see: what is hidden, and what belongs to other tenants. */
+  checkHidden (shown: unknown, principal: string | undefined, isSetting = false): void {
+    const text = typeof shown === 'string' ? shown : JSON.stringify(shown) ?? ''
+    if (!isSetting && text.includes('SECRET')) this.world.fail(`hidden, but shown: ${text}`)
+    const tenant = tenantOf(principal)
+    if (tenant === undefined) return
+    const other = tenant === 'red' ? 'blue' : 'red'
+    if (text.includes(`"tenant":"${other}"`) || text.includes(`${other}-`)) {
+      this.world.fail(`of ${other}, but shown to ${principal ?? 'all'}: ${text}`)
+    }
+  }
+
+  /** What it has done. */
+  #find ({ action, mark, identity: { key, command: id }, principal }: Intention): Known | undefined {
+    if (!action.startsWith('Delete')) return this.journal.done.get(mark)
+    const row = identifyCommand({ ...(key !== undefined && { key }), ...(id !== undefined && { id }) }, principal)?.row
+    const known = row === undefined ? undefined : this.journal.entries.get(row)
+    return known?.entry.outcome === 'done' ? known : undefined
+  }
+
+  isDone (intention: Intention): boolean {
+    return this.#find(intention) !== undefined
+  }
+
+  /** A deletion without an identity cannot be told from those of others. */
+  #mayBeDone (intention: Intention): boolean {
+    const { action, family, target } = intention
+    return this.isDone(intention) || (action.startsWith('Delete') &&
+      this.journal.listEntries(family, target as Id).some(({ entry }) => entry.action === action))
+  }
+
+  /** @param isAtomic whether it was decided on the effect of others in the same commit, which is not in the journal */
+  judge (intention: Intention, told: Told, isAtomic = false): void {
+    this.world.note(() => `${intention.mark} ${'code' in told ? `refused: ${told.code}` : nameResult(told.result)}`)
+    if ('code' in told) this.#judgeRefusal(intention, told)
+    else this.#judgeResult(intention, told.result, isAtomic)
+  }
+
+  #judgeResult (intention: Intention, result: Partial<Result>, isAtomic: boolean): void {
+    const { item, command, changed, replayed = false } = result
+    const { params, principal, mark } = intention
+    const isSetting = 'pin' in params
+    this.checkHidden(command, principal)
+    this.checkHidden(item, principal, isSetting)
+    const isDone = this.#mayBeDone(intention)
+    if (changed === true && !isDone) return this.#fail(intention, 'acknowledged, but not done')
+    if (changed === false && isDone) return this.#fail(intention, 'said to change nothing, but done')
+    if (changed !== true && !isDone && !isAtomic && !this.#wasUnchanged(intention)) {
+      return this.#fail(intention, 'acknowledged')
+    }
+    const known = this.journal.done.get(mark)
+    if (changed !== true || known === undefined || command === undefined) return
+    if (command.revision !== known.entry.revision) this.#fail(intention, `acknowledged at revision ${command.revision}`)
+    const version = this.journal.findAfter(known)
+    if (replayed || item === undefined || version === undefined) return
+    const { pin, ...shown } = item
+    if (!isShownOf(shown, version)) this.#fail(intention, `shown as ${JSON.stringify(item)}`)
+  }
+
+  /** Whether there was a moment when it would have changed nothing. */
+  #wasUnchanged ({ family, target, action, params, since, principal }: Intention): boolean {
+    if (target === undefined) return false
+    for (const version of this.journal.versionsSince(family, target, since)) {
+      if (!isVisible(version, tenantOf(principal))) continue
+      const after = applyEntry(version, { action, params } as Entry)
+      if (after !== undefined && isShownOf(after, version as Stored)) return true
+    }
+    return false
+  }
+
+  #judgeRefusal (intention: Intention, { code, detail = '' }: Extract<Told, { code: string }>): void {
+    const done = this.#find(intention)
+    if (this.#wasTrue(intention, code, done?.committedAt)) return
+    this.#fail(intention, `refused as ${code}${done === undefined ? ` without a reason ${detail}` : ', but done'}`)
+  }
+
+  /**
+   * Whether there was a moment when the reason held. If the command was done, then before that: this attempt may have
+   * been refused, and another one have succeeded later.
+   */
+  #wasTrue (intention: Intention, code: string, before: number | undefined): boolean {
+    const { target, revision, action, params, since } = intention
+    const was = (id: Id, holds: (item: Stored | undefined) => boolean, family = intention.family): boolean =>
+      [...this.journal.versionsSince(family, id, since, before)].some(holds)
+    const tenant = tenantOf(intention.principal)
+    switch (code) {
+      case 'not-found':
+        return target !== undefined && was(target, item => !isVisible(item, tenant))
+      case 'precondition-failed':
+        return revision !== undefined && was(target as Id, item => item?.revision !== revision)
+      case 'wrong-state':
+        // It is kept in the log, so that no attempt succeeds later.
+        return before === undefined && was(target as Id, item => item !== undefined && isRefused(item, action, params))
+      case 'taken':
+        return action === 'CreateTicket' && this.#wasTaken(intention)
+      case 'in-use':
+        return action === 'DeleteAccount' &&
+          this.#wasAny('tickets', since, ({ account }) => account === target)
+      case 'invalid-body': {
+        const other = (params.to ?? params.account) as Id | undefined
+        return other !== undefined && (other === target ||
+          was(other, item => !isVisible(item, tenant), 'accounts'))
+      }
+      default:
+        return false
+    }
+  }
+
+  #wasAny (family: string, since: number, holds: (item: Stored) => boolean): boolean {
+    for (const name of this.journal.items) {
+      if (!name.startsWith(`${family}/`)) continue
+      for (const item of this.journal.versionsSince(family, name.slice(family.length + 1), since)) {
+        if (item !== undefined && holds(item)) return true
+      }
+    }
+    return false
+  }
+
+  #wasTaken ({ params: { id, code }, mark, since }: Intention): boolean {
+    return this.journal.listEntries('tickets', id as Id).some(({ entry }) => entry.outcome === 'done') ||
+      this.#wasAny('tickets', since, item => item.code === code && item.mark !== mark)
+  }
+
+  /** An item that was read, or none. */
+  judgeRead (family: string, id: Id, principal: string, since: number, item: Members | undefined): void {
+    const tenant = tenantOf(principal)
+    this.checkHidden(item, principal)
+    const isTrue = item === undefined
+      ? [...this.journal.versionsSince(family, id, since)].some(version => !isVisible(version, tenant))
+      : this.journal.wasSeen(family, item, tenant, since)
+    if (!isTrue) this.world.fail(`read of ${family}/${id} by ${principal}: ${JSON.stringify(item) ?? 'not found'}`)
+  }
+
+  /** All pages of a list: whole, in order, and each item as it was at some moment. */
+  judgeList (family: string, principal: string, since: number, items: readonly Members[], holds: Holds): void {
+    const tenant = tenantOf(principal)
+    this.checkHidden(items, principal)
+    const found = new Set<string>()
+    for (const item of items) {
+      const name = `${family}/${String(item.id)}`
+      if (found.has(name)) this.world.fail(`list: ${name} twice`)
+      found.add(name)
+      if (!holds(item) || !this.journal.wasSeen(family, item, tenant, since)) {
+        this.world.fail(`list for ${principal}: has ${JSON.stringify(item)}`)
+      }
+    }
+    for (const name of this.journal.items) {
+      if (!name.startsWith(`${family}/`) || found.has(name)) continue
+      const id = name.slice(family.length + 1)
+      const versions = [...this.journal.versionsSince(family, id, since)]
+      if (versions.every(version => isVisible(version, tenant) && holds(version as Members))) {
+        this.world.fail(`list for ${principal}: lacks ${name}`)
+      }
+    }
+  }
+
+  /** The log of an item: all that was committed before and is not pruned, in order. */
+  judgeLog (family: string, id: Id, principal: string, since: number, entries: readonly Members[]): void {
+    this.checkHidden(entries, principal)
+    const revisions = entries.filter(({ outcome }) => outcome === 'done').map(({ revision }) => Number(revision))
+    if (revisions.some((revision, index) => index > 0 && revision !== (revisions[index - 1] as number) + 1)) {
+      this.world.fail(`log of ${family}/${id}: revisions ${revisions.join()}`)
+    }
+    for (const { entry, committedAt, prunedAt } of this.journal.listEntries(family, id)) {
+      if (entry.outcome !== 'done' || committedAt > since || prunedAt !== undefined) continue
+      if (revisions.includes(entry.revision)) continue
+      this.world.fail(`log of ${family}/${id}: lacks revision ${entry.revision}`)
+    }
+  }
+}
+
+function nameResult ({ replayed, changed }: Partial<Result>): string {
+  return `acknowledged${replayed === true ? ', replayed' : ''}${changed === false ? ', unchanged' : ''}`
+}
+
+type Holds = (item: Members) => boolean
