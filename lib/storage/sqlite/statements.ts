@@ -154,7 +154,7 @@ export class TableStatements {
     const { mapped } = this.layout
     const required = mapped ? ['id'] : requiredFields
     const items = writeItems(selectJson(members, column => writeValue(column, mapped), required))
-    return `SELECT group_concat(item, ${separator}), count(*), ${lacking}${more} FROM (${items})`
+    return `SELECT group_concat(item, ${separator}), count(*), ${lacking} AS lacking${more} FROM (${items})`
   }
 
   #toPage (members: readonly Column[], row: readonly unknown[] = [], total?: number): PageText {
