@@ -114,7 +114,7 @@ export const pages: readonly Case[] = [
         thing(index + 1, { string: 'ä'.repeat(length) }))))
       const seen: unknown[] = []
       for (let reads = 0; seen.length < texts.length; reads++) {
-        assert.ok(reads < texts.length, 'too few at once')
+        assert.ok(reads < texts.length - 1, 'too few at once')
         const rest = query({ where: [where('id', 'gt', seen.length)], limit: 10 })
         const { items, isPartial } = await storage.find('things', { ...rest, maxLength: 4500 })
         seen.push(...items.map(({ id }) => id))

@@ -281,6 +281,9 @@ async function compareLists (t: Test, service: Boxes, when: string): Promise<voi
       }
     }
   }
+  const byBoth = all.toSorted((a, b) => String(a.label).localeCompare(String(b.label)) ||
+    (a.shelf as number) - (b.shelf as number) || (a.id as number) - (b.id as number)).map(({ id }) => id)
+  t.strictSame(await walk(service, 'sort=label,shelf'), byBoth, `${when}: along an index by another field first`)
   const found = await service.find('label.regex=.&rank=5')
   t.strictSame(found.items.map(({ id }) => id),
     all.filter(({ label, rank }) => String(label) !== '' && rank === 5).map(({ id }) => id), `${when}: a search`)
@@ -342,6 +345,12 @@ const seats = (row: Partial<Field>) => ({
   ...shape('seats', 'integer', [{ name: 'row', kind: 'integer', optional: true, ...row }]), unique: [['row']]
 })
 const five = { optional: false, default: 5 }
+// An index by another field first, and of a long text.
+const slots = (isOld: boolean) => shape('slots', 'integer', [
+  { name: 'row', kind: 'integer', optional: false },
+  { name: 'place', kind: 'integer', optional: isOld, ...!isOld && { default: 5 } },
+  { name: 'note', kind: 'string', optional: isOld, ...!isOld && { default: 'none' } }
+], [['row', 'place'], ['row', 'note']])
 
 for (const { name, make } of storages) {
   /** The storages of a process with these shapes, and of an old one, which starts last. */
@@ -371,6 +380,16 @@ for (const { name, make } of storages) {
         t.strictSame(items.map(({ id }) => id), shown.filter(matcher(conditions)).map(({ id }) => id), field)
       }
     }
+  })
+
+  // The memory storage has no other process.
+  t.test(`${name}: the next start fills every indexed field`, { skip: name === 'memory' }, async t => {
+    const { old, another } = await start(t, [slots(false)], [slots(true)])
+    await old.commit(insert('slots', thing(1, { row: 1 }), thing(2, { row: 1, place: 2, note: 'x' })))
+    t.strictSame((await old.get('slots', 1))?.place, undefined)
+    await another().prepare(slots(false))
+    t.match(await old.get('slots', 1), { place: 5, note: 'none' })
+    t.match(await old.get('slots', 2), { place: 2, note: 'x' })
   })
 
   t.test(`${name}: an item that is referred to by default cannot be deleted`, async t => {

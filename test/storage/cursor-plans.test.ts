@@ -25,23 +25,33 @@ const people = defineFamily({
     id: Type.Integer(),
     half: Type.Integer({ default: 0 }),
     name: Type.String({ default: '' }),
+    level: Type.Integer({ default: 0 }),
+    note: Type.String({ default: '' }),
     score: Type.Optional(Type.Number())
   }),
-  indexes: ['half', 'name', 'score'],
+  indexes: ['half', 'name', 'score', ['half', 'level'], ['half', 'note']],
   order: ['-name', 'half']
 })
 
 // More with one value than are gathered and sorted in any case.
 const everyone = Array.from({ length: 14_000 }, (_, id) => ({
-  id, half: id % 2, name: `n${(id * 7919) % 9973}`, ...(id % 7 < 3 ? {} : { score: id % 11 })
+  id,
+  half: id % 2,
+  name: `n${(id * 7919) % 9973}`,
+  level: id % 1009,
+  note: `n${id % 997}`,
+  ...(id % 7 < 3 ? {} : { score: id % 11 })
 }))
 const orders = [
-  'id', '-id', 'half', '-half', 'name', '-name', 'score', '-score', '-half,-id', '-name,half', 'name,half'
+  'id', '-id', 'half', '-half', 'name', '-name', 'score', '-score', '-half,-id', '-name,half', 'name,half',
+  'half,level', '-half,-level', 'half,note'
 ]
 const fields = [
   { name: 'id', kind: 'integer', optional: false },
   { name: 'half', kind: 'integer', optional: false },
   { name: 'name', kind: 'string', optional: false },
+  { name: 'level', kind: 'integer', optional: false },
+  { name: 'note', kind: 'string', optional: false },
   { name: 'score', kind: 'number', optional: true }
 ] as const
 const limit = 20
@@ -79,6 +89,7 @@ t.test('sqlite', async t => {
   const statements = [...texts].filter(text => /^SELECT.*"people"/.test(text) && / WHERE .*LIMIT/.test(text))
   t.ok(statements.length > 20, `${statements.length} statements`)
   t.strictSame(statements.filter(text => /\+"/.test(text)), [], 'none goes along the key, through all')
+  t.strictSame(statements.filter(text => /ORDER BY [^()]*COALESCE/.test(text)), [], 'none sorts by what no index has')
   for (const text of statements) {
     const rows = database.prepare(`EXPLAIN QUERY PLAN ${text}`).all() as { detail: string }[]
     const plan = rows.map(({ detail }) => detail).join('\n')
@@ -106,5 +117,7 @@ t.test('postgres', { skip: isFast }, async t => {
     const { rows } = await pool.query(`EXPLAIN ${text}`, values)
     const plan = rows.map(row => row['QUERY PLAN'] as string).join('\n')
     t.notMatch(plan, /Seq Scan/, `${text}\n${plan}`)
+    // Only the first field of an index is searched without the others.
+    t.notMatch(plan, /half_(level|note)\w* on .*\n +Index Cond: \(+"?(level|left|note)\b.* IS NULL/, `${text}\n${plan}`)
   }
 })

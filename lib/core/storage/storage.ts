@@ -119,7 +119,7 @@ export interface Query {
   readonly count: boolean
   /**
    * In characters. A storage that can measure items before it reads them returns only as many as fit, at least one,
-   * and says so by `isPartial`. Others ignore it.
+   * and sets `isPartial`. Others ignore it.
    */
   readonly maxLength?: number
 }

@@ -55,7 +55,7 @@ export class Connection {
   #isReleased = false
   readonly #onError = (): void => { this.isSpent = true }
 
-  /** @param isWritable whether the pool gave only such as accept writes */
+  /** @param isWritable whether the pool gave only connections that accept writes */
   constructor (readonly client: PostgresClient, readonly isWritable: boolean) {
     // The pool listens only while it has the connection.
     client.on('error', this.#onError)

@@ -24,7 +24,6 @@ export const postgresDialect: Dialect = {
       `AND ${isOneOf})`
   },
   listsAreOneParameter: true,
-  skipsColumns: true,
   withoutIndex: '',
   // An index entry has 2704 bytes at most.
   beginning: takeBeginning,

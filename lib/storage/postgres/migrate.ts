@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isAbsent } from '../../core/storage/conditions.js'
-import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
+import { refuseIncomplete } from '../../core/storage/shapes.js'
 import { BusyError } from '../../core/storage/storage.js'
 import {
-  describeFilling, listIndexes, nameUnique, refuseFound, writeAddColumn, writeClashes, writeCreate, writeFill,
-  writeUnique
+  describeFilling, listIndexes, listNulls, nameNulls, nameUnique, refuseFound, writeAddColumn, writeClashes,
+  writeCreate, writeFill, writeNulls, writeUnique
 } from '../sql/definitions.js'
 import { qualifyName, quoteName } from '../sql/dialect.js'
-import type { Column, Layout } from '../sql/layout.js'
+import { type Column, type Layout, mayLack } from '../sql/layout.js'
 import type { Connections, Run } from './connections.js'
 import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
 import { getCode, statementTimedOut } from './driver.js'
@@ -144,12 +144,12 @@ async function listLacking (run: Run, layout: Layout, { columns: present, indexe
   for (const column of layout.columns) {
     const name = column.name as string
     const there = present.get(name)
-    const index = [...indexes.values()].find(({ isWhole, terms: [first] }) =>
-      isWhole && (first === name || first === `left ${name}`))
+    const firsts = [...indexes.values()].flatMap(({ isWhole, terms: [first = ''] }) => isWhole ? [first] : [])
+    const isPlain = firsts.includes(name) || indexes.get(nameNulls(layout, column))?.isWhole === true
+    const isIndexed = isPlain || firsts.includes(`left ${name}`)
     // If the column has the default, hardly any row lacks it, and a search without an index may take long.
-    if (there === undefined || !isFillable(column.field) || (there.hasDefault && index === undefined)) continue
-    const plain = quoteName(name)
-    const searched = index === undefined || index.terms[0] === name ? plain : takeBeginning(plain)
+    if (there === undefined || !mayLack(column) || (there.hasDefault && !isIndexed)) continue
+    const searched = isPlain || !isIndexed ? column.equated : takeBeginning(column.equated)
     const rows = await run(`SELECT 1 FROM ${layout.table} WHERE ${searched} IS NULL LIMIT 1`)
     if (rows.length > 0) found.push(column)
   }
@@ -184,11 +184,13 @@ function listMissingIndexes (
       ? []
       : make(name, `CREATE INDEX ${concurrently}IF NOT EXISTS ${quoteName(name)} ON ${layout.table} ` +
         `(${writeTerms(layout, columns)})`))
+  const nulls = listNulls(layout).filter(column => indexes.get(nameNulls(layout, column))?.isWhole !== true)
+    .flatMap(column => make(nameNulls(layout, column), writeNulls(layout, column, ' NULLS FIRST', concurrently)))
   const unique = listMissingUnique(layout, present).flatMap(fields =>
     make(nameUnique(layout, fields), writeUnique(layout, fields, dialect, concurrently)))
   const replaced = new Set(all.flatMap(({ replaces }) => replaces).filter(each =>
     indexes.has(each) && !all.some(({ name }) => name === each)))
-  return [...made, ...unique, ...[...replaced].map(drop)]
+  return [...made, ...nulls, ...unique, ...[...replaced].map(drop)]
 }
 
 function listMissingUnique (layout: Layout, { indexes }: PresentTable): (readonly string[])[] {

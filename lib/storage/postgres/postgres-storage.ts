@@ -157,7 +157,8 @@ async function openConnection (options: AllOptions, isReplica = false) {
     makeMissing: layout => migration.makeMissing(layout),
     listUnique: layout => readUniqueColumns(connections.run, layout),
     async openTable (given) {
-      const { layout, indexes } = await readIndexed(connections.run, given)
+      const table = await readIndexed(connections.run, given)
+      const { layout } = table
       for (const column of layout.columns) {
         if (column.present !== undefined) checkType(layout, column, column.present, mappableTypes)
       }
@@ -165,7 +166,7 @@ async function openConnection (options: AllOptions, isReplica = false) {
       if (layout.sequence !== undefined && !isReplica) pool.mustWrite = true
       return {
         layout,
-        reader: new TableReader(reads, layout, indexes, heavyReads,
+        reader: new TableReader(reads, table, heavyReads,
           layout.sequence && new Positions(connections, layout, layout.sequence)),
         writer: layout.writable ? new TableWriter(layout) : undefined
       }

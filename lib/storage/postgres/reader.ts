@@ -11,11 +11,12 @@ import { makeListWriter } from '../../core/values/json.js'
 import {
   ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson, selectLength
 } from '../sql/clauses.js'
-import { type PlannedQuery, planQuery, writeLacking } from '../sql/filling.js'
+import type { Filling, PlannedQuery } from '../sql/filling.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect, restoreNumbers, writeValue } from './dialect.js'
 import type { Positions } from './positions.js'
 import { KeptText, type ReadQueue } from './read-queue.js'
+import type { IndexedTable } from './tables.js'
 import { canHave, fitQuery } from './types.js'
 
 type Write = (clauses: ClauseBuilder) => string
@@ -40,16 +41,21 @@ export class TableReader {
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: KeptText
   readonly #isShort: boolean
+  readonly layout: Layout
+  readonly indexes: IndexedTable['indexes']
+  readonly filling: Filling
   #isSmall = false
   #sizeIsOld = 0
 
   constructor (
     readonly queue: ReadQueue,
-    readonly layout: Layout,
-    readonly indexes: readonly (readonly string[])[],
+    { layout, indexes, filling }: IndexedTable,
     readonly heavyReads: HeavyReadQueue,
     readonly positions: Positions | undefined
   ) {
+    this.layout = layout
+    this.indexes = indexes
+    this.filling = filling
     const { columns, table, id: { equated, equatedAs } } = layout
     this.#decode = makeRowDecoder(columns, dialect)
     this.#isShort = !mayBeLong(columns.map(({ field }) => field))
@@ -83,6 +89,7 @@ export class TableReader {
     await this.#catchUp(query, signal)
     if (!query.where.every(isPlain)) return await this.#search(query, signal)
     const limit = await this.#fit(query, signal)
+    if (limit === 0 && !query.count) return { items: [], isPartial: false }
     const fitting = limit === undefined ? query : { ...query, limit }
     const { text, total } = await this.#read(fitting, query.limit === 0 ? undefined : this.layout.columns, signal)
     const items = JSON.parse(`[${text}]`) as Stored[]
@@ -90,15 +97,17 @@ export class TableReader {
   }
 
   /** How many rows have at most `maxLength` bytes; undefined if that is not asked for, or may take long. */
-  async #fit (query: Query, signal: AbortSignal | undefined): Promise<number | undefined> {
-    const { where, order, limit, offset, maxLength } = query
-    if (maxLength === undefined || offset > 0 || this.#mayBeHeavy(query)) return undefined
+  async #fit (asked: Query, signal: AbortSignal | undefined): Promise<number | undefined> {
+    const { limit, offset, maxLength } = asked
+    if (maxLength === undefined || offset > 0 || this.#mayBeHeavy(asked)) return undefined
     if (limit <= 1) return limit
+    const { where, order } = await this.#choose(asked, signal)
     const kept = this.#texts.get(`length ${limit}\n${makeStatementKey(dialect, [], where, order)}`, () =>
       this.#keep(clauses => `SELECT ${selectLength(this.layout, value => `octet_length(${value}::text)`)} ` +
         `FROM ${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)} LIMIT ${limit}`, false, false))
     const rows = await this.#run(kept, encodeParameters(this.layout, dialect, where), signal)
-    return countFitting(rows.map(([length]) => Number(length)), query)
+    if (rows.length === 0 && !asked.count) return 0
+    return countFitting(rows.map(([length]) => Number(length)), asked)
   }
 
   /** Reads one item more, to see whether there is a next page. */
@@ -125,7 +134,7 @@ export class TableReader {
   async #read (
     asked: Query, members: readonly Column[] | undefined, signal: AbortSignal | undefined
   ): Promise<FoundText> {
-    const query = planQuery(this.layout, this.indexes, dialect, asked)
+    const query = this.filling.plan(asked)
     const found = await this.#readPlanned(query, members, signal) ??
       await this.#readPlanned(query.filled as Query, members, signal)
     const { row: [text = null, length = 0, ...values], total } = found as { row: PageRow, total: number | undefined }
@@ -161,7 +170,7 @@ export class TableReader {
   async #readPage (
     query: PlannedQuery, members: readonly Column[], signal: AbortSignal | undefined, isHeavy: boolean
   ): Promise<PageRow | undefined> {
-    const { where, order, limit, offset, lacking = [] } = query
+    const { where, order, limit, offset } = query
     // Long pages are not merged: none could be refused before all have arrived.
     const isMerged = this.#isShort && !isHeavy && offset <= shortSkip
     // Along the key, or without filters, the plan does not depend on the values.
@@ -171,13 +180,12 @@ export class TableReader {
       this.#keep(clauses => this.#writePage(clauses, query, members), isStable, isMerged))
     const values = encodeParameters(this.layout, dialect, where)
     if (offset > 0) values.push(offset)
-    values.push(...encodeParameters(this.layout, dialect, lacking.flat()))
     const [[isLacking, ...row] = []] = await this.#run(kept, values, signal, isHeavy)
     return isLacking === 't' ? undefined : row as PageRow
   }
 
   #writePage (clauses: ClauseBuilder, query: PlannedQuery, members: readonly Column[]): string {
-    const { where, order, limit, offset, lacking } = query
+    const { where, order, limit, offset, lacking = 'false' } = query
     const matching = `SELECT * FROM ${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)}`
     const page = `(${matching} LIMIT ${limit + 1}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}) AS page`
     const keys = order.map(({ field }, index) =>
@@ -187,63 +195,65 @@ export class TableReader {
       `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
       `row_number() OVER (${clauses.orderBy(order).trim()}) AS n FROM ${page}`
     const takeKeys = (at: string): string => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')
-    return `SELECT ${writeLacking(clauses, lacking) || 'false'}, ` +
+    return `SELECT ${lacking}, ` +
       `string_agg(item, ',') FILTER (WHERE n <= ${limit}), count(*)` +
       `${takeKeys(`least(count(*), ${limit})::int`)}${offset > 0 ? takeKeys('1') : ''} FROM (${numbered}) AS numbered`
   }
 
   /** Undefined if a row lacks a default. */
   async #count (
-    { where, lacking = [] }: PlannedQuery, signal: AbortSignal | undefined, isHeavy: boolean
+    { where, lacking = 'false' }: PlannedQuery, signal: AbortSignal | undefined, isHeavy: boolean
   ): Promise<number | undefined> {
-    const write = (clauses: ClauseBuilder): string => {
-      const rows = `${this.layout.table}${clauses.where(where)}`
-      return `SELECT ${writeLacking(clauses, lacking) || 'false'}, count(*) FROM ${rows}`
-    }
-    const kept = this.#texts.get(`count\n${makeStatementKey(dialect, [], where, ...lacking)}`, () =>
+    const write = (clauses: ClauseBuilder): string =>
+      `SELECT ${lacking}, count(*) FROM ${this.layout.table}${clauses.where(where)}`
+    const kept = this.#texts.get(`count ${lacking}\n${makeStatementKey(dialect, [], where)}`, () =>
       this.#keep(write, false, false))
-    const values = encodeParameters(this.layout, dialect, [...where, ...lacking.flat()])
+    const values = encodeParameters(this.layout, dialect, where)
     const [[isLacking, count] = []] = await this.#run(kept, values, signal, isHeavy)
     return isLacking === 't' ? undefined : Number(count)
   }
 
   /** Matches patterns in JavaScript, so that they mean the same on every database; then reads the items found. */
   async #search (asked: Query, signal: AbortSignal | undefined): Promise<Found> {
-    const query = await this.#choose(planQuery(this.layout, this.indexes, dialect, asked), signal)
-    const searches = query.where.filter(condition => !isPlain(condition))
-    const where = query.where.filter(isPlain)
-    const fields = new Set(['id', ...listFieldConditions(searches).map(({ field }) => field)])
-    const columns = getColumns(this.layout, fields)
-    const decode = makeRowDecoder(columns, dialect)
-    const clauses = new ClauseBuilder(this.layout, dialect)
-    const text = `SELECT ${listSelected(columns)} FROM ${this.layout.table}` +
-      `${clauses.where(where)}${clauses.orderBy(query.order)}`
-    const values = encodeParameters(this.layout, dialect, where)
-    const matches = new FirstMatches({ ...query, order: [] })
+    const matches = new FirstMatches({ ...asked, order: [] })
     const leave = await this.heavyReads.enter(signal)
-    const turn = new Turn(signal)
     try {
-      // Drops the texts, which may be long.
-      await this.queue.readHeavy({ text, values }, signal, rows =>
-        collectMatches(decodeRows(rows, decode), searches, turn, ({ id }) => matches.add({ id } as Stored)))
+      await this.#collect(await this.#choose(asked, signal), matches, signal)
     } finally {
       leave()
     }
     const { items: keys, ...total } = matches.toPage()
     if (keys.length === 0) return { items: [], ...total }
     const byId = { field: 'id', op: 'eq', values: keys.map(({ id }) => id) } as const
-    const { items } = await this.find({ ...asked, where: [byId], offset: 0, count: false }, signal)
+    const { order, limit } = asked
+    const { items } = await this.find({ where: [byId], order, offset: 0, limit, count: false }, signal)
     // In the order found; items deleted meanwhile are left out.
     const found = new Map(items.map(item => [item.id, item]))
     return { items: keys.flatMap(({ id }) => found.get(id) ?? []), ...total }
   }
 
-  async #choose (query: PlannedQuery, signal: AbortSignal | undefined): Promise<Query> {
-    const { lacking = [], filled = query } = query
-    if (lacking.length === 0) return query
-    const text = `SELECT ${writeLacking(new ClauseBuilder(this.layout, dialect), lacking)}`
-    const values = encodeParameters(this.layout, dialect, lacking.flat())
-    const [[isLacking] = []] = await this.#run(new KeptText(text, undefined, false), values, signal)
+  async #collect (
+    { where, order }: Query, matches: FirstMatches, signal: AbortSignal | undefined
+  ): Promise<void> {
+    const searches = where.filter(condition => !isPlain(condition))
+    const plain = where.filter(isPlain)
+    const columns = getColumns(this.layout, new Set(['id', ...listFieldConditions(searches).map(({ field }) => field)]))
+    const decode = makeRowDecoder(columns, dialect)
+    const clauses = new ClauseBuilder(this.layout, dialect)
+    const text = `SELECT ${listSelected(columns)} FROM ${this.layout.table}` +
+      `${clauses.where(plain)}${clauses.orderBy(order)}`
+    const values = encodeParameters(this.layout, dialect, plain)
+    const turn = new Turn(signal)
+    // Drops the texts, which may be long.
+    await this.queue.readHeavy({ text, values }, signal, rows =>
+      collectMatches(decodeRows(rows, decode), searches, turn, ({ id }) => matches.add({ id } as Stored)))
+  }
+
+  async #choose (asked: Query, signal: AbortSignal | undefined): Promise<Query> {
+    const query = this.filling.plan(asked)
+    const { lacking, filled = query } = query
+    if (lacking === undefined) return query
+    const [[isLacking] = []] = await this.#run(new KeptText(`SELECT ${lacking}`, undefined, false), [], signal)
     return isLacking === 't' ? filled : query
   }
 

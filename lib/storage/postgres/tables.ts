@@ -1,6 +1,8 @@
 import { indexedLength, type PresentColumn } from '../sql/dialect.js'
+import { Filling } from '../sql/filling.js'
 import type { Layout } from '../sql/layout.js'
 import type { Run } from './connections.js'
+import { postgresDialect } from './dialect.js'
 
 /** Empty if the table does not exist. A domain has its base type. */
 export async function readColumns (run: Run, table: string): Promise<Map<string, PresentColumn>> {
@@ -60,9 +62,17 @@ export async function readTable (run: Run, { table }: Layout) {
   return { columns: await readColumns(run, table), indexes: await readIndexes(run, table) }
 }
 
-/** The layout with the indexes that the table really has, and their fields. */
-export async function readIndexed (run: Run, layout: Layout): Promise<{ layout: Layout, indexes: string[][] }> {
-  const present = [...(await readIndexes(run, layout.table)).values()].filter(({ isWhole }) => isWhole)
+export interface IndexedTable {
+  readonly layout: Layout
+  /** The fields of each index. */
+  readonly indexes: readonly (readonly string[])[]
+  readonly filling: Filling
+}
+
+/** With the indexes that the table really has. */
+export async function readIndexed (run: Run, layout: Layout): Promise<IndexedTable> {
+  const named = [...await readIndexes(run, layout.table)].filter(([, { isWhole }]) => isWhole)
+  const present = named.map(([, index]) => index)
   const columns = layout.columns.map(column => {
     const isPrefixIndexed = !layout.mapped && present.some(({ terms }) => terms.includes(`left ${column.name}`))
     return isPrefixIndexed === column.isPrefixIndexed ? column : { ...column, isPrefixIndexed }
@@ -74,5 +84,7 @@ export async function readIndexed (run: Run, layout: Layout): Promise<{ layout: 
     const end = terms.findIndex(term => !fields.has(term))
     return terms.slice(0, end === -1 ? terms.length : end).map(term => fields.get(term) as string)
   })
-  return { layout: { ...layout, columns }, indexes }
+  const indexed = { ...layout, columns }
+  const names = named.map(([name]) => name)
+  return { layout: indexed, indexes, filling: new Filling(indexed, { fields: indexes, names }, postgresDialect) }
 }

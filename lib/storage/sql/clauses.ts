@@ -136,7 +136,7 @@ export function listSelected (columns: readonly Column[]): string {
   return columns.map(({ selected }) => selected).join(', ')
 }
 
-/** The bytes of a row, or a little less: those of the columns that may be long. They are at least its characters. */
+/** The bytes of the columns that may be long. The rest of a row is short, and each character has at least one byte. */
 export function selectLength ({ columns }: Layout, measure: (value: string) => string): string {
   const long = columns.filter(({ field }) => mayBeLong([field]))
   return ['0', ...long.map(({ selected }) => `coalesce(${measure(selected)}, 0)`)].join(' + ')

@@ -6,7 +6,7 @@ import {
 } from '../../core/storage/storage.js'
 import { refuseClash } from '../key-rules.js'
 import { type Dialect, indexedLength, nameType, quoteName, shortenName } from './dialect.js'
-import { type Column, getColumn, getColumns, isText, type Layout } from './layout.js'
+import { type Column, getColumn, getColumns, isText, type Layout, mayLack } from './layout.js'
 
 const required = ['revision', 'createdAt', 'updatedAt']
 
@@ -55,6 +55,24 @@ export function listIndexes (layout: Layout) {
       replaces: columns.map((_, last) => name(columns.slice(0, last + 1), () => false))
     }
   })
+}
+
+/** Columns with a default of which no index finds the rows that lack it: they get one of such rows alone. */
+export function listNulls (layout: Layout): Column[] {
+  const rows = [...layout.indexes, ...layout.unique]
+  return layout.columns.filter(column => mayLack(column) &&
+    rows.some(row => row.includes(column.field.name)) && !rows.some(([first]) => first === column.field.name))
+}
+
+export function nameNulls ({ tableName }: Layout, { name }: Column): string {
+  return shortenName(`${tableName}_${name}_nulls`)
+}
+
+/** `order` of NULLs, as far as the database lets an index have one. */
+export function writeNulls (layout: Layout, column: Column, order = '', concurrently = ''): string {
+  const term = column.equated
+  return `CREATE INDEX ${concurrently}IF NOT EXISTS ${quoteName(nameNulls(layout, column))} ` +
+    `ON ${layout.table} (${term}${order}) WHERE ${term} IS NULL`
 }
 
 export function nameUnique (layout: Layout, fields: readonly string[]): string {

@@ -69,8 +69,6 @@ export interface Dialect {
   inList (column: string, list: string, negated: boolean, isPrefixIndexed: boolean): string
   /** Otherwise, each value of a list is a parameter. */
   readonly listsAreOneParameter: boolean
-  /** Whether an index is used for a column that is not its first, without the columns before it. */
-  readonly skipsColumns: boolean
   /** A prefix that keeps an index from being used for the condition; empty if there is none. */
   readonly withoutIndex: string
   /** The first `indexedLength` characters of a text; undefined if an index can hold any text. */

@@ -1,48 +1,59 @@
 import { listFieldConditions } from '../../core/storage/conditions.js'
 import type { Condition, Order, Query } from '../../core/storage/storage.js'
-import type { ClauseBuilder } from './clauses.js'
+import { nameNulls } from './definitions.js'
 import type { Dialect } from './dialect.js'
-import { type Layout, nameFilled } from './layout.js'
+import { type Column, type Layout, mayLack, nameFilled } from './layout.js'
 
-/** A query by columns as they are, as long as no row that it may find lacks a default. */
+/** A query by columns as they are, as long as no row lacks a default that it compares. */
 export interface PlannedQuery extends Query {
-  /** A row that meets one of these lists lacks a default. */
-  readonly lacking?: readonly (readonly Condition[])[]
+  /** SQL: whether a row lacks such a default. */
+  readonly lacking?: string
   /** For when there is such a row: with the defaults, and without their indexes. */
   readonly filled?: Query
+}
+
+/** The indexes that a table really has. */
+export interface PresentIndexes {
+  /** Those that hold every row. */
+  readonly fields: readonly (readonly string[])[]
+  readonly names: readonly string[]
 }
 
 /**
  * Processes of an earlier version may write NULL where this one has a default, and indexes have the NULL. So the query
  * compares the columns as they are if an index also finds rows that lack the default, and otherwise the defaults too.
  */
-export function planQuery (
-  { filled: columns }: Layout, indexes: readonly (readonly string[])[], { skipsColumns }: Dialect, query: Query
-): PlannedQuery {
-  if (columns.length === 0) return query
-  const { where, order } = query
-  const names = new Set([...listFieldConditions(where), ...order].map(({ field }) => field))
-  const used = [...names].filter(field => columns.some(column => column.field.name === nameFilled(field)))
-  if (used.length === 0) return query
-  const isById = where.some(({ field, op }) => field === 'id' && op === 'eq')
-  const lacking = isById ? [] : used.flatMap(field => findLacking(field, where, indexes, skipsColumns) ?? [])
-  const found = lacking.map(conditions => conditions.at(-1)?.field)
-  const planned = rename(query, used.filter(field => !found.includes(field)))
-  return lacking.length === 0 ? planned : { ...planned, lacking, filled: rename(query, used) }
+export class Filling {
+  /** SQL by field: whether a row lacks the default; undefined if no index finds such rows. */
+  readonly #probes: ReadonlyMap<string, string | undefined>
+
+  constructor (layout: Layout, present: PresentIndexes, dialect: Dialect) {
+    const fillable = layout.columns.filter(mayLack)
+    this.#probes = new Map(fillable.map(column => [column.field.name, writeProbe(layout, column, present, dialect)]))
+  }
+
+  plan (query: Query): PlannedQuery {
+    if (this.#probes.size === 0) return query
+    const { where, order } = query
+    const names = new Set([...listFieldConditions(where), ...order].map(({ field }) => field))
+    const used = [...names].filter(field => this.#probes.has(field))
+    if (used.length === 0) return query
+    if (where.some(({ field, op }) => field === 'id' && op === 'eq')) return rename(query, used)
+    const probes = used.flatMap(field => this.#probes.get(field) ?? [])
+    const planned = rename(query, used.filter(field => this.#probes.get(field) === undefined))
+    return probes.length === 0 ? planned : { ...planned, lacking: probes.join(' OR '), filled: rename(query, used) }
+  }
 }
 
-/** Undefined if no index finds the rows. */
-function findLacking (
-  field: string, where: readonly Condition[], indexes: readonly (readonly string[])[], skipsColumns: boolean
-): [Condition[]] | undefined {
-  const found = indexes.filter(row => row.includes(field)).map(row => {
-    const before = row.slice(0, row.indexOf(field))
-    const given = before.flatMap(name => where.find(each => each.field === name && each.op === 'eq') ?? [])
-    return { given, skipped: before.length - given.length }
-  })
-  const best = found.sort((a, b) => a.skipped - b.skipped)[0]
-  if (best === undefined || (best.skipped > 0 && !skipsColumns)) return undefined
-  return [[...best.given, { field, op: 'null', is: true }]]
+/** Ordered, so that PostgreSQL uses the index even if its statistics are from when many rows lacked the default. */
+function writeProbe (
+  layout: Layout, column: Column, { fields, names }: PresentIndexes, { beginning }: Dialect
+): string | undefined {
+  const { equated, isPrefixIndexed, field } = column
+  const hasOwn = names.includes(nameNulls(layout, column))
+  if (!hasOwn && !fields.some(([first]) => first === field.name)) return undefined
+  const term = !hasOwn && isPrefixIndexed && beginning !== undefined ? beginning(equated) : equated
+  return `(SELECT 1 FROM ${layout.table} WHERE ${term} IS NULL ORDER BY ${term} NULLS FIRST LIMIT 1) IS NOT NULL`
 }
 
 function rename (query: Query, fields: readonly string[]): Query {
@@ -53,13 +64,4 @@ function rename (query: Query, fields: readonly string[]): Query {
     ? { ...condition, of: condition.of.map(all => all.map(change)) }
     : change(condition))
   return { ...query, where, order: query.order.map(change) }
-}
-
-/** Ordered, so that PostgreSQL uses the index even if its statistics are from when many rows lacked the default. */
-export function writeLacking (clauses: ClauseBuilder, lacking: PlannedQuery['lacking'] = []): string {
-  const { table } = clauses.layout
-  return lacking.map(conditions => {
-    const order = clauses.orderBy([{ field: conditions.at(-1)?.field as string, descending: false }])
-    return `(SELECT 1 FROM ${table}${clauses.where(conditions)}${order} LIMIT 1) IS NOT NULL`
-  }).join(' OR ')
 }

@@ -1,4 +1,5 @@
 import { HeavyReadQueue, type QueueLimits } from '../../core/storage/turns.js'
+import { Filling } from '../sql/filling.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import { Changes, CommitQueue, ReadBurst } from './bursts.js'
 import { findFile, openDatabase, type SqliteDatabase } from './driver.js'
@@ -7,7 +8,9 @@ import { HeavyReads } from './heavy-reads.js'
 import { Anchors, pathLimits } from './paths.js'
 import { TableReader } from './reader.js'
 import { addFunctions, TableStatements } from './statements.js'
-import { listMissing, listUnique, makeMissing, readForeignColumns, readIndexes, sqliteDialect } from './tables.js'
+import {
+  listIndexNames, listMissing, listUnique, makeMissing, readForeignColumns, readIndexes, sqliteDialect
+} from './tables.js'
 import { TableWriter, type Write } from './writer.js'
 
 /** Either a file or an open database. */
@@ -47,7 +50,12 @@ export async function openConnection (options: OpenOptions, limits = pathLimits)
       const statements = new TableStatements(database, layout)
       return {
         layout,
-        reader: new TableReader(statements, () => readIndexes(database, layout), { limits, burst, heavy, anchors }),
+        reader: new TableReader(statements, () => {
+          const indexes = readIndexes(database, layout)
+          const fields = indexes.map(({ fields }) => fields)
+          const names = listIndexNames(database, layout)
+          return { indexes, filling: new Filling(layout, { fields, names }, sqliteDialect) }
+        }, { limits, burst, heavy, anchors }),
         writer: layout.writable ? new TableWriter(database, layout) : undefined
       }
     },

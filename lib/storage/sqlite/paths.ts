@@ -1,5 +1,6 @@
 import { compareScalars } from '../../core/storage/conditions.js'
 import type { Change, Condition, FieldCondition, Id, Order, Query, Scalar } from '../../core/storage/storage.js'
+import type { PlannedQuery } from '../sql/filling.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 
@@ -44,9 +45,11 @@ export interface PageText {
   readonly mark: string
   readonly total?: number
   readonly isPartial?: boolean
+  /** A row lacks a default, so that the page may be wrong. */
+  readonly isLacking?: boolean
 }
 
-export type Section = Pick<Query, 'limit' | 'offset' | 'maxLength'>
+export type Section = Pick<PlannedQuery, 'limit' | 'offset' | 'maxLength' | 'lacking'>
 
 /** The best paths first, lazily: most pages need one. */
 export function * listPaths (query: Query, indexes: readonly Index[], limits: PathLimits): Generator<Path> {

@@ -2,14 +2,13 @@ import { isPlain } from '../../core/storage/conditions.js'
 import { askOneMore, toFoundText, writePage } from '../../core/storage/pages.js'
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
 import { makeListWriter } from '../../core/values/json.js'
-import { planQuery } from '../sql/filling.js'
+import type { Filling, PlannedQuery } from '../sql/filling.js'
 import { type Column, getColumn, getColumns } from '../sql/layout.js'
 import type { ReadBurst } from './bursts.js'
 import { prepareRead } from './driver.js'
 import type { HeavyReads } from './heavy-reads.js'
 import { type Anchors, type Index, isLower, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
 import { itemSeparator, type TableStatements } from './statements.js'
-import { sqliteDialect } from './tables.js'
 
 interface ReadSettings {
   readonly limits: PathLimits
@@ -18,19 +17,24 @@ interface ReadSettings {
   readonly anchors: Anchors
 }
 
+interface PresentIndexes {
+  readonly indexes: readonly Index[]
+  readonly filling: Filling
+}
+
 // Rows that are read at once by their ids.
 const maxIds = 100
 
 /** Runs only statements that visit few rows: a statement of SQLite holds the thread it runs in. */
 export class TableReader {
-  #indexes: readonly Index[]
+  #present: PresentIndexes
   // By the list of members, of which a route has one as long as the client does not choose.
   readonly #columns = new WeakMap<readonly string[], Column[]>()
 
   constructor (
-    readonly statements: TableStatements, readonly readIndexes: () => readonly Index[], readonly settings: ReadSettings
+    readonly statements: TableStatements, readonly readIndexes: () => PresentIndexes, readonly settings: ReadSettings
   ) {
-    this.#indexes = readIndexes()
+    this.#present = readIndexes()
   }
 
   get (id: Id): Stored | undefined | Promise<Stored | undefined> {
@@ -70,33 +74,36 @@ export class TableReader {
 
   async #read (asked: Query, members: readonly Column[], signal: AbortSignal | undefined): Promise<PageText> {
     const { statements, settings: { burst, heavy } } = this
-    const query = planQuery(statements.layout, this.#indexes.map(({ fields }) => fields), sqliteDialect, asked)
+    const query = this.#present.filling.plan(asked)
     const small = query.where.every(isPlain)
-      ? await burst.read(() => this.#readSmall(statements.choose(query), members))
+      ? await burst.read(() => {
+        const page = this.#readSmall(query, members)
+        return page?.isLacking === true ? this.#readSmall(query.filled as Query, members) : page
+      })
       : undefined
     return small ?? await heavy.read(statements, query, members, signal)
   }
 
   /** Undefined if it may take long. */
-  #readSmall (query: Query, members: readonly Column[]): PageText | undefined {
+  #readSmall (query: PlannedQuery, members: readonly Column[]): PageText | undefined {
     const ids = query.where.find(condition => condition.op === 'eq' && condition.field === 'id')
     if (ids !== undefined && 'values' in ids) {
       return ids.values.length > maxIds ? undefined : this.statements.readAll(query, members)
     }
     try {
-      for (const path of listPaths(query, this.#indexes, this.settings.limits)) {
+      for (const path of listPaths(query, this.#present.indexes, this.settings.limits)) {
         const page = this.#readBy(path, query, members)
         if (page !== undefined) return page
       }
     } catch (error) {
       // The index was dropped meanwhile.
       if (!(error as Error).message.includes('no such index')) throw error
-      this.#indexes = this.readIndexes()
+      this.#present = this.readIndexes()
     }
     return undefined
   }
 
-  #readBy (path: Path, query: Query, members: readonly Column[]): PageText | undefined {
+  #readBy (path: Path, query: PlannedQuery, members: readonly Column[]): PageText | undefined {
     const { statements, settings: { limits, anchors } } = this
     const { limit, offset, count } = query
     if (path.isOrdered && !count) {

@@ -1,13 +1,13 @@
 import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions, matcher } from '../../core/storage/conditions.js'
 import { countFitting } from '../../core/storage/pages.js'
-import type { Condition, Id, Query, Scalar, Stored } from '../../core/storage/storage.js'
+import type { Condition, Id, Scalar, Stored } from '../../core/storage/storage.js'
 import { readDecimal } from '../../core/values/decimals.js'
 import {
   ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson, selectLength
 } from '../sql/clauses.js'
 import { quoteName } from '../sql/dialect.js'
-import { type PlannedQuery, writeLacking } from '../sql/filling.js'
+import type { PlannedQuery } from '../sql/filling.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 import { isEquality, type PageText, type Path, type Section } from './paths.js'
@@ -53,14 +53,14 @@ export class TableStatements {
 
   /** The path must have the order of the page and meet all its conditions. */
   readAlong (path: Path, section: Section, members: readonly Column[]): PageText {
-    const { limit: asked, offset, maxLength } = section
+    const { limit: asked, offset, maxLength, lacking } = section
     const limit = maxLength === undefined || asked <= 1 ? asked : countFitting(this.#measure(path, section), section)
     const texts = makeStatementKey(dialect, members, path.bounds, path.order)
     // The limit is part of the text: SQLite plans by it, and would plan again for every value of a parameter.
     const statement = this.#kept.get(`along ${path.index} ${limit} ${texts}`, () => {
       const clauses = new ClauseBuilder(this.layout, dialect)
       const rows = `${this.#writeRows(path, clauses)}${clauses.orderBy(path.order)} LIMIT ${limit} OFFSET ?`
-      return this.#writeText(members, item => `SELECT ${item} FROM ${rows}`)
+      return this.#writeText(members, item => `SELECT ${item} FROM ${rows}`, lacking)
     })
     const page = this.#toPage(members, statement.get([...this.#encode(path.bounds), offset]))
     return maxLength === undefined ? page : { ...page, isPartial: limit < asked }
@@ -78,8 +78,8 @@ export class TableStatements {
   }
 
   /** Reads only the first rows of a path. Unless they are in the order of the page, they must be all its rows. */
-  readFirst (path: Path, query: Query, members: readonly Column[]): PageText | undefined {
-    const { order, limit, offset, count } = query
+  readFirst (path: Path, query: PlannedQuery, members: readonly Column[]): PageText | undefined {
+    const { order, limit, offset, count, lacking } = query
     const { isOrdered, maxRows, rest } = path
     const texts = makeStatementKey(dialect, members, path.bounds, path.order, rest, order)
     const statement = this.#kept.get(`first ${path.index} ${path.isByFirst} ${limit} ${count} ${texts}`, () => {
@@ -95,26 +95,19 @@ export class TableStatements {
       const isTruncated = isOrdered && !count ? `CASE WHEN count(*) < ${limit} THEN ${hasMore} END` : hasMore
       const total = count ? `, (SELECT count(*) FROM ${found})` : ''
       const end = `${isOrdered ? '' : clauses.orderBy(order)} LIMIT ${limit} OFFSET ?`
-      return this.#writeText(members, item => `SELECT ${item} FROM ${found}${end}`, `, ${isTruncated}${total}`)
+      return this.#writeText(members, item => `SELECT ${item} FROM ${found}${end}`, lacking, `, ${isTruncated}${total}`)
     })
     const bounds = this.#encode(path.bounds)
     const others = this.#encode(rest)
     const row = statement.get([...bounds, ...count ? [...bounds, ...others] : [], ...bounds, ...others, offset])
-    return row?.[2] === 1 ? undefined : this.#toPage(members, row, count ? row?.[3] as number : undefined)
-  }
-
-  /** Reads at most one entry of each index. */
-  choose (query: PlannedQuery): Query {
-    const { lacking = [], filled = query } = query
-    if (lacking.length === 0) return query
-    const statement = this.#kept.get(`lacking ${makeStatementKey(dialect, [], ...lacking)}`, () =>
-      `SELECT ${writeLacking(new ClauseBuilder(this.layout, dialect), lacking)}`)
-    return statement.get(this.#encode(lacking.flat()))?.[0] === 1 ? filled : query
+    return row?.[3] === 1 ? undefined : this.#toPage(members, row, count ? row?.[4] as number : undefined)
   }
 
   /** Visits as many rows as needed; SQLite plans it. */
   readAll (query: PlannedQuery, members: readonly Column[]): PageText {
-    const { where, order, limit, offset, count } = this.choose(query)
+    const { lacking, filled = query } = query
+    const isLacking = lacking !== undefined && this.#kept.get(lacking, () => `SELECT ${lacking}`).get([])?.[0] === 1
+    const { where, order, limit, offset, count } = isLacking ? filled : query
     const { table, id: { equated: id } } = this.layout
     // Reading along the order or the key beats an index that leaves many rows.
     const isUsable = (condition: Condition): boolean =>
@@ -154,17 +147,20 @@ export class TableStatements {
   }
 
   /** One JSON text costs a third of reading the values and writing JSON in JavaScript. */
-  #writeText (members: readonly Column[], writeItems: (item: string) => string, more = ''): string {
+  #writeText (
+    members: readonly Column[], writeItems: (item: string) => string, lacking = '0', more = ''
+  ): string {
     const separator = this.#isFlat(members) ? "','" : 'char(30)'
     const { mapped } = this.layout
     const required = mapped ? ['id'] : requiredFields
     const items = writeItems(selectJson(members, column => writeValue(column, mapped), required))
-    return `SELECT group_concat(item, ${separator}), count(*)${more} FROM (${items})`
+    return `SELECT group_concat(item, ${separator}), count(*), ${lacking} AS lacking${more} FROM (${items})`
   }
 
   #toPage (members: readonly Column[], row: readonly unknown[] = [], total?: number): PageText {
-    const [text, length] = row as [string | null, number]
-    const page = { text: text ?? '', length: length ?? 0, mark: this.#isFlat(members) ? flatMark : itemSeparator }
+    const [text, length, isLacking] = row as [string | null, number, number]
+    const mark = this.#isFlat(members) ? flatMark : itemSeparator
+    const page = { text: text ?? '', length: length ?? 0, mark, isLacking: isLacking === 1 }
     return total === undefined ? page : { ...page, total }
   }
 

@@ -1,14 +1,14 @@
 import { errorCodes } from '../../core/errors.js'
-import { isFillable, refuseIncomplete } from '../../core/storage/shapes.js'
+import { refuseIncomplete } from '../../core/storage/shapes.js'
 import type { Kind } from '../../core/storage/storage.js'
 import { isBigInteger } from '../../core/values/decimals.js'
 import { isDate, readDateTime } from '../../core/values/formats.js'
 import {
-  describeFilling, listIndexes, nameUnique, refuseFound, writeAddColumn, writeClashes, writeCreate, writeFill,
-  writeUnique
+  describeFilling, listIndexes, listNulls, nameNulls, nameUnique, refuseFound, writeAddColumn, writeClashes,
+  writeCreate, writeFill, writeNulls, writeUnique
 } from '../sql/definitions.js'
 import { type Dialect, nameType, type PresentColumn, quoteName, quoteText } from '../sql/dialect.js'
-import { type Column, getColumn, type Layout } from '../sql/layout.js'
+import { type Column, getColumn, type Layout, mayLack } from '../sql/layout.js'
 import { prepareRead, prepareTransaction, type SqliteDatabase, waitUntilFree } from './driver.js'
 import type { Index } from './paths.js'
 
@@ -50,7 +50,6 @@ export const sqliteDialect: Dialect = {
   parameter: (_, as) => as === 'number' ? 'CAST(? AS REAL)' : as === 'decimal' ? 'CAST(? AS NUMERIC)' : '?',
   inList: (column, list, negated) => `${column}${negated ? ' NOT' : ''} IN (${list})`,
   listsAreOneParameter: false,
-  skipsColumns: false,
   // A unary plus makes the column an expression, which no index covers.
   withoutIndex: '+',
   writeColumn (column, { kind, scale }, present) {
@@ -181,6 +180,12 @@ export function readIndexes (database: SqliteDatabase, { tableName, columns, map
   })
 }
 
+/** The names of partial indexes too. */
+export function listIndexNames (database: SqliteDatabase, { tableName }: Layout): string[] {
+  const rows = prepareRead(database, 'SELECT name FROM pragma_index_list(?)').all([tableName])
+  return rows.map(([name]) => name as string)
+}
+
 export function listUnique (database: SqliteDatabase, { tableName }: Layout): string[][] {
   const rows = prepareRead(database, `SELECT l.name, i.name FROM pragma_index_list(?) l, pragma_index_xinfo(l.name) i
     WHERE l."unique" = 1 AND l.partial = 0 AND i.key = 1 ORDER BY l.name`).all([tableName]) as [string, string | null][]
@@ -199,6 +204,7 @@ function isPlain ({ isFilled, kind, present }: Column): boolean {
 export function listMissing (database: SqliteDatabase, layout: Layout): string[] {
   const present = readColumns(database, layout.tableName)
   const indexes = readIndexes(database, layout)
+  const names = listIndexNames(database, layout)
   const hasRow = (where: string): boolean =>
     prepareRead(database, `SELECT 1 FROM ${layout.table} ${where} LIMIT 1`).get([]) !== undefined
   const lacking = new Set<string>()
@@ -211,8 +217,9 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
     }
     checkType(database, layout, column, there.type)
     // If the column has the default, hardly any row lacks it, and a search without an index may take long.
-    const isSearched = !there.hasDefault || indexes.some(({ fields }) => fields[0] === field.name)
-    if (!isFillable(field) || !isSearched || !hasRow(`WHERE ${quoteName(name as string)} IS NULL`)) return []
+    const isSearched = !there.hasDefault || names.includes(nameNulls(layout, column)) ||
+      indexes.some(({ fields }) => fields[0] === field.name)
+    if (!mayLack(column) || !isSearched || !hasRow(`WHERE ${quoteName(name as string)} IS NULL`)) return []
     lacking.add(field.name)
     return [writeFill(layout, column, dialect)]
   }
@@ -220,11 +227,14 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
   const statements = isNew ? [] : layout.columns.flatMap(completeColumn)
   // An integer id is the rowid, other tables are ordered by id. So every index ends with the id.
   if (isNew) statements.push(writeCreate(layout, dialect) + (layout.id.kind === 'integer' ? '' : ' WITHOUT ROWID'))
-  const isMissing = (name: string): boolean => !indexes.some(index => index.name === name)
+  const isMissing = (name: string): boolean => !names.includes(name)
   for (const { name, columns } of listIndexes(layout)) {
     if (!isMissing(name)) continue
     const names = columns.map(({ name }) => quoteName(name as string)).join(', ')
     statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${names})`)
+  }
+  for (const column of listNulls(layout)) {
+    if (isMissing(nameNulls(layout, column))) statements.push(writeNulls(layout, column))
   }
   for (const fields of layout.unique) {
     const isNewRule = isMissing(nameUnique(layout, fields))

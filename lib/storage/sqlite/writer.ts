@@ -1,4 +1,4 @@
-import { getValue, isFillable } from '../../core/storage/shapes.js'
+import { getValue } from '../../core/storage/shapes.js'
 import {
   type Change, ConflictError, ConstraintError, type ConstraintRule, DuplicateError, getId, type Id, type Stored
 } from '../../core/storage/storage.js'
@@ -122,8 +122,8 @@ export class TableWriter {
 
   /** Writes the defaults that an item was read with, but that its row lacks; otherwise no index. */
   #prepareFill (): WriteStatement {
-    const { table, mapped } = this.layout
-    const fillable = mapped ? [] : this.#columns.filter(({ field }) => isFillable(field))
+    const { table } = this.layout
+    const fillable = this.#columns.filter(mayLack)
     if (fillable.length === 0) return () => 1
     const names = fillable.map(({ name }) => quoteName(name as string))
     const assignments = fillable.map(({ field, kind }, at) =>
