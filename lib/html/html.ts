@@ -43,9 +43,9 @@ export function html (options: HtmlOptions = {}): Representation {
   // A promise of its own: what the host returns may only have a `then`.
   const findUser = async (request: FastifyRequest): Promise<PageUser | undefined> =>
     await callHost(request, 'user', async () => await user?.(request)) ?? undefined
-  type Parts = Omit<PageParts, 'user' | 'place'>
+  type Parts = Omit<PageParts, 'user' | 'place'> & Partial<Pick<PageParts, 'place'>>
   const write = async (words: Words, request: FastifyRequest, parts: Parts): Promise<string> =>
-    renderPage(words, frame, { ...parts, user: await findUser(request), place: findPlace(request) })
+    renderPage(words, frame, { place: findPlace(request), ...parts, user: await findUser(request) })
   return {
     name: 'html',
     extension: 'html',
@@ -97,7 +97,9 @@ export function html (options: HtmlOptions = {}): Representation {
         heading: words.translate(String(view.document.title)),
         content: renderProblem(words, view, signIn),
         site: view.site,
-        trail: view.onward
+        trail: view.onward,
+        // It may not be for who asked.
+        place: undefined
       })
     }
   }

@@ -104,7 +104,8 @@ const givenZones = { tag: 'hue', hue: 'tag' } as const
 const names = Object.entries({ ...given, omega: 'gamma', fee: 'sum', ...givenZones })
 const capitalize = (name: string) => name.replace(/^./, letter => letter.toUpperCase())
 const dictionary = new Map(names.flatMap(([from, to]) => [[from, to], [capitalize(from), capitalize(to)]]))
-const translate = (text: string) => text.replace(/[A-Za-z]+/g, word => dictionary.get(word) ?? word)
+// Queries in queries have escapes, which are no part of a word.
+const translate = (text: string) => text.replace(/(?<=%[\dA-F]{2})[A-Za-z]+|[A-Za-z]+/g, word => dictionary.get(word) ?? word)
 
 async function open (thing: AnyFamily, zone: AnyFamily, name: (name: string) => string) {
   let [storage, count] = [memoryStorage(), 0]
