@@ -262,7 +262,6 @@ function readPosition (cursor: string): number {
 
 interface PartAndMark {
   readonly part: LogPart<FeedEntry>
-  readonly isEnd: boolean
   /** The maximum to read next. */
   readonly most: number
   /** The position of the last entry that was pruned, if that is after the part's start. */
@@ -276,7 +275,6 @@ class Tail {
   #stop: (() => void) | undefined
   #pause: NodeJS.Timeout | undefined
   #isStale = false
-  #wakes = 0
 
   constructor (readonly storage: GuardedStorage) {}
 
@@ -302,7 +300,6 @@ class Tail {
   #wake (): void {
     this.#isStale = this.#pause !== undefined
     if (this.#isStale) return
-    this.#wakes++
     this.#reads.clear()
     this.#followers.notify()
     this.#pause = setTimeout(() => {
@@ -313,22 +310,17 @@ class Tail {
 
   /** The next entries after a position, in order. @param size the maximum, unless another follower has chosen one */
   readAfter (position: number, size: number): Promise<PartAndMark> {
+    // The last follower has left: no commit would end what is shared.
+    if (this.#stop === undefined) return this.#read(position, size)
     const shared = this.#reads.get(position)
     if (shared !== undefined) return shared
     const reading = this.#read(position, size)
     this.#reads.set(position, reading)
     const forget = (): void => { if (this.#reads.get(position) === reading) this.#reads.delete(position) }
-    const wakes = this.#wakes
-    reading.then(found => {
-      const { part: { length, entries }, isEnd } = found
-      const last = entries.at(-1)?.position
-      // Nothing is after them, unless there was a commit meanwhile.
-      if (isEnd && last !== undefined && wakes === this.#wakes) {
-        this.#reads.set(last, Promise.resolve({ ...found, part: new LogPart(this.storage, []), pruned: 0 }))
-      }
-      // Long entries are not kept, and others that are followed by more are soon not wanted.
-      if (length > maxPartLength) forget()
-      else if (!isEnd) setTimeout(forget, pauseBetween).unref()
+    // Long entries are not kept. Others are wanted by followers that are woken together, and by no one later.
+    reading.then(({ part }) => {
+      if (part.length > maxPartLength) forget()
+      else setTimeout(forget, pauseBetween).unref()
     }, forget)
     return reading
   }
@@ -339,7 +331,7 @@ class Tail {
     // The mark is one of the rows, unless there are more. It is read after them, since it may rise meanwhile.
     const mark = entries.find(({ id }) => id === prunedId)?.position
     const pruned = mark ?? (isEnd ? 0 : await findPruned(this.storage))
-    return { part: new LogPart(this.storage, entries), pruned, isEnd, most }
+    return { part: new LogPart(this.storage, entries), pruned, most }
   }
 }
 
