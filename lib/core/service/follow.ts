@@ -14,7 +14,7 @@ export interface Batch extends Passed {
 
 interface FollowSettings {
   /** The position of the last pruned entry that it does not miss. Default: where it starts. */
-  readonly known?: number
+  readonly known?: number | undefined
   readonly where?: readonly Condition[]
   readonly signal?: AbortSignal | undefined
   /** Milliseconds after which it also yields without entries, even while the storage does not answer. */
