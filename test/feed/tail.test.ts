@@ -75,6 +75,25 @@ t.test('what is committed in quick succession is read together', async t => {
   await following
 })
 
+t.test('the pause between reads has a limit, however many follow', async t => {
+  let wake = (): void => {}
+  const watch = (given: () => void): () => void => {
+    wake = given
+    return () => {}
+  }
+  const pauses = []
+  for (const count of [1, 200, 5000]) {
+    const tail = getTail(await makeStorageAccess([commandsShape])({ ...memoryStorage(), watch }))
+    const leaving = Array.from({ length: count }, () => tail.follow(() => {}))
+    const timers = t.capture(globalThis, 'setTimeout', setTimeout)
+    wake()
+    pauses.push(...timers().map(({ args: [, ms] }) => ms))
+    timers.restore()
+    for (const leave of leaving) leave()
+  }
+  t.strictSame(pauses, [20, 40, 100])
+})
+
 t.test('what was read for followers that have left is not shared', async t => {
   const memory = memoryStorage()
   const reads = new EventEmitter()

@@ -27,11 +27,12 @@ export interface Passed {
   readonly position: number
 }
 
-// Milliseconds. While many commits are made, their entries are read together; the more followers, the more of them.
+// Milliseconds. While many commits are made, followers read their entries together; many followers read less often.
 const pauseBetween = 20
 const pausePerFollower = 0.2
+const maxPause = 100
 export const pauseBetweenPolls = 1000
-// Entries that a page may skip because the caller may not see their items.
+// Entries that a page may read to find those that the caller may see.
 const maxPassed = 5000
 
 /** The entries of some families, as one caller sees them: those of items that the caller may read. */
@@ -41,7 +42,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   /** How many entries a follower reads next, and whether they are long. */
   #size = firstPartSize
   #isLong = false
-  /** How many more entries the page may skip. */
+  /** How many more entries the page may read. */
   #skippable = maxPassed
 
   /** @param id the item whose entries are wanted; undefined for all */
@@ -305,7 +306,7 @@ class Tail {
     this.#pause = setTimeout(() => {
       this.#pause = undefined
       if (this.#isStale) this.#wake()
-    }, Math.max(pauseBetween, this.#followers.size * pausePerFollower)).unref()
+    }, Math.min(maxPause, Math.max(pauseBetween, this.#followers.size * pausePerFollower))).unref()
   }
 
   /** The next entries after a position, in order. @param size the maximum, unless another follower has chosen one */
