@@ -133,6 +133,17 @@ t.test('without followers, every read is made', async t => {
   t.equal((await tail.readAfter(0, 10)).part.count, 1)
 })
 
+t.test('what was read is shared for a moment, and then forgotten', async t => {
+  const tail = getTail(await makeStorageAccess([commandsShape])(memoryStorage()))
+  const leave = tail.follow(() => {})
+  const first = tail.readAfter(0, 10)
+  await first
+  t.equal(tail.readAfter(0, 10), first)
+  await delay(50)
+  t.not(tail.readAfter(0, 10), first)
+  leave()
+})
+
 t.test('followers continue after an outage, with what they missed', async t => {
   const { watch, ...memory } = memoryStorage()
   for (const parts of [{ watch }, {}]) {
