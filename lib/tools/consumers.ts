@@ -13,7 +13,7 @@ import { prunedId } from '../core/service/record.js'
 import type { Called } from '../core/service/renamed.js'
 import type { FollowedCommand } from '../core/service/service.js'
 import { type GuardedStorage, isStorage, makeStorageAccess } from '../core/service/storage-access.js'
-import { ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
+import { type Condition, ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import {
   consumersShape, getPlace, Lease, type ParkedEntry, type Place, type Position, savePlace, updatePlace
@@ -71,10 +71,12 @@ const consumers = consumersShape.name
 const prepare = makeStorageAccess([commandsShape, consumersShape])
 
 const maxParked = 1000
+// How many handled entries another process may handle again after a crash.
+const maxUnsaved = 10
 
 type Consumption = Omit<ConsumeOptions, 'families'> & {
-  /** Whether an entry is to be handled. Default: all are. */
-  readonly wants?: (entry: FeedEntry) => boolean
+  /** Which entries are to be handled. Default: all are. */
+  readonly where?: readonly Condition[]
 }
 
 const optionRules = membersOf({
@@ -172,8 +174,7 @@ async function findFirst (storage: Storage, { from = 'beginning', after }: Consu
 async function addPlace (storage: Storage, place: Pick<Position, 'id' | 'holder'>, start?: number): Promise<Place> {
   for (;;) {
     const mark = await storage.get('commands', prunedId)
-    const pruned = mark?.position as number | undefined ?? 0
-    const begun = start === undefined ? { position: 0, pruned } : { position: start }
+    const begun = { position: start ?? 0, pruned: start ?? mark?.position as number | undefined ?? 0 }
     const change = keepRow(consumers, { parked: [], retried: [], ...place, ...begun }, undefined)
     try {
       await storage.commit([change, keepMark(mark)])
@@ -190,30 +191,32 @@ async function addPlace (storage: Storage, place: Pick<Position, 'id' | 'holder'
 async function work (
   storage: GuardedStorage, families: readonly Family[], options: Consumption, lease: Lease, stopped: AbortSignal
 ): Promise<void> {
-  const { handler, onError, wants = () => true, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000 } = options
+  const { handler, onError, where = [], maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000 } = options
   const interval = Math.ceil(lease.time / 10)
   const signal = AbortSignal.any([stopped, lease.signal])
   const sources = families.map(family =>
     ({ family, reader: new Reader(makeProgram(family, families, storage), storage, {}) }))
   const feed = new Feed(storage, sources, undefined)
   try {
-    const { position: start, place: { pruned: known = start } } = lease
-    for await (const { entries, position } of follow(feed, start, { signal, interval, known })) {
+    const { position: saved, place: { pruned: known } } = lease
+    // One that an earlier version added does not say what it does not miss.
+    const start = saved === 0 && known === undefined ? undefined : saved
+    for await (const { entries, position } of follow(feed, start, { signal, interval, where, known })) {
       for (const { id } of lease.place.retried) {
         const entry = await storage.get('commands', id) as FeedEntry | undefined
         if (entry !== undefined) for (const shown of await feed.filter([entry])) await handle(shown)
         if (signal.aborted) return
         await lease.keep(({ retried }) => ({ retried: retried.filter(each => each.id !== id) }))
       }
-      const wanted = entries.filter(wants)
-      for (const entry of wanted) {
+      for (const [index, entry] of entries.entries()) {
+        if (index > 0 && index % maxUnsaved === 0) await lease.keep()
         await handle(entry)
         if (signal.aborted) return
         lease.position = entry.position
       }
       lease.position = position
       // Of entries that are not for it, the position is saved when the lease is renewed, in one commit for many.
-      if (wanted.length > 0) await lease.keep()
+      if (entries.length > 0) await lease.keep()
     }
   } catch (error) {
     if (isPruned(error)) throw error
@@ -300,17 +303,18 @@ export async function retryParked (storage: Storage, name: string): Promise<numb
   return count
 }
 
-/** Without a table, there are none. */
+// In an error of SQLite, of PostgreSQL, or in the SQL that `migrate: 'check'` asks for.
+const noTable = /no such table|relation .* does not exist|CREATE TABLE .*command_consumers/
+
+/** Without a table, there are none. A table that lacks a column may have some, so that is an error. */
 async function findPlaces (storage: Storage): Promise<readonly Place[]> {
+  const places: Place[] = []
   try {
     await prepare(storage)
+    for await (const part of walk(storage, consumers)) places.push(...part as Place[])
   } catch (error) {
-    const isMissing = /no such table|does not exist/.test((error as Error).message)
-    if (isMissing || error instanceof errorCodes.FST_DEALBOOK_MIGRATION_NEEDED) return []
-    throw error
+    if (!noTable.test((error as Error).message)) throw error
   }
-  const places: Place[] = []
-  for await (const part of walk(storage, consumers)) places.push(...part as Place[])
   return places
 }
 
@@ -335,7 +339,10 @@ export async function skipPruned (storage: Storage, name: string): Promise<void>
 
 /** The position up to which all consumers have handled everything. */
 export async function findHandled (storage: Storage): Promise<number> {
-  const places = await findPlaces(storage)
-  const waiting = places.flatMap(({ parked, retried }) => [...parked, ...retried].map(({ position }) => position - 1))
-  return Math.min(Number.MAX_SAFE_INTEGER, ...places.map(({ position }) => position), ...waiting)
+  let handled = Number.MAX_SAFE_INTEGER
+  for (const { position, parked, retried } of await findPlaces(storage)) {
+    handled = Math.min(handled, position)
+    for (const waiting of [...parked, ...retried]) handled = Math.min(handled, waiting.position - 1)
+  }
+  return handled
 }

@@ -37,7 +37,7 @@ export const consumersShape: FamilyShape = {
 export interface Position {
   readonly id: string
   readonly position: number
-  /** The position of the last entry that was pruned when it was added at the beginning: it does not miss that. */
+  /** The position when it was added of the last entry that it does not miss; absent from older rows. */
   readonly pruned?: number
   readonly holder?: string | undefined
   readonly parked: readonly ParkedEntry[]

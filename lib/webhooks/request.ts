@@ -97,5 +97,5 @@ async function post ({ url, headers, body, allowPrivate, timeout, signal }: Post
   })
 }
 
-/** How requests are sent. A simulation replaces `post`. */
+/** How requests are sent. Tests replace `post`. */
 export const transport = { post }

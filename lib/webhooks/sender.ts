@@ -8,7 +8,8 @@ import { findEnd, findKeys, isPruned, numbered } from '../core/service/log-reads
 import { selectLog } from '../core/service/record.js'
 import type { FollowedCommand, Service } from '../core/service/service.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
-import { ConflictError, type Storage, type Stored } from '../core/storage/storage.js'
+import { matcher } from '../core/storage/conditions.js'
+import { ConflictError, type FieldCondition, type Storage, type Stored } from '../core/storage/storage.js'
 import { runConsumer, skipPruned } from '../tools/consumers.js'
 import { consumersShape } from '../tools/leases.js'
 import { walk } from '../tools/rows.js'
@@ -155,7 +156,7 @@ export class Sender {
       retryDelay,
       maxRetryDelay,
       signal: AbortSignal.any([signal, missed.signal]),
-      wants: entry => entry.family === family.name || this.#isWanted(webhook, entry),
+      where: [{ op: 'any', of: [selectLog(family, webhook.id), this.#selectEvents(webhook)] }],
       handler: async entry => { if (!await this.#handle(webhook, entry)) missed.abort() }
     }).catch((error: unknown) => {
       if (!isPruned(error)) throw error
@@ -175,14 +176,17 @@ export class Sender {
       const again = await getDelivery(storage, String((entry.params as { delivery?: unknown }).delivery))
       if (again !== undefined) await this.#deliver(webhook.id, key, again.entry)
     }
-    return !this.#isWanted(webhook, entry) || await this.#deliver(webhook.id, key, entry.id)
+    const isEvent = matcher(this.#selectEvents(webhook))
+    return !isEvent(entry as never) || await this.#deliver(webhook.id, key, entry.id)
   }
 
-  /** Whether it is an event of the webhook. Without families, those of all but the webhooks are. */
-  #isWanted ({ families, actions }: Webhook, { family, action }: { family: string, action: string }): boolean {
+  /** The events of a webhook. Without families, those of all but the webhooks are. */
+  #selectEvents ({ families, actions }: Webhook): FieldCondition[] {
     const { family: { name }, sources } = this.options
-    const isOfFamily = families === undefined ? family !== name && sources.has(family) : families.includes(family)
-    return isOfFamily && (actions === undefined || actions.includes(action))
+    return [
+      { field: 'family', op: 'eq', values: families ?? [...sources.keys()].filter(source => source !== name) },
+      ...actions === undefined ? [] : [{ field: 'action', op: 'eq', values: actions } as const]
+    ]
   }
 
   /** One attempt; throws where it must be repeated. Returns false if the entry was pruned. */

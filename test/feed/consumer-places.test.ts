@@ -8,7 +8,7 @@ import {
 } from '../../lib/index.js'
 import { transport } from '../../lib/webhooks/request.js'
 import { storages } from '../storages.js'
-import { later, makeOld } from './old-entries.js'
+import { later, makeOld, old } from './old-entries.js'
 
 const table = 'command-consumers'
 
@@ -89,6 +89,72 @@ for (const { name, make } of storages) {
   })
 }
 
+/** A place as an earlier version saved it. */
+function makePlace (members: object = {}): Change {
+  const item = { id: 'mailer', position: 0, parked: [], retried: [], revision: 1, createdAt: old, updatedAt: old }
+  return { type: 'insert', family: table, item: { ...item, ...members } }
+}
+
+t.test('a consumer of an earlier version begins with what there is', async t => {
+  const storage = memoryStorage()
+  await deals.service({ storage }).create({ name: 'a', price: 1 })
+  await storage.commit(makeOld(3))
+  t.equal(await prune(storage, { before: later }), 3)
+  t.strictSame(await listConsumers(storage), [])
+  await storage.commit([makePlace()])
+  const { handled } = start(t, storage)
+  await until(() => handled.length > 0)
+  t.strictSame(handled, ['CreateDeal'])
+})
+
+t.test('a consumer that was added to an empty log misses what is pruned', async t => {
+  const storage = memoryStorage()
+  const { stop } = start(t, storage, { from: 'now' })
+  await until(async () => (await listConsumers(storage)).length > 0)
+  await stop()
+  await storage.commit(makeOld(3))
+  t.equal(await prune(storage, { before: later, ignoreConsumers: true }), 3)
+  await t.rejects(start(t, storage, { from: 'now' }).running, { code: 'pruned' })
+})
+
+t.test('a process that dies has saved all but the last ten entries', async t => {
+  const storage = memoryStorage()
+  let isDead = false
+  const own: Storage = {
+    ...storage,
+    async commit (changes) {
+      if (isDead) throw new Error('dead')
+      await storage.commit(changes)
+    }
+  }
+  await deals.service({ storage }).find()
+  await storage.commit(makeOld(100))
+  const stopping = new AbortController()
+  let count = 0
+  await consume(own, {
+    name: 'mailer',
+    families: [deals],
+    signal: stopping.signal,
+    handler () {
+      if (++count < 99) return
+      isDead = true
+      stopping.abort()
+    }
+  })
+  const { position } = await storage.get(table, 'mailer') as { position?: number }
+  t.ok(Number(position) >= 89 && Number(position) < 99, `handled ${count}, saved ${position}`)
+})
+
+t.test('any number of entries may be set aside', async t => {
+  const storage = memoryStorage()
+  await deals.service({ storage }).find()
+  await storage.commit(makeOld(3))
+  t.strictSame(await listConsumers(storage), [])
+  const parked = Array.from({ length: 200_000 }, () => ({ position: 3 }))
+  await storage.commit([makePlace({ position: 3, parked })])
+  t.equal(await prune(storage, { before: later }), 2, 'those before them')
+})
+
 t.test('the place of entries that are not for a consumer is saved with its lease', async t => {
   const { own, saved } = recordPlaces(memoryStorage())
   const others = notes.service({ storage: own })
@@ -126,14 +192,16 @@ t.test('commands that are not for a webhook save nothing', async t => {
   await app.register(makeWebhooks(), { storage: own, prefix: '/crm' })
   await app.ready()
   const payload = { url: 'https://nowhere.example/events', actions: ['HoldDeal'] }
-  t.equal((await app.inject({ method: 'POST', url: '/crm/webhooks', payload })).statusCode, 201)
-  await until(() => saved.length > 0)
+  for (const count of [1, 2]) {
+    t.equal((await app.inject({ method: 'POST', url: '/crm/webhooks', payload })).statusCode, 201)
+    await until(() => saved.length >= count)
+  }
   const book = deals.service({ storage: own })
   const { item: { id } } = await book.create({ name: 'x', price: 1 })
   for (let made = 0; made < 20; made++) await book.create({ name: 'x', price: 1 })
   await book.run('hold', id, { reason: 'Papers' })
-  await until(async () => sent.length > 0 && (await listConsumers(own))[0]?.lag === 0)
-  t.strictSame([sent, saved], [['deal.holded'], ['insert', 'replace']])
+  await until(async () => sent.length > 1 && (await listConsumers(own)).every(({ lag }) => lag === 0))
+  t.strictSame([sent, saved], [['deal.holded', 'deal.holded'], ['insert', 'insert', 'replace', 'replace']])
 })
 
 t.test('all consumers are listed, however many', async t => {

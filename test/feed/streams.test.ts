@@ -101,6 +101,32 @@ t.test('what a caller may see is asked again before the next batch, also of a sl
   t.strictSame(steps.slice(3), ['read after 110', 'renew'])
 })
 
+t.test('what a caller may not see does not put off the next batch', async t => {
+  const skip = makeClock(t)
+  const { storage, state } = makeStorage()
+  const guarded = guardStorage(storage)
+  const family = getFamily(deals)
+  const others = notes.service({ storage })
+  await others.create({ text: 'a' })
+  const reader = new Reader({ family, caller: { isGuarded: false } as Caller }, guarded, {})
+  const reads: number[] = []
+  state.read = async after => { reads.push(after) }
+  const timers = t.capture(globalThis, 'setTimeout', setTimeout)
+  const batches = follow(new Feed(guarded, [{ family, reader }], undefined), 1, { interval, quietTime: 5000 })
+  const next = batches.next()
+  await until(() => reads.includes(1))
+  skip(4000)
+  await others.create({ text: 'b' })
+  await until(() => reads.includes(2))
+  await delay(10)
+  const pauses = timers().map(({ args: [, ms] }) => Number(ms)).filter(ms => ms > 5000)
+  t.ok(Number(pauses.at(-1)) <= interval - 4000, `then it waits for ${pauses.at(-1)} ms`)
+  skip(2000)
+  await others.create({ text: 'c' })
+  t.match(await next, { value: { entries: [], position: 3 } })
+  await batches.return(undefined)
+})
+
 t.test('a stream that is behind ends when the client may no longer read', async t => {
   const skip = makeClock(t)
   const { storage, state } = makeStorage()

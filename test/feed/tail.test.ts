@@ -1,49 +1,147 @@
-import { once, setMaxListeners } from 'node:events'
+import { EventEmitter, once, setMaxListeners } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:http2'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setImmediate, setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import Fastify from 'fastify'
 import t from 'tap'
+import { commandsShape } from '../../lib/core/family/fields.js'
+import { getTail, writePosition } from '../../lib/core/service/feed.js'
 import { prunedId } from '../../lib/core/service/record.js'
+import { makeStorageAccess } from '../../lib/core/service/storage-access.js'
 import { deals, defineFamily, memoryStorage, type Storage, Type } from '../../lib/index.js'
 import { openBook } from '../service/book.js'
 import { storages } from '../storages.js'
 import { type EventReader, type ReadEvent, readEvents } from './events.js'
+import { makeOld } from './old-entries.js'
 
-t.test('followers that are at the end share their reads', async t => {
+/** A book whose reads of the log are counted. */
+function openCounted () {
   const memory = memoryStorage()
-  let reads = 0
-  let marks = 0
+  const counts = { reads: 0, marks: 0, wake () {} }
   const book = openBook({
     ...memory,
+    watch (wake) {
+      counts.wake = wake
+      return memory.watch?.(wake) ?? (() => {})
+    },
     find (...args) {
-      reads++
+      if (args[0] === 'commands') counts.reads++
       return memory.find(...args)
     },
     get (...args) {
-      if (args[1] === prunedId) marks++
+      if (args[1] === prunedId) counts.marks++
       return memory.get(...args)
     }
   })
+  return { book, counts }
+}
+
+t.test('followers that are at the same position share their reads', async t => {
+  const { book, counts } = openCounted()
+  // Far more than are read at once.
+  for (let made = 0; made < 250; made++) await book.create({ name: 'x', price: 1 })
   const stop = new AbortController()
   setMaxListeners(20, stop.signal)
   const seen = Array.from({ length: 20 }, () => 0)
+  counts.reads = 0
   const following = Promise.all(seen.map(async (_, index) => {
     for await (const { action } of book.follow({ signal: stop.signal })) if (action === 'CreateDeal') seen[index]!++
   }))
-  // Far more than are read at once.
-  for (let made = 0; made < 250; made++) await book.create({ name: 'x', price: 1 })
   while (seen.some(count => count < 250)) await delay(10)
-  reads = 0
-  marks = 0
+  await delay(50)
+  const behind = counts.reads
+  Object.assign(counts, { reads: 0, marks: 0 })
   await book.create({ name: 'last', price: 1 })
   while (seen.some(count => count < 251)) await delay(10)
   await delay(50)
-  t.ok(reads < 10, `${reads} reads for 20 followers`)
-  t.equal(marks, 0, 'whether something was pruned is seen from these')
+  t.strictSame([behind, counts.reads, counts.marks], [5, 2, 0], 'for 250 entries, for one, and of the mark')
   stop.abort()
   await following
+})
+
+t.test('what is committed in quick succession is read together', async t => {
+  const { book, counts } = openCounted()
+  const stop = new AbortController()
+  const following = book.follow({ from: 'now', signal: stop.signal })[Symbol.asyncIterator]().next()
+  await delay(50)
+  counts.reads = 0
+  for (let made = 0; made < 100; made++) {
+    counts.wake()
+    await setImmediate()
+  }
+  t.ok(counts.reads < 50, `${counts.reads} reads for 100 commits`)
+  stop.abort()
+  await following
+})
+
+t.test('the pause between reads has a limit, however many follow', async t => {
+  let wake = (): void => {}
+  const watch = (given: () => void): () => void => {
+    wake = given
+    return () => {}
+  }
+  const pauses = []
+  for (const count of [1, 200, 5000]) {
+    const tail = getTail(await makeStorageAccess([commandsShape])({ ...memoryStorage(), watch }))
+    const leaving = Array.from({ length: count }, () => tail.follow(() => {}))
+    const timers = t.capture(globalThis, 'setTimeout', setTimeout)
+    wake()
+    pauses.push(...timers().map(({ args: [, ms] }) => ms))
+    timers.restore()
+    for (const leave of leaving) leave()
+  }
+  t.strictSame(pauses, [20, 40, 100])
+})
+
+t.test('what was read for followers that have left is not shared', async t => {
+  const memory = memoryStorage()
+  const reads = new EventEmitter()
+  let held: Promise<unknown> = Promise.resolve()
+  const book = openBook({
+    ...memory,
+    async find (...args) {
+      const found = await memory.find(...args)
+      if (args[0] === 'commands') reads.emit('read')
+      await held
+      return found
+    }
+  })
+  const leaving = new AbortController()
+  const following = book.follow({ from: 'now', signal: leaving.signal })[Symbol.asyncIterator]().next()
+  await delay(50)
+  held = once(reads, 'release')
+  const reading = once(reads, 'read')
+  await book.create({ name: 'a', price: 1 })
+  await reading
+  leaving.abort()
+  await following
+  // Its read ends after it has left.
+  reads.emit('release')
+  await setImmediate()
+  await book.create({ name: 'b', price: 1 })
+  const next = book.follow({ after: writePosition(1), signal: AbortSignal.timeout(3000) })[Symbol.asyncIterator]()
+  t.match(await next.next(), { value: { params: { name: 'b' } } })
+  await next.return?.()
+})
+
+t.test('without followers, every read is made', async t => {
+  const storage = await makeStorageAccess([commandsShape])(memoryStorage())
+  const tail = getTail(storage)
+  t.equal((await tail.readAfter(0, 10)).part.count, 0)
+  await storage.commit(makeOld(1))
+  t.equal((await tail.readAfter(0, 10)).part.count, 1)
+})
+
+t.test('what was read is shared for a moment, and then forgotten', async t => {
+  const tail = getTail(await makeStorageAccess([commandsShape])(memoryStorage()))
+  const leave = tail.follow(() => {})
+  const first = tail.readAfter(0, 10)
+  await first
+  t.equal(tail.readAfter(0, 10), first)
+  await delay(50)
+  t.not(tail.readAfter(0, 10), first)
+  leave()
 })
 
 t.test('followers continue after an outage, with what they missed', async t => {

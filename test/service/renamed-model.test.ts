@@ -105,7 +105,7 @@ const names = Object.entries({ ...given, omega: 'gamma', fee: 'sum', ...givenZon
 const capitalize = (name: string) => name.replace(/^./, letter => letter.toUpperCase())
 const dictionary = new Map(names.flatMap(([from, to]) => [[from, to], [capitalize(from), capitalize(to)]]))
 // Queries in queries have escapes, which are no part of a word.
-const translate = (text: string) => text.replace(/(?<=%[\dA-F]{2})[A-Za-z]+|[A-Za-z]+/g, word => dictionary.get(word) ?? word)
+const translate = (text: string) => text.replace(/%[\dA-F]{2}|[A-Za-z]+/g, word => dictionary.get(word) ?? word)
 
 async function open (thing: AnyFamily, zone: AnyFamily, name: (name: string) => string) {
   let [storage, count] = [memoryStorage(), 0]

@@ -8,12 +8,15 @@ import type { Test } from 'tap'
 import t from 'tap'
 import { shape } from '../../lib/conformance/fixture.js'
 import type { AnyFamily, FamilyOptions, Storage } from '../../lib/index.js'
-import { customers, deals, listConsumers, memoryStorage, Type, webhooks, writeMigration } from '../../lib/index.js'
+import {
+  customers, deals, listConsumers, memoryStorage, prune, Type, webhooks, writeMigration
+} from '../../lib/index.js'
 import type { PostgresOptions } from '../../lib/storage/postgres/postgres-storage.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
 import type { SqliteOptions } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
+import { later, makeOld, old } from '../feed/old-entries.js'
 import { dropSchema, newSchema, withClient } from '../postgres/schema.js'
 import { postgresUrl } from '../postgres/url.js'
 
@@ -163,6 +166,26 @@ for (const [name, make] of Object.entries(databases)) {
     await service.create(tea)
     t.match(await service.find('sort=name&name=Tea'), { items: [tea] })
     t.same(await listIndexes('deals'), [])
+  })
+
+  t.test(`${name}: prune finds consumers, or that there can be none`, async t => {
+    const { open, run, schema } = await make(t)
+    const table = schema === undefined ? 'command_consumers' : `"${schema}".command_consumers`
+    const storage = open()
+    await deals.service({ storage }).find()
+    for (const migrate of ['check', 'off'] as const) {
+      await storage.commit(makeOld(3))
+      t.equal(await prune(open({ migrate }), { before: later }), 3, `${migrate}, without the table`)
+    }
+    t.strictSame(await listConsumers(storage), [])
+    const item = { id: 'mailer', position: 0, parked: [], retried: [], revision: 1, createdAt: old, updatedAt: old }
+    await storage.commit([...makeOld(3), { type: 'insert', family: 'command-consumers', item }])
+    await run(`ALTER TABLE ${table} DROP COLUMN pruned`)
+    for (const migrate of ['check', 'off'] as const) {
+      await t.rejects(prune(open({ migrate }), { before: later }), /pruned/, `${migrate}, with an older one`)
+    }
+    await run(await writeMigration(open(), [webhooks]))
+    t.equal(await prune(open({ migrate: 'check' }), { before: later }), 0, 'and it keeps what was not handled')
   })
 
   t.test(`${name}: what has an index, the family says; what else is there stays`, async t => {

@@ -64,7 +64,7 @@ export async function executeAll<T> (
   }
 }
 
-/** Commands that are decided one after the other and committed as one. Of a renamed family, as those of its base. */
+/** Commands that are decided one after the other and committed as one. Those of a renamed family are its base's. */
 interface Batch {
   readonly list: readonly Sent[]
   readonly executions: readonly Execution[]

@@ -28,11 +28,12 @@ export interface Passed {
   readonly position: number
 }
 
-// Milliseconds. While many commits are made, their entries are read together; the more followers, the more of them.
+// Milliseconds. While many commits are made, followers read their entries together; many followers read less often.
 const pauseBetween = 20
 const pausePerFollower = 0.2
+const maxPause = 100
 export const pauseBetweenPolls = 1000
-// Entries that a page may skip because the caller may not see their items.
+// Entries that a page may read to find those that the caller may see.
 const maxPassed = 5000
 
 /** The entries of some families, as one caller sees them: those of items that the caller may read. */
@@ -42,7 +43,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   /** How many entries a follower reads next, and whether they are long. */
   #size = firstPartSize
   #isLong = false
-  /** How many more entries the page may skip. */
+  /** How many more entries the page may read. */
   #skippable = maxPassed
 
   /** @param id the item whose entries are wanted; undefined for all */
@@ -263,7 +264,6 @@ function readPosition (cursor: string): number {
 
 interface PartAndMark {
   readonly part: LogPart<FeedEntry>
-  readonly isEnd: boolean
   /** The maximum to read next. */
   readonly most: number
   /** The position of the last entry that was pruned, if that is after the part's start. */
@@ -277,7 +277,6 @@ class Tail {
   #stop: (() => void) | undefined
   #pause: Timer | undefined
   #isStale = false
-  #wakes = 0
 
   constructor (readonly storage: GuardedStorage) {}
 
@@ -303,33 +302,27 @@ class Tail {
   #wake (): void {
     this.#isStale = this.#pause !== undefined
     if (this.#isStale) return
-    this.#wakes++
     this.#reads.clear()
     this.#followers.notify()
     this.#pause = setTimeout(() => {
       this.#pause = undefined
       if (this.#isStale) this.#wake()
-    }, Math.max(pauseBetween, this.#followers.size * pausePerFollower)).unref()
+    }, Math.min(maxPause, Math.max(pauseBetween, this.#followers.size * pausePerFollower))).unref()
   }
 
   /** The next entries after a position, in order. @param size the maximum, unless another follower has chosen one */
   readAfter (position: number, size: number): Promise<PartAndMark> {
+    // The last follower has left: no commit would end what is shared.
+    if (this.#stop === undefined) return this.#read(position, size)
     const shared = this.#reads.get(position)
     if (shared !== undefined) return shared
     const reading = this.#read(position, size)
     this.#reads.set(position, reading)
     const forget = (): void => { if (this.#reads.get(position) === reading) this.#reads.delete(position) }
-    const wakes = this.#wakes
-    reading.then(found => {
-      const { part: { length, entries }, isEnd } = found
-      const last = entries.at(-1)?.position
-      // Nothing is after them, unless there was a commit meanwhile.
-      if (isEnd && last !== undefined && wakes === this.#wakes) {
-        this.#reads.set(last, Promise.resolve({ ...found, part: new LogPart(this.storage, []), pruned: 0 }))
-      }
-      // Long entries are not kept, and others that are followed by more are soon not wanted.
-      if (length > maxPartLength) forget()
-      else if (!isEnd) setTimeout(forget, pauseBetween).unref()
+    // Long entries are not kept. Others are wanted by followers that are woken together, and by no one later.
+    reading.then(({ part }) => {
+      if (part.length > maxPartLength) forget()
+      else setTimeout(forget, pauseBetween).unref()
     }, forget)
     return reading
   }
@@ -340,7 +333,7 @@ class Tail {
     // The mark is one of the rows, unless there are more. It is read after them, since it may rise meanwhile.
     const mark = entries.find(({ id }) => id === prunedId)?.position
     const pruned = mark ?? (isEnd ? 0 : await findPruned(this.storage))
-    return { part: new LogPart(this.storage, entries), pruned, isEnd, most }
+    return { part: new LogPart(this.storage, entries), pruned, most }
   }
 }
 

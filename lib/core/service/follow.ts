@@ -15,14 +15,16 @@ export interface Batch extends Passed {
 
 interface FollowSettings {
   /** The position of the last pruned entry that it does not miss. Default: where it starts. */
-  readonly known?: number
+  readonly known?: number | undefined
   readonly where?: readonly Condition[]
   readonly signal?: AbortSignal | undefined
   /** Milliseconds after which it also yields without entries, even while the storage does not answer. */
   readonly interval?: number
+  /** Milliseconds after a batch in which it yields none without entries. */
+  readonly quietTime?: number
   /** Asks again what the caller may see, where the last time is `interval` ago, before more entries are yielded. */
   readonly renew?: () => Promise<void>
-  /** Whether `renew` is called before the first entries, too. */
+  /** Whether `renew` is also called before the first entries. */
   readonly isDue?: boolean
   /** Whether it continues after an error; `failures` came directly before. Default: after an outage of the storage. */
   readonly survives?: (error: unknown, failures: number) => boolean
@@ -42,17 +44,21 @@ const maxPolls = 5
 export async function * follow (
   feed: Feed, start: number | undefined, settings: FollowSettings
 ): AsyncGenerator<Batch> {
-  const { signal, interval = longest } = settings
+  const { signal, interval = longest, quietTime = 0 } = settings
   const isEnded = (): boolean => signal?.aborted === true
   const follower = new Follower(feed, start, settings)
   const onAbort = (): void => { follower.ring() }
   const leave = getTail(feed.storage).follow(() => { follower.wake() })
   signal?.addEventListener('abort', onAbort)
   try {
+    let yieldedAt = performance.now()
     while (!isEnded()) {
-      const batch = await follower.next(performance.now() + interval)
+      const batch = await follower.next(yieldedAt + interval)
       if (isEnded()) return
-      yield batch
+      if (batch.entries.length > 0 || performance.now() - yieldedAt >= quietTime) {
+        yield batch
+        yieldedAt = performance.now()
+      }
       follower.position = batch.position
     }
   } finally {

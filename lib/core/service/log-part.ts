@@ -92,7 +92,7 @@ export class LogPart<E extends EntryKey = EntryKey> {
   }
 }
 
-function hasLong ({ renaming, ...family }: Family, fields: readonly string[]): boolean {
-  const stored = renaming?.base ?? family
+function hasLong (family: Family, fields: readonly string[]): boolean {
+  const stored = family.renaming?.base ?? family
   return mayBeLong(stored.fields.filter(({ name }) => fields.includes(name)))
 }

@@ -7,7 +7,9 @@ import { type Changes, hideSecrets, listChanges } from '../family/params.js'
 import { Problem, type ProblemCode, problemCodes, type ProblemOptions } from '../problems.js'
 import type { OrderedList } from '../query/cursor.js'
 import { matcher } from '../storage/conditions.js'
-import { type Change, type Condition, DuplicateError, type Id, type Storage, type Stored } from '../storage/storage.js'
+import {
+  type Change, DuplicateError, type FieldCondition, type Id, type Storage, type Stored
+} from '../storage/storage.js'
 import { uuidv7 } from '../uuid.js'
 import { hashText } from '../values/ids.js'
 import { isObject, type Members } from '../values/json.js'
@@ -274,8 +276,8 @@ export function showCommand (family: Family, record: CommandRecord, id: string |
 }
 
 /** The list of an operation's noun has no refused commands: a refused hold is not a hold. */
-export function selectLog ({ name }: Family, id: Id, operation?: NounOperation): Condition[] {
-  const where: Condition[] =
+export function selectLog ({ name }: Family, id: Id, operation?: NounOperation): FieldCondition[] {
+  const where: FieldCondition[] =
     [{ field: 'family', op: 'eq', values: [name] }, { field: 'target', op: 'eq', values: [String(id)] }]
   if (operation !== undefined) {
     where.push({ field: 'action', op: 'eq', values: [operation.action] })

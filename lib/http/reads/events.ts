@@ -48,7 +48,8 @@ interface EventSettings {
 
 // Milliseconds. A comment keeps proxies from closing the connection.
 const interval = 15_000
-const placeInterval = 5000
+// Of commits that the client may not see, it gets the position of the last, not more often than this.
+const quietTime = 5000
 const reconnectAfter = 1000
 // Characters to write at once, so that no more wait for a slow client.
 const pieceLength = 64 * 1024
@@ -73,14 +74,10 @@ export function sendEvents (
   async function * writeEvents (): AsyncGenerator<string> {
     // An id without data is kept by the client, who then resumes here even if nothing happens.
     yield `retry: ${reconnectAfter}\nid: ${writePosition(start)}\n\n`
-    let writtenAt = performance.now()
-    for await (const batch of follow(feed, start, { ...settings, signal, interval, survives })) {
-      // Of commits that the client may not see, it gets the place of the last.
-      if (batch.entries.length === 0 && performance.now() - writtenAt < placeInterval) continue
+    for await (const batch of follow(feed, start, { ...settings, signal, interval, quietTime, survives })) {
       // Many streams may have the same entries to write.
       await endLongTurn()
       yield * writeBatch(batch, show)
-      writtenAt = performance.now()
     }
   }
 
