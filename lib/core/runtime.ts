@@ -29,7 +29,8 @@ export interface Runtime {
 const { setTimeout: startTimeout, setInterval: startInterval, setImmediate: startImmediate } = globalThis
 const { clearTimeout: stopTimer, performance: clock } = globalThis
 
-const real: Runtime = {
+/** That of the system. */
+export const real: Runtime = {
   now: () => Date.now(),
   elapsed: () => clock.now(),
   setTimeout: (run, time) => startTimeout(run, time),

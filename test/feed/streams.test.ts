@@ -13,6 +13,7 @@ import type { FamilyOptions, Storage } from '../../lib/index.js'
 import { deals, defineFamily, memoryStorage, Problem, prune, Type } from '../../lib/index.js'
 import { readEvents } from './events.js'
 import { later, makeOld } from './old-entries.js'
+import { captureTimers } from './timers.js'
 
 const notes = defineFamily({
   name: 'notes',
@@ -111,7 +112,7 @@ t.test('what a caller may not see does not put off the next batch', async t => {
   const reader = new Reader({ family, caller: { isGuarded: false } as Caller }, guarded, {})
   const reads: number[] = []
   state.read = async after => { reads.push(after) }
-  const timers = t.capture(globalThis, 'setTimeout', setTimeout)
+  const timers = captureTimers(t)
   const batches = follow(new Feed(guarded, [{ family, reader }], undefined), 1, { interval, quietTime: 5000 })
   const next = batches.next()
   await until(() => reads.includes(1))
@@ -119,7 +120,7 @@ t.test('what a caller may not see does not put off the next batch', async t => {
   await others.create({ text: 'b' })
   await until(() => reads.includes(2))
   await delay(10)
-  const pauses = timers().map(({ args: [, ms] }) => Number(ms)).filter(ms => ms > 5000)
+  const pauses = timers.filter(ms => ms > 5000)
   t.ok(Number(pauses.at(-1)) <= interval - 4000, `then it waits for ${pauses.at(-1)} ms`)
   skip(2000)
   await others.create({ text: 'c' })

@@ -14,6 +14,7 @@ import { openBook } from '../service/book.js'
 import { storages } from '../storages.js'
 import { type EventReader, type ReadEvent, readEvents } from './events.js'
 import { makeOld } from './old-entries.js'
+import { captureTimers } from './timers.js'
 
 /** A book whose reads of the log are counted. */
 function openCounted () {
@@ -81,17 +82,14 @@ t.test('the pause between reads has a limit, however many follow', async t => {
     wake = given
     return () => {}
   }
-  const pauses = []
+  const timers = captureTimers(t)
   for (const count of [1, 200, 5000]) {
     const tail = getTail(await makeStorageAccess([commandsShape])({ ...memoryStorage(), watch }))
     const leaving = Array.from({ length: count }, () => tail.follow(() => {}))
-    const timers = t.capture(globalThis, 'setTimeout', setTimeout)
     wake()
-    pauses.push(...timers().map(({ args: [, ms] }) => ms))
-    timers.restore()
     for (const leave of leaving) leave()
   }
-  t.strictSame(pauses, [20, 40, 100])
+  t.strictSame(timers, [20, 40, 100])
 })
 
 t.test('what was read for followers that have left is not shared', async t => {

@@ -23,7 +23,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/execute',
     text: 'if (await getRecord(execution, identity) !== undefined)',
     by: 'if (identity === undefined)',
-    seed: 125,
+    seed: 190,
     violation: /^refused as .*, but done/
   },
   'unreadable-replay': {
@@ -58,7 +58,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/feed',
     text: 'check(pruned);',
     by: '',
-    seed: 25,
+    seed: 69,
     options: { ...calm, followers: 2, prunes: 4, late: 0.1, latest: 50 },
     violation: /^follower .* without/
   },
