@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
+import { real, useRuntime } from '../../lib/core/runtime.js'
 import type { Change, ConsumeOptions, Storage } from '../../lib/index.js'
 import {
   consume, deals, defineFamily, listConsumers, makeWebhooks, memoryStorage, prune, Type
@@ -178,6 +179,9 @@ t.test('the place of entries that are not for a consumer is saved with its lease
 
 t.test('commands that are not for a webhook save nothing', async t => {
   const { own, saved } = recordPlaces(memoryStorage())
+  // Positions are saved with the renewal of leases too, which a slow machine would come to.
+  useRuntime({ ...real, setInterval: () => real.setInterval(() => {}, 1e6) })
+  t.teardown(() => { useRuntime() })
   const app = Fastify()
   t.teardown(() => app.close())
   const sent: string[] = []
