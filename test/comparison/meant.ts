@@ -31,7 +31,7 @@ const meant: readonly Meant[] = [
   {
     reason: 'operations and entries have a tag of their content, which begins with the revision',
     since: '1441374a',
-    holds: ({ url }, before, after) => /\/(operations|\w+\/[\w.-]+)(\.|\?|$)/.test(url) &&
+    holds: ({ url }, before, after) => /\/(operations|[\w-]+\/[\w.-]+)(\.|\?|$)/.test(url) &&
       (after.status === 304 || withoutTags(before) === withoutTags(after))
   },
   {
@@ -39,6 +39,12 @@ const meant: readonly Meant[] = [
     since: '1441374a',
     holds: ({ url, payload }, before) => url.startsWith('/service/') && before.body.includes('"about"') &&
       ['log', 'follow'].includes((payload as { readonly method?: string }).method ?? '')
+  },
+  {
+    reason: 'a service returns the item of a command only to who may read it',
+    since: '5f3eea2a',
+    holds: ({ url }, before, after) => url.startsWith('/service/') && !after.body.includes('"item":') &&
+      JSON.stringify(JSON.parse(before.body, (name, value) => name === 'item' ? undefined : value)) === after.body
   },
   {
     reason: 'tags where clients choose ids have a mark of the creation',
