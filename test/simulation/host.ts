@@ -6,7 +6,8 @@ import {
   type AnyFamily, consume, type Grant, makeWebhooks, type Members, prune, type Service, type Storage
 } from '../../lib/index.js'
 import { Sender } from '../../lib/webhooks/sender.js'
-import { connect, type Database, type Faults } from './database.js'
+import { connectAll, type Faults, type Parts } from './connection.js'
+import type { Database } from './database.js'
 import { accounts, accountsNext, effects, tickets } from './families.js'
 import { tenantOf } from './model.js'
 import { Random } from './random.js'
@@ -58,6 +59,7 @@ export interface HostSettings {
   readonly offset: number
   readonly rate: number
   readonly faults: Faults
+  readonly parts: Parts
 }
 
 /** A process of the application. */
@@ -68,6 +70,10 @@ export class Host implements Actor {
   readonly storage: Storage
   /** What to do with the requests that it has when it is dropped. */
   readonly open = new Set<() => void>()
+  /** In commits: what reads of this process must have, at least. */
+  acknowledged = 0
+  /** In commits: when it was started. */
+  readonly startedAt: number
   readonly #services = new Map<AnyFamily, AnyService[]>()
   readonly #accounts: AnyFamily
 
@@ -75,17 +81,20 @@ export class Host implements Actor {
     readonly world: World, readonly database: Database, readonly name: string, readonly settings: HostSettings
   ) {
     const random = new Random(world.seed, `process ${name}`)
-    const { offset, rate, faults, isNext } = settings
+    const { offset, rate, faults, parts, isNext } = settings
+    this.startedAt = database.commits
     this.runtime = world.makeRuntime(() => this, random, offset, rate)
     this.#accounts = isNext ? accountsNext : accounts
-    this.storage = connect(database, {
+    this.storage = connectAll(database, {
       faults,
+      parts,
       random,
       send: (time, run) => {
         // A statement of a process that is gone may still arrive.
         world.after(time, () => { if (!this.isDead || random.chance(0.5)) run() }, null)
       },
       answer: (time, run) => { world.after(time, run, this) },
+      acknowledged: () => { this.acknowledged = database.commits },
       note: (changes, outcome) => {
         world.note(() => `${name} commit ${changes.map(change => `${change.type} ${change.family}/${
           'item' in change ? `${change.item.id} r${change.item.revision}` : change.id}`).join(', ')}: ${outcome}`)

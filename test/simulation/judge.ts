@@ -25,7 +25,7 @@ export interface Intention {
 /** What a client was told: a problem's code below 500, or what was done. */
 export type Told =
   | { readonly code: string, readonly detail?: string }
-  | { readonly result: Partial<Result> & { readonly replayed: boolean } }
+  | { readonly result: Partial<Result> & { readonly replayed: boolean, readonly seen?: string | undefined } }
 
 /** Checks what clients are told against the journal. */
 export class Judge {
@@ -54,6 +54,11 @@ export class Judge {
     const row = identifyCommand({ ...(key !== undefined && { key }), ...(id !== undefined && { id }) }, principal)?.row
     const known = row === undefined ? undefined : this.journal.entries.get(row)
     return known?.entry.outcome === 'done' ? known : undefined
+  }
+
+  /** In commits: when it was done. */
+  findDone (intention: Intention): number | undefined {
+    return this.#find(intention)?.committedAt
   }
 
   isDone (intention: Intention): boolean {
@@ -86,6 +91,8 @@ export class Judge {
     if (changed !== true && !isDone && !isAtomic && !this.#wasUnchanged(intention)) {
       return this.#fail(intention, 'acknowledged')
     }
+    const done = changed === false ? undefined : this.#find(intention)
+    if (done !== undefined) this.journal.acknowledge(done)
     const known = this.journal.done.get(mark)
     if (changed !== true || known === undefined || command === undefined) return
     if (command.revision !== known.entry.revision) this.#fail(intention, `acknowledged at revision ${command.revision}`)
