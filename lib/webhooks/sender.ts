@@ -150,7 +150,8 @@ export class Sender {
 
   async #run (webhook: Webhook, signal: AbortSignal): Promise<void> {
     const hasAll = await this.#addPlace(webhook)
-    if (webhook.status !== 'active' || (hasAll && await this.#consume(webhook, signal))) return
+    if (hasAll === undefined || webhook.status !== 'active') return
+    if (hasAll && await this.#consume(webhook, signal)) return
     // First, so that nothing is skipped silently if this process ends in between.
     await this.#end('fail', webhook, 'Events that were not sent yet were deleted by prune')
     await skipPruned(this.options.storage, nameConsumer(webhook.id))
@@ -158,12 +159,15 @@ export class Sender {
 
   /**
    * A webhook gets what happened after it was created, and `prune` keeps that from now on, also while it is paused.
-   * Returns false if its creation was pruned, and so maybe events after it.
+   * Returns false if its creation was pruned, and so maybe events after it; undefined if it no longer exists.
    */
-  async #addPlace ({ id }: Webhook): Promise<boolean> {
+  async #addPlace ({ id }: Webhook): Promise<boolean | undefined> {
     const { storage, family } = this.options
     const name = nameConsumer(id)
     if (await storage.get(consumersShape.name, name) !== undefined) return true
+    if (await storage.get(family.name, id) === undefined) return undefined
+    // A failover may take a new webhook back; its place would stay.
+    await storage.confirm?.(family.name, id)
     const { entries: [created] } = await findKeys(storage, [...selectCreation(family, id), ...numbered], 1)
     // One that was loaded has no log.
     if (created === undefined && await findPruned(storage) > 0) return false

@@ -1,9 +1,9 @@
+import { askOneMore, writePage } from '../../lib/core/storage/pages.js'
+import { makeListWriter } from '../../lib/core/values/json.js'
 import {
   BusyError, type Change, ConflictError, type FamilyShape, type Found, type Query, type Storage, type StorageReads,
   type Stored
 } from '../../lib/index.js'
-import { askOneMore, writePage } from '../../lib/core/storage/pages.js'
-import { makeListWriter } from '../../lib/core/values/json.js'
 import { addReplicas, type PostgresServer } from '../../lib/storage/postgres/replicas.js'
 import type { Copy } from './copies.js'
 import type { Database } from './database.js'

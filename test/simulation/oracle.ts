@@ -93,7 +93,9 @@ export class Journal {
     const newest: Known[] = []
     for (const { family, id, before, after } of made) {
       if (family === 'command-consumers') this.#checkConsumer(id, before, after)
-      if (after?.status === 'delivered' && family === 'webhook-deliveries') this.delivered.set(String(after.event), commits)
+      if (family === 'webhook-deliveries' && after?.status === 'delivered') {
+        this.delivered.set(String(after.event), commits)
+      }
       if (family !== 'commands' || id === prunedId) continue
       if (after === undefined) this.#checkPruned(id as string, made)
       else if (before === undefined) {
@@ -153,8 +155,10 @@ export class Journal {
     const id = Number(target)
     if (family === 'accounts') {
       if (earlier.length > 0) return world.fail(`${name}: a second creation under a counted id`)
-      // After deletions, ids are skipped.
-      if (this.isCounted && !this.#hasSkipped && id !== this.#lastAccount + 1) world.fail(`${name}: comes after ${this.#lastAccount}`)
+      // After deletions and failovers, ids are skipped.
+      if (this.isCounted && !this.#hasSkipped && id !== this.#lastAccount + 1) {
+        world.fail(`${name}: comes after ${this.#lastAccount}`)
+      }
       this.#lastAccount = Math.max(this.#lastAccount, id)
     } else if (earlier.some(({ prunedAt }) => prunedAt === undefined)) {
       world.fail(`${name}: a second creation in one log`)

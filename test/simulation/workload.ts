@@ -139,7 +139,8 @@ export class Simulation implements Cluster {
         world.note(() => `the database is away until ${this.#database.awayUntil.toFixed(0)}`)
       })
     }
-    for (let count = 0; numberedLate && count < failovers; count++) plan(() => { this.#cut(random) })
+    // Numbers that are given at once belong to databases without a standby.
+    for (let count = numberedLate ? failovers : 0; count > 0; count--) plan(() => { this.#cut(random) })
     if (upgrade) {
       plan(() => {
         this.#isUpgraded = true
@@ -260,7 +261,8 @@ export class Simulation implements Cluster {
     const random = new Random(world.seed, 'webhook')
     const client = new Client(this, random, 'w')
     this.#clients.push(client)
-    const send = async (work: (webhooks: AnyService, options: object) => Promise<unknown>, key: string): Promise<void> => {
+    type Work = (webhooks: AnyService, options: object) => Promise<unknown>
+    const send = async (work: Work, key: string): Promise<void> => {
       const options = { principal: 'admin-dot', key }
       client.begin()
       while (await client.call(host => work(host.service('webhooks'), options), () => {}) === undefined) {

@@ -293,6 +293,24 @@ for (const { name, make } of storages) {
   })
 }
 
+t.test('nothing stays of a webhook that is lost in a failover', async t => {
+  const storage = memoryStorage()
+  const { url } = await receive(t)
+  const { item: { id } } = await makeWebhooks(quick).service({ storage }).create({ url })
+  let confirmed = 0
+  const app = await startApp(t, {
+    ...storage,
+    async confirm () {
+      confirmed++
+      await storage.commit([{ type: 'delete', family: 'webhooks', id, expected: 1 }])
+      throw new Error('lost')
+    }
+  })
+  await until(() => confirmed > 0)
+  await app.close()
+  t.strictSame(await listConsumers(storage), [])
+})
+
 t.test('an application closes, though its storage no longer answers', async t => {
   const memory = memoryStorage()
   let isHanging = false
