@@ -14,6 +14,12 @@ export interface Cluster {
   pick (random: Random, isNext?: boolean): Host | undefined
 }
 
+type Family = 'accounts' | 'tickets'
+
+function readId (family: Family, target: string): Id {
+  return family === 'accounts' ? Number(target) : target
+}
+
 const principals = ['red-ann', 'red-bob', 'blue-cid', 'admin-eve']
 const ticketOperations = ['create', 'create', 'finish', 'remove']
 const accountOperations =
@@ -35,7 +41,8 @@ export class Client {
   #openSince = Infinity
   #lastEnded = 0
   /** Of the last response to a write: the header, and what reads with it must have, in commits. */
-  #seen = { token: undefined as string | undefined, since: 0 }
+  #seen: { readonly token: string | undefined, readonly since: number, readonly item?: readonly [Family, Id] } =
+    { token: undefined, since: 0 }
 
   constructor (readonly cluster: Cluster, readonly random: Random, readonly name: string) {}
 
@@ -57,7 +64,7 @@ export class Client {
   async #act (): Promise<void> {
     const { random, cluster: { options } } = this
     const principal = random.pick(principals)
-    if (random.chance(0.2)) return await this.#read(principal)
+    if (random.chance(options.reads)) return await this.#read(principal)
     this.begin()
     if (random.chance(options.many)) return await this.#runMany(principal)
     await this.#perform(this.#intend(principal))
@@ -181,7 +188,12 @@ export class Client {
           const told = toTold(answer)
           judge.judge(intention, told)
           if ('result' in told && told.result.seen !== undefined) {
-            this.#seen = { token: told.result.seen, since: Math.max(since, judge.findDone(intention) ?? 0) }
+            const done = judge.findDone(intention)
+            this.#seen = {
+              token: told.result.seen,
+              since: Math.max(since, done?.committedAt ?? 0),
+              ...(done && { item: [intention.family, readId(intention.family, done.entry.target)] })
+            }
           }
         },
         intention.operation === 'promote'
@@ -223,8 +235,9 @@ export class Client {
 
   async #read (principal: string): Promise<void> {
     const { random, cluster: { judge, judge: { journal }, options } } = this
-    const family = random.pick(['accounts', 'accounts', 'tickets'] as const)
-    const id = this.#pickTarget(family)
+    const chosen = random.pick(['accounts', 'accounts', 'tickets'] as const)
+    const written = random.chance(0.6) ? this.#seen.item : undefined
+    const [family, id] = written ?? [chosen, this.#pickTarget(chosen)]
     const isHttp = random.chance(options.http)
     const kind = random.int(3)
     const isSent = random.chance(0.6)

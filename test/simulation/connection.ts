@@ -180,10 +180,10 @@ export function connect (database: Database, connection: Connection): Storage {
         () => writePage(find(family, askOneMore(query)), query, makeListWriter(members)), asking(family, query))
     }),
     ...(sequence && {
-      // Another program may have taken ids with it that it has not used, or have set it back.
+      // Other programs take ids of it, too, or choose their own, which it then returns again.
       nextId: (family: string) => statements.read(() => family !== 'accounts'
         ? undefined
-        : random.chance(0.1) ? random.between(1, database.nextId()) : database.nextId())
+        : random.chance(0.1) ? database.list(family)[0]?.id ?? database.nextId() : database.nextId())
     }),
     ...(confirms && {
       confirm: (family: string, id: string | number) => statements.read(() => {

@@ -25,7 +25,7 @@ export class FollowerJudge {
     if (position <= this.#last) world.fail(`follower ${this.name}: ${position} after ${this.#last}`)
     this.#since ??= this.#journal.commits
     for (const known of this.#between(this.#last, position)) {
-      // One that begins at the beginning gets what there is.
+      // One that begins at the beginning gets what there is. Until its first entry, it may not have begun to read.
       if ((known.prunedAt ?? Infinity) > this.#since) {
         world.fail(`follower ${this.name}: ${position} after ${this.#last} without ${String(known.position)}`)
       }

@@ -21,6 +21,8 @@ export interface Options {
   /** The part of the requests that come over HTTP, and of those that are many commands. */
   http: number
   many: number
+  /** The part of the clients' calls that are reads. */
+  reads: number
   /** The part of the commands that create accounts or delete them, besides the others. */
   creations: number
   deletions: number
@@ -54,6 +56,7 @@ export function chooseOptions (seed: number): Options {
   const sometimes = (probability: number, most: number): number => random.chance(probability) ? random.next() * most : 0
   const http = sometimes(0.15, 0.5)
   const numberedLate = random.chance(0.6)
+  const replicas = http > 0 && random.chance(0.7) ? random.between(1, 2) : 0
   return {
     processes: random.between(1, 3),
     clients: random.between(2, 4),
@@ -68,12 +71,13 @@ export function chooseOptions (seed: number): Options {
     drift: random.chance(0.4) ? random.between(1, 500) : 0,
     http,
     many: sometimes(0.5, 0.3),
+    reads: replicas > 0 ? 0.5 : 0.2,
     creations: sometimes(0.2, 0.8),
     deletions: sometimes(0.2, 0.4),
     impatience: sometimes(0.5, 0.6),
     outages: random.chance(0.15) ? random.between(1, 2) : 0,
     failovers: numberedLate && random.chance(0.25) ? random.between(1, 3) : 0,
-    replicas: http > 0 && random.chance(0.7) ? random.between(1, 2) : 0,
+    replicas,
     watches: random.chance(0.7),
     texts: random.chance(0.5),
     sequence: random.chance(0.2),

@@ -119,5 +119,95 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     by: 'export function canSee(_grant, item) { return item !== undefined; }\nfunction canSeeBefore(',
     seed: 4,
     violation: /^of \w+, but shown to|^said|^refused|^acknowledged|^read of/
+  },
+  'unseen-webhook': {
+    what: 'a webhook whose creation was pruned before a process saw it begins with what happens then',
+    file: 'webhooks/sender',
+    text: 'if (created === undefined && await findPruned(storage) > 0)',
+    by: 'if (created === null)',
+    seed: 1,
+    options: { ...calm, webhook: true, crashes: 2, prunes: 4, late: 0.2, latest: 200 },
+    violation: /^webhook: (has not got|got .* before)/
+  },
+  'left-place': {
+    what: 'a webhook is deleted and the process ends: its place stays, and holds up `prune`',
+    file: 'webhooks/sender',
+    text: 'for (const id of places)',
+    by: 'for (const id of [])',
+    seed: 1,
+    options: { ...calm, processes: 1, webhook: true, crashes: 4, commands: 7 },
+    violation: /^webhook: its place .* is left/
+  },
+  'unsafe-webhook': {
+    what: 'a webhook that a failover takes back gets a place, which stays',
+    file: 'webhooks/sender',
+    text: 'await storage.confirm?.(family.name, id);',
+    by: '',
+    seed: 1,
+    options: { ...calm, webhook: true, failovers: 3, numberedLate: true, crashes: 4 },
+    violation: /^webhook: its place .* is left/
+  },
+  'old-replica': {
+    what: 'a replica answers that does not have what the client has seen',
+    file: 'storage/postgres/replicas',
+    text: 'const least = seen === undefined ? start : readToken(seen);',
+    by: 'const least = start;',
+    seed: 1,
+    options: { ...calm, http: 0.5, replicas: 2, latest: 200, commands: 7 },
+    violation: /^read of|^list/
+  },
+  'own-replica': {
+    what: 'a replica answers that does not have what this process has committed',
+    file: 'storage/postgres/replicas',
+    text: 'position = primary.readPosition().catch(() => undefined);',
+    by: '',
+    seed: 1,
+    options: { ...calm, http: 0.5, replicas: 2, latest: 200, commands: 7 },
+    violation: /^read of|^list/
+  },
+  'unsafe-replay': {
+    what: 'a retry is acknowledged that is lost in a failover',
+    file: 'core/service/execute',
+    text: 'await storage.confirm?.(\'commands\', record.id, signal);',
+    by: '',
+    seed: 1,
+    options: { ...calm, failovers: 3, numberedLate: true, late: 0 },
+    violation: /acknowledged, but lost/
+  },
+  'outage-ends-consumer': {
+    what: 'a consumer ends when the database is away',
+    file: 'tools/consumers',
+    text: 'await delay(leaseTime * (0.05 + random() / 10), undefined, { signal }).catch(() => { });',
+    by: 'if (seen === undefined) throw new Error(\'The storage does not answer\');',
+    seed: 1,
+    options: { ...calm, consumer: true, outages: 2 },
+    violation: /^consumer: /
+  },
+  'taken-next-id': {
+    what: 'a creation fails whose id of the sequence is taken',
+    file: 'core/service/storage-access',
+    text: 'return error instanceof ConflictError || error instanceof DuplicateError;',
+    by: 'return error instanceof ConflictError;',
+    seed: 1,
+    options: { ...calm, sequence: true, creations: 0.8, late: 0 },
+    violation: /^unexpected error: |^acknowledged|^refused/
+  },
+  'short-text': {
+    what: 'the pages after the first one of a list that is read as text are those of an unfiltered one',
+    file: 'http/reads/page',
+    text: 'where: [...query.where, ...parts.flat()]',
+    by: 'where: parts.flat()',
+    seed: 1,
+    options: { ...calm, http: 1, texts: true, commands: 7, late: 0 },
+    violation: /^list|^of \w+, but shown to/
+  },
+  'missing-default': {
+    what: 'items that the earlier version stores lack the default of a field that the next one adds',
+    file: 'core/storage/shapes',
+    text: 'if (missing.length === 0)',
+    by: 'if (missing.length >= 0)',
+    seed: 1,
+    options: { ...calm, upgrade: true, commands: 7 },
+    violation: /^unexpected error: .*grade/
   }
 }
