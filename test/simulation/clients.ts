@@ -254,7 +254,7 @@ export class Client {
           ? getItem(host, family, id, principal, token)
           : host.service(family, principal).get(id as never, { principal })
       }, answer => {
-        if (answer === undefined || ('code' in answer && answer.code !== 'not-found')) return
+        if (answer === undefined || judge.isUnreadable(answer, ['not-found'])) return
         judge.judgeRead(family, id, principal, since, 'value' in answer ? answer.value as Members : undefined)
       })
     } else if (kind === 1) {
@@ -266,12 +266,12 @@ export class Client {
           ? list(host, family, principal, isOpen, limit, token)
           : walk(host, family, principal, isOpen, limit)
       }, answer => {
-        if (answer === undefined || 'code' in answer) return
+        if (answer === undefined || judge.isUnreadable(answer) || !('value' in answer)) return
         judge.judgeList(family, principal, since, answer.value, item => !isOpen || item.closed === false)
       })
     } else {
       await this.call(host => host.service(family, principal).log(id as never, { principal, limit: 100 }), answer => {
-        if (answer === undefined || 'code' in answer) return
+        if (answer === undefined || judge.isUnreadable(answer, ['not-found']) || !('value' in answer)) return
         judge.judgeLog(family, id, principal, since, answer.value.items as never)
       })
     }

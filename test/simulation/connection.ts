@@ -110,6 +110,7 @@ export function connect (database: Database, connection: Connection): Storage {
   const { watches, texts, sequence, confirms, isProjected } = parts
   const statements = new Statements(database, connection)
   const shapes = new Map<string, Set<string>>()
+  const prepared = new Set<FamilyShape>()
   const project = (family: string, item: Stored): Stored => {
     const known = isProjected ? shapes.get(family) : undefined
     return known === undefined
@@ -144,6 +145,7 @@ export function connect (database: Database, connection: Connection): Storage {
   }
 
   async function prepare (shape: FamilyShape): Promise<void> {
+    if (prepared.has(shape)) return
     const known = shapes.get(shape.name) ?? new Set()
     for (const { name } of shape.fields) known.add(name)
     shapes.set(shape.name, known)
@@ -153,6 +155,7 @@ export function connect (database: Database, connection: Connection): Storage {
       }
       database.prepare(shape)
     }, { isSafe: () => !database.isCut })
+    prepared.add(shape)
   }
 
   return {

@@ -74,7 +74,7 @@ export class Host implements Actor {
   acknowledged = 0
   /** In commits: when it was started. */
   readonly startedAt: number
-  readonly #services = new Map<AnyFamily, AnyService[]>()
+  readonly #services = new Map<string, AnyService>()
   readonly #accounts: AnyFamily
 
   constructor (
@@ -112,16 +112,18 @@ export class Host implements Actor {
 
   /** @param principal of a tenant, who sees a part, or of a program, which sees everything */
   service (family: 'accounts' | 'tickets' | 'effects' | 'webhooks', principal?: string): AnyService {
-    const plugin = { accounts: this.#accounts, tickets, effects, webhooks }[family] as AnyFamily & {
-      service (options: object): AnyService
-    }
-    let services = this.#services.get(plugin)
-    if (services === undefined) {
+    const isGuarded = tenantOf(principal) !== undefined
+    const name = `${family} ${isGuarded}`
+    let service = this.#services.get(name)
+    if (service === undefined) {
+      const plugin = { accounts: this.#accounts, tickets, effects, webhooks }[family] as AnyFamily & {
+        service (options: object): AnyService
+      }
       const { storage } = this
       const authorize = (call: { principal?: string }): Grant => grantTo(call.principal)
-      this.#services.set(plugin, services = [plugin.service({ storage }), plugin.service({ storage, authorize })])
+      this.#services.set(name, service = plugin.service({ storage, ...(isGuarded && { authorize }) }))
     }
-    return services[tenantOf(principal) === undefined ? 0 : 1] as AnyService
+    return service
   }
 
   async request (

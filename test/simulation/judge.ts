@@ -163,6 +163,13 @@ export class Judge {
       this.#wasAny('tickets', since, item => (item.code === code || item.id === id) && item.mark !== mark, before)
   }
 
+  /** A read that is refused has no answer; only some refusals are expected. */
+  isUnreadable (answer: object, expected: readonly string[] = []): boolean {
+    if (!('code' in answer) || expected.includes(String(answer.code))) return false
+    this.world.fail(`read refused: ${JSON.stringify(answer)}`)
+    return true
+  }
+
   /** An item that was read, or none. */
   judgeRead (family: string, id: Id, principal: string, since: number, item: Members | undefined): void {
     const tenant = tenantOf(principal)

@@ -87,7 +87,7 @@ export async function list (
   host: Host, family: string, principal: string, isOpen: boolean, limit: number, seen: string | undefined
 ): Promise<Members[]> {
   const items: Members[] = []
-  let url: string | undefined = `/${family}?limit=${limit}${isOpen ? '&closed=false' : ''}`
+  let url: string | undefined = `/${family}?maxpagesize=${limit}${isOpen ? '&closed=false' : ''}`
   while (url !== undefined) {
     const { status, body } = await host.request('GET', url, principal, undefined, sendSeen(seen))
     const content = JSON.parse(body) as { items: Members[], links?: { next?: string } }
