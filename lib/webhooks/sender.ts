@@ -149,38 +149,41 @@ export class Sender {
   }
 
   async #run (webhook: Webhook, signal: AbortSignal): Promise<void> {
-    const hasAll = await this.#addPlace(webhook)
-    if (hasAll === undefined || webhook.status !== 'active') return
-    if (hasAll && await this.#consume(webhook, signal)) return
+    const { storage } = this.options
+    const name = nameConsumer(webhook.id)
+    const isNew = await storage.get(consumersShape.name, name) === undefined
+    const start = isNew ? await this.#findStart(webhook) : 'now'
+    if (start === 'gone') return
+    if (webhook.status !== 'active') {
+      // So that `prune` keeps what it is to get, also while it is paused.
+      if (typeof start === 'number') await addPlace(storage, { id: name }, start)
+      return
+    }
+    if (start !== 'pruned' && await this.#consume(webhook, start, signal)) return
     // First, so that nothing is skipped silently if this process ends in between.
     await this.#end('fail', webhook, 'Events that were not sent yet were deleted by prune')
-    await skipPruned(this.options.storage, nameConsumer(webhook.id))
+    await skipPruned(storage, name)
   }
 
-  /**
-   * A webhook gets what happened after it was created, and `prune` keeps that from now on, also while it is paused.
-   * Returns false if its creation was pruned, and so maybe events after it; undefined if it no longer exists.
-   */
-  async #addPlace ({ id }: Webhook): Promise<boolean | undefined> {
+  /** A webhook gets what happened after it was created. If its creation was pruned, events after it may be as well. */
+  async #findStart ({ id }: Webhook): Promise<number | 'pruned' | 'gone'> {
     const { storage, family } = this.options
-    const name = nameConsumer(id)
-    if (await storage.get(consumersShape.name, name) !== undefined) return true
-    if (await storage.get(family.name, id) === undefined) return undefined
+    if (await storage.get(family.name, id) === undefined) return 'gone'
     // A failover may take a new webhook back; its place would stay.
     await storage.confirm?.(family.name, id)
     const { entries: [created] } = await findKeys(storage, [...selectCreation(family, id), ...numbered], 1)
+    if (created !== undefined) return created.position
     // One that was loaded has no log.
-    if (created === undefined && await findPruned(storage) > 0) return false
-    await addPlace(storage, { id: name }, created?.position ?? await findEnd(storage))
-    return true
+    return await findPruned(storage) > 0 ? 'pruned' : await findEnd(storage)
   }
 
-  /** Returns whether it ended without missing anything. */
-  async #consume (webhook: Webhook, signal: AbortSignal): Promise<boolean> {
+  /** Returns whether it ended without missing anything. @param start where it begins, if it has no place */
+  async #consume (webhook: Webhook, start: number | 'now', signal: AbortSignal): Promise<boolean> {
     const { storage, family, sources, settings: { retryDelay, maxRetryDelay } } = this.options
     const missed = new AbortController()
     await runConsumer(storage, Array.from(sources.values(), ({ family }) => family), {
       name: nameConsumer(webhook.id),
+      ...(start === 'now' ? { from: start } : { after: writePosition(start) }),
       maxAttempts: Number.MAX_SAFE_INTEGER,
       retryDelay,
       maxRetryDelay,

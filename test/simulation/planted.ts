@@ -125,8 +125,8 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   'unseen-webhook': {
     what: 'a webhook whose creation was pruned before a process saw it begins with what happens then',
     file: 'webhooks/sender',
-    text: 'if (created === undefined && await findPruned(storage) > 0)',
-    by: 'if (!PLANTED && created === undefined && await findPruned(storage) > 0)',
+    text: 'await findPruned(storage) > 0 ?',
+    by: '!PLANTED && await findPruned(storage) > 0 ?',
     seed: 8,
     options: { ...calm, processes: 1, webhook: true, crashes: 6, prunes: 20, drift: 0, latest: 50, commands: 5 },
     violation: /^webhook: (has not got|got .* before)/
