@@ -1,3 +1,4 @@
+import { useRuntime } from '../../lib/core/runtime.js'
 import { type Members, Problem, retryParked } from '../../lib/index.js'
 import { Client, type Cluster } from './clients.js'
 import { away, type Faults, type Parts } from './connection.js'
@@ -58,6 +59,7 @@ export class Simulation implements Cluster {
 
   async run (): Promise<void> {
     const { world, options } = this
+    useRuntime()
     if (options.http > 0) await openApps()
     let running = options.clients
     world.after(0, () => {
