@@ -21,7 +21,7 @@ export default [
   },
   {
     // one process of many in a simulation: its time, timers and randomness come from lib/core/runtime.ts
-    files: ['lib/{core,http,tools,webhooks}/**/*.ts'],
+    files: ['lib/{core,http,tools,webhooks}/**/*.ts', 'lib/storage/postgres/replicas.ts'],
     ignores: ['lib/core/runtime.ts', 'lib/webhooks/request.ts'],
     rules: {
       'no-restricted-globals': ['error', 'performance', ...['Timeout', 'Interval'].flatMap(name =>

@@ -171,7 +171,9 @@ async function findFirst (storage: Storage, { from = 'beginning', after }: Consu
  *
  * @param start default: the first entry that there is
  */
-async function addPlace (storage: Storage, place: Pick<Position, 'id' | 'holder'>, start?: number): Promise<Place> {
+export async function addPlace (
+  storage: Storage, place: Pick<Position, 'id' | 'holder'>, start?: number
+): Promise<Place> {
   for (;;) {
     const mark = await storage.get('commands', prunedId)
     const begun = { position: start ?? 0, pruned: start ?? mark?.position as number | undefined ?? 0 }

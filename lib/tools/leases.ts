@@ -138,7 +138,9 @@ export class Lease {
 
   async #update (change: (place: Place) => Partial<Place>): Promise<Place> {
     return await updatePlace(this.storage, this.place, current => {
-      if (current.holder === this.#holder) return { position: this.position, ...change(current) }
+      // It may have been moved past what was pruned.
+      const position = Math.max(this.position, current.position)
+      if (current.holder === this.#holder) return { position, ...change(current) }
       this.lose()
       throw new Error('The lease is lost')
     })

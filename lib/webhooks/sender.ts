@@ -4,13 +4,13 @@ import { type Family, listShapes } from '../core/family/family.js'
 import { clearTimeout, delay, now, random, setTimeout, type Timer } from '../core/runtime.js'
 import { findPosition, writePosition } from '../core/service/feed.js'
 import type { FeedEntry } from '../core/service/log-part.js'
-import { findEnd, findKeys, isPruned, numbered } from '../core/service/log-reads.js'
-import { selectLog } from '../core/service/record.js'
+import { findEnd, findKeys, findPruned, isPruned, numbered } from '../core/service/log-reads.js'
+import { hasLog, selectLog } from '../core/service/record.js'
 import type { FollowedCommand, Service } from '../core/service/service.js'
-import { makeStorageAccess } from '../core/service/storage-access.js'
+import { isConflict, makeStorageAccess } from '../core/service/storage-access.js'
 import { matcher } from '../core/storage/conditions.js'
-import { ConflictError, type FieldCondition, type Storage, type Stored } from '../core/storage/storage.js'
-import { runConsumer, skipPruned } from '../tools/consumers.js'
+import type { FieldCondition, Storage, Stored } from '../core/storage/storage.js'
+import { addPlace, runConsumer, skipPruned } from '../tools/consumers.js'
 import { consumersShape } from '../tools/leases.js'
 import { walk } from '../tools/rows.js'
 import {
@@ -94,12 +94,16 @@ export class Sender {
     // Before the list, so that no change in between is missed.
     const after = writePosition(await findEnd(storage))
     const missing = new Set(this.#runners.keys())
+    const places = await listPlaces(storage)
     for await (const webhooks of walk(storage, family.name)) {
       for (const webhook of webhooks as Webhook[]) {
         missing.delete(webhook.id)
+        places.delete(webhook.id)
         this.#take(webhook.id, webhook)
       }
     }
+    // Deleted while no process saw it, unless another consumer has such a name.
+    for (const id of places) if (await hasLog(storage, family, id, signal)) missing.add(id)
     for (const id of missing) this.#take(id, undefined)
     for await (const entry of service.follow({ after, signal })) {
       const id = String(entry[family.singular])
@@ -116,7 +120,7 @@ export class Sender {
     const done = (async () => {
       await before?.done
       if (webhook === undefined) await this.#retry(this.#stopped.signal, () => this.#forget(id))
-      else if (webhook.status === 'active') await this.#retry(stop.signal, () => this.#consume(webhook, stop.signal))
+      else await this.#retry(stop.signal, () => this.#run(webhook, stop.signal))
     })()
     this.#runners.set(id, { revision: webhook?.revision, stop, done })
   }
@@ -129,7 +133,7 @@ export class Sender {
       } catch (error) {
         if (signal.aborted) return
         // Another process may do the same at this moment.
-        if (!(error instanceof ConflictError)) this.options.log.error({ err: error }, 'Webhooks cannot be sent now')
+        if (!isConflict(error)) this.options.log.error({ err: error }, 'Webhooks cannot be sent now')
         await delay(pauseAfterFailure * random(), undefined, { signal }).catch(() => {})
       }
     }
@@ -144,14 +148,42 @@ export class Sender {
     await deleteDeliveries(storage, id)
   }
 
-  async #consume (webhook: Webhook, signal: AbortSignal): Promise<void> {
+  async #run (webhook: Webhook, signal: AbortSignal): Promise<void> {
+    const { storage } = this.options
+    const name = nameConsumer(webhook.id)
+    const isNew = await storage.get(consumersShape.name, name) === undefined
+    const start = isNew ? await this.#findStart(webhook) : 'now'
+    if (start === 'gone') return
+    if (webhook.status !== 'active') {
+      // So that `prune` keeps what it is to get, also while it is paused.
+      if (typeof start === 'number') await addPlace(storage, { id: name }, start)
+      return
+    }
+    if (start !== 'pruned' && await this.#consume(webhook, start, signal)) return
+    // First, so that nothing is skipped silently if this process ends in between.
+    await this.#end('fail', webhook, 'Events that were not sent yet were deleted by prune')
+    await skipPruned(storage, name)
+  }
+
+  /** A webhook gets what happened after it was created. If its creation was pruned, events after it may be as well. */
+  async #findStart ({ id }: Webhook): Promise<number | 'pruned' | 'gone'> {
+    const { storage, family } = this.options
+    if (await storage.get(family.name, id) === undefined) return 'gone'
+    // A failover may take a new webhook back; its place would stay.
+    await storage.confirm?.(family.name, id)
+    const { entries: [created] } = await findKeys(storage, [...selectCreation(family, id), ...numbered], 1)
+    if (created !== undefined) return created.position
+    // One that was loaded has no log.
+    return await findPruned(storage) > 0 ? 'pruned' : await findEnd(storage)
+  }
+
+  /** Returns whether it ended without missing anything. @param start where it begins, if it has no place */
+  async #consume (webhook: Webhook, start: number | 'now', signal: AbortSignal): Promise<boolean> {
     const { storage, family, sources, settings: { retryDelay, maxRetryDelay } } = this.options
     const missed = new AbortController()
-    // A new webhook gets what happened after it was created.
-    const { entries: [created] } = await findKeys(storage, [...selectLog(family, webhook.id), ...numbered], 1)
     await runConsumer(storage, Array.from(sources.values(), ({ family }) => family), {
       name: nameConsumer(webhook.id),
-      ...(created === undefined ? { from: 'now' } : { after: writePosition(created.position) }),
+      ...(start === 'now' ? { from: start } : { after: writePosition(start) }),
       maxAttempts: Number.MAX_SAFE_INTEGER,
       retryDelay,
       maxRetryDelay,
@@ -162,9 +194,7 @@ export class Sender {
       if (!isPruned(error)) throw error
       missed.abort()
     })
-    if (!missed.signal.aborted) return
-    await skipPruned(storage, nameConsumer(webhook.id))
-    await this.#end('fail', webhook, 'Events that were not sent yet were deleted by prune')
+    return !missed.signal.aborted
   }
 
   /** Returns whether the entry still exists, or need not be sent. */
@@ -254,6 +284,22 @@ export class Sender {
   }
 }
 
+const prefix = 'webhook/'
+
 function nameConsumer (webhook: string): string {
-  return `webhook/${webhook}`
+  return `${prefix}${webhook}`
+}
+
+/** What may be the ids of webhooks that have a place. */
+async function listPlaces (storage: Storage): Promise<Set<string>> {
+  const ids = new Set<string>()
+  for await (const places of walk(storage, consumersShape.name, prefix)) {
+    for (const { id } of places) if (String(id).startsWith(prefix)) ids.add(String(id).slice(prefix.length))
+  }
+  return ids
+}
+
+function selectCreation (family: Family, id: string): FieldCondition[] {
+  const isCreation = [{ field: 'revision', op: 'eq', values: [1] }, { field: 'outcome', op: 'eq', values: ['done'] }]
+  return [...selectLog(family, id), ...isCreation as FieldCondition[]]
 }

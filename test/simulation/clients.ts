@@ -14,6 +14,12 @@ export interface Cluster {
   pick (random: Random, isNext?: boolean): Host | undefined
 }
 
+type Family = 'accounts' | 'tickets'
+
+function readId (family: Family, target: string): Id {
+  return family === 'accounts' ? Number(target) : target
+}
+
 const principals = ['red-ann', 'red-bob', 'blue-cid', 'admin-eve']
 const ticketOperations = ['create', 'create', 'finish', 'remove']
 const accountOperations =
@@ -34,6 +40,9 @@ export class Client {
   #open = 0
   #openSince = Infinity
   #lastEnded = 0
+  /** Of the last response to a write: the header, and what reads with it must have, in commits. */
+  #seen: { readonly token: string | undefined, readonly since: number, readonly item?: readonly [Family, Id] } =
+    { token: undefined, since: 0 }
 
   constructor (readonly cluster: Cluster, readonly random: Random, readonly name: string) {}
 
@@ -55,11 +64,15 @@ export class Client {
   async #act (): Promise<void> {
     const { random, cluster: { options } } = this
     const principal = random.pick(principals)
-    if (random.chance(0.2)) return await this.#read(principal)
-    const { world } = this.cluster
-    if (this.#open === 0) this.#openSince = world.now
+    if (random.chance(options.reads)) return await this.#read(principal)
+    this.begin()
     if (random.chance(options.many)) return await this.#runMany(principal)
     await this.#perform(this.#intend(principal))
+  }
+
+  /** A command, which may be sent several times. */
+  begin (): void {
+    if (this.#open === 0) this.#openSince = this.cluster.world.now
   }
 
   /** Calls a process. The answer may be lost, and the work go on. */
@@ -167,9 +180,22 @@ export class Client {
     for (let attempt = 0; attempt < 8; attempt++) {
       // A deletion is no command with an id there.
       const isHttp = random.chance(options.http) && (command === undefined || intention.operation !== 'remove')
+      const since = judge.journal.commits
       const answer = await this.call<Result | Told>(
         host => isHttp ? sendRequest(host, intention) : runCommand(host, intention),
-        answer => { if (answer !== undefined) judge.judge(intention, toTold(answer)) },
+        answer => {
+          if (answer === undefined) return
+          const told = toTold(answer)
+          judge.judge(intention, told)
+          if ('result' in told && told.result.seen !== undefined) {
+            const done = judge.findDone(intention)
+            this.#seen = {
+              token: told.result.seen,
+              since: Math.max(since, done?.committedAt ?? 0),
+              ...(done && { item: [intention.family, readId(intention.family, done.entry.target)] })
+            }
+          }
+        },
         intention.operation === 'promote'
       )
       if (answer !== undefined || !isRepeatable) return
@@ -209,28 +235,43 @@ export class Client {
 
   async #read (principal: string): Promise<void> {
     const { random, cluster: { judge, judge: { journal }, options } } = this
-    const since = journal.commits
-    const family = random.pick(['accounts', 'accounts', 'tickets'] as const)
-    const id = this.#pickTarget(family)
+    const chosen = random.pick(['accounts', 'accounts', 'tickets'] as const)
+    const written = random.chance(0.6) ? this.#seen.item : undefined
+    const [family, id] = written ?? [chosen, this.#pickTarget(chosen)]
     const isHttp = random.chance(options.http)
     const kind = random.int(3)
+    const isSent = random.chance(0.6)
+    const { token, since: leastSeen } = isSent ? this.#seen : { token: undefined, since: 0 }
+    let since = journal.commits
+    // A replica has what its process has committed, and what the client has seen.
+    const begin = (host: Host): void => {
+      if (isHttp && options.replicas > 0) since = Math.max(host.acknowledged, leastSeen)
+    }
     if (kind === 0) {
-      await this.call(host => isHttp
-        ? getItem(host, family, id, principal)
-        : host.service(family, principal).get(id as never, { principal }), answer => {
-        if (answer === undefined || ('code' in answer && answer.code !== 'not-found')) return
+      await this.call(host => {
+        begin(host)
+        return isHttp
+          ? getItem(host, family, id, principal, token)
+          : host.service(family, principal).get(id as never, { principal })
+      }, answer => {
+        if (answer === undefined || judge.isUnreadable(answer, ['not-found'])) return
         judge.judgeRead(family, id, principal, since, 'value' in answer ? answer.value as Members : undefined)
       })
     } else if (kind === 1) {
       const isOpen = family === 'accounts' && random.chance(0.5)
       const limit = random.pick([1, 2, 100])
-      await this.call(host => (isHttp ? list : walk)(host, family, principal, isOpen, limit), answer => {
-        if (answer === undefined || 'code' in answer) return
+      await this.call(host => {
+        begin(host)
+        return isHttp
+          ? list(host, family, principal, isOpen, limit, token)
+          : walk(host, family, principal, isOpen, limit)
+      }, answer => {
+        if (answer === undefined || judge.isUnreadable(answer) || !('value' in answer)) return
         judge.judgeList(family, principal, since, answer.value, item => !isOpen || item.closed === false)
       })
     } else {
       await this.call(host => host.service(family, principal).log(id as never, { principal, limit: 100 }), answer => {
-        if (answer === undefined || 'code' in answer) return
+        if (answer === undefined || judge.isUnreadable(answer, ['not-found']) || !('value' in answer)) return
         judge.judgeLog(family, id, principal, since, answer.value.items as never)
       })
     }

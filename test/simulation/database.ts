@@ -1,10 +1,10 @@
 import { compareScalars } from '../../lib/core/storage/conditions.js'
 import { mergeShapes } from '../../lib/core/storage/shapes.js'
 import {
-  BusyError, type Change, checkChanges, completer, type Condition, ConflictError, DuplicateError, type FamilyShape,
-  type Found, type Id, KeyRules, pageOf, type Query, type Scalar, type Storage, type Stored
+  type Change, checkChanges, completer, type Condition, ConflictError, DuplicateError, type FamilyShape, type Found,
+  type Id, KeyRules, pageOf, type Query, type Scalar, type Stored
 } from '../../lib/index.js'
-import type { Random } from './random.js'
+import type { Copy } from './copies.js'
 
 interface Table {
   shape: FamilyShape
@@ -31,9 +31,64 @@ export class Database {
   commits = 0
   committed: (made: readonly Made[]) => void = () => {}
   numbered: (entries: readonly Stored[]) => void = () => {}
+  /** Called with what a failover has taken back, the last first. */
+  lost: (made: readonly Made[]) => void = () => {}
+  /** Until then, nothing is answered: the database is away. */
+  awayUntil = 0
+  /** Of each family whose table is changed for the next version: until then, its statements wait. */
+  readonly lockedUntil = new Map<string, number>()
+  readonly copies: Copy[] = []
+  /** How far its log is written; it begins a new timeline after each failover. */
+  position = { timeline: 1, bytes: 0 }
+  /** What the standby does not have; undefined while it is connected. */
+  #unsafe: Made[] | undefined
+  readonly #waiting: (() => void)[] = []
+  #lastId = 0
 
   /** @param isNumberedLate whether items get their numbers when they are read, as on PostgreSQL */
-  constructor (readonly isNumberedLate: boolean) {}
+  constructor (readonly isNumberedLate: boolean, readonly now: () => number = () => 0) {}
+
+  /** The standby is gone: commits have their effect, but are not acknowledged. */
+  cut (): void {
+    this.#unsafe ??= []
+  }
+
+  get isCut (): boolean {
+    return this.#unsafe !== undefined
+  }
+
+  /** The standby is back, or takes over without what it does not have. */
+  heal (isFailover: boolean): void {
+    const unsafe = this.#unsafe ?? []
+    this.#unsafe = undefined
+    if (!isFailover) this.#send(unsafe)
+    else {
+      this.position = { timeline: this.position.timeline + 1, bytes: this.position.bytes - unsafe.length }
+      for (const copy of this.copies) copy.receive([], this.position)
+      const lost = unsafe.reverse()
+      for (const { family, id, before } of lost) this.#write(family, id, before)
+      this.commits++
+      this.lost(lost)
+    }
+    for (const wake of this.#waiting.splice(0)) wake()
+  }
+
+  /** Runs it once all that there is can no longer be lost. */
+  whenSafe (run: () => void): void {
+    if (this.isCut) this.#waiting.push(run)
+    else run()
+  }
+
+  /** From a sequence that other programs use, too. */
+  nextId (): number {
+    return ++this.#lastId
+  }
+
+  /** Whether a table lacks fields of the next version. */
+  needsMigration ({ name, fields }: FamilyShape): boolean {
+    const names = this.#tables.get(name)?.shape.fields.map(field => field.name)
+    return names !== undefined && fields.some(field => !names.includes(field.name))
+  }
 
   prepare (shape: FamilyShape): void {
     if (this.#prepared.has(shape)) return
@@ -53,10 +108,18 @@ export class Database {
     return item && complete(item)
   }
 
-  find (family: string, query: Query): Found {
+  /** Whether a query is about numbers that are still missing: to write them is a commit. */
+  needsNumbers (family: string, query: Query): boolean {
+    const { shape: { sequence }, unnumbered } = this.#getTable(family)
+    return sequence !== undefined && unnumbered.size > 0 && names(query.where, sequence)
+  }
+
+  /** @param copy the items of the family in a copy of the database */
+  find (family: string, query: Query, copy?: ReadonlyMap<Id, Stored>): Found {
     const table = this.#getTable(family)
-    const { items, complete, shape: { sequence } } = table
-    if (sequence !== undefined && table.unnumbered.size > 0 && names(query.where, sequence)) this.#number(table)
+    const { complete } = table
+    if (copy === undefined && this.needsNumbers(family, query)) this.#number(table)
+    const items = copy ?? table.items
     const named = query.where.find(each => each.field === 'id' && each.op === 'eq')
     const found = named !== undefined && 'values' in named
       ? [...new Set(named.values)].flatMap(id => items.get(id as Id) ?? [])
@@ -82,15 +145,10 @@ export class Database {
       findEqual: (family, values) => this.#findEqual(family, values)
     })
     const done = made.filter(each => each !== undefined)
-    for (const { family, id, after } of done) {
-      const table = this.#getTable(family)
-      const { sequence } = table.shape
-      if (after === undefined) table.items.delete(id)
-      else table.items.set(id, after)
-      if (sequence === undefined) continue
-      if (after !== undefined && after[sequence] === undefined) table.unnumbered.add(id)
-      else table.unnumbered.delete(id)
-    }
+    for (const { family, id, after } of done) this.#write(family, id, after)
+    this.position = { ...this.position, bytes: this.position.bytes + done.length }
+    if (this.#unsafe === undefined) this.#send(done)
+    else this.#unsafe.push(...done)
     this.commits++
     this.committed(done)
     if (!this.isNumberedLate) for (const table of this.#tables.values()) this.#number(table)
@@ -105,6 +163,19 @@ export class Database {
   /** Everything that has no number gets one, an item's earlier revision before its later ones. */
   numberAll (family: string): void {
     this.#number(this.#getTable(family))
+  }
+
+  #write (family: string, id: Id, item: Stored | undefined): void {
+    const { items, unnumbered, shape: { sequence } } = this.#getTable(family)
+    if (item === undefined) items.delete(id)
+    else items.set(id, item)
+    if (sequence === undefined) return
+    if (item !== undefined && item[sequence] === undefined) unnumbered.add(id)
+    else unnumbered.delete(id)
+  }
+
+  #send (made: readonly Pick<Made, 'family' | 'id' | 'after'>[]): void {
+    for (const copy of this.copies) copy.receive(made, this.position)
   }
 
   #check (change: Change): Made | undefined {
@@ -125,8 +196,9 @@ export class Database {
     return Array.from(items.values(), complete).filter(item => wanted.every(([field, value]) => item[field] === value))
   }
 
-  #number ({ shape: { sequence }, items, unnumbered }: Table): void {
+  #number ({ shape: { name: family, sequence }, items, unnumbered }: Table): void {
     if (sequence === undefined || unnumbered.size === 0) return
+    if (this.isCut) throw new Error('numbers cannot be written without the standby')
     const entries = Array.from(unnumbered, id => items.get(id) as Stored)
     const sorted = this.isNumberedLate ? sortByTime(entries) : entries
     let last = 0
@@ -134,6 +206,8 @@ export class Database {
     const numbered = sorted.map(entry => Object.freeze({ ...entry, [sequence]: ++last }))
     for (const entry of numbered) items.set(entry.id, entry)
     unnumbered.clear()
+    this.position = { ...this.position, bytes: this.position.bytes + numbered.length }
+    this.#send(numbered.map(after => ({ family, id: after.id, after })))
     this.numbered(numbered)
   }
 
@@ -170,117 +244,4 @@ function compareBy (fields: readonly string[], one: Stored, other: Stored): numb
     if (order !== 0) return order
   }
   return 0
-}
-
-function copy<T> (value: T): T {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return Object.freeze(value.map(member => copy(member ?? null))) as T
-  const copied = { ...value } as Record<string, unknown>
-  for (const name of Object.keys(copied)) {
-    if (copied[name] === undefined) delete copied[name]
-    else copied[name] = copy(copied[name])
-  }
-  return Object.freeze(copied) as T
-}
-
-/** Probabilities, and times in milliseconds. */
-export interface Faults {
-  /** Of a statement or its answer that is late. */
-  late: number
-  /** The longest delay of a late one; others take a few milliseconds. */
-  latest: number
-  /** Of a commit that is refused as a conflict though there is none, such as after a deadlock. */
-  conflict: number
-  /** Of a commit that fails, and has no effect. */
-  lostBefore: number
-  /** Of a commit that fails, and has its effect. */
-  lostAfter: number
-  /** Of a read that fails. */
-  read: number
-  busy: number
-  /** Whether processes are notified of commits; otherwise they poll. */
-  watches: boolean
-}
-
-export const noFaults: Faults =
-  { late: 0, latest: 0, conflict: 0, lostBefore: 0, lostAfter: 0, read: 0, busy: 0, watches: true }
-
-export interface Connection {
-  readonly faults: Faults
-  readonly random: Random
-  /** Runs it in the database, whatever becomes of the process. */
-  send (time: number, run: () => void): void
-  /** Runs it in the process, unless that is dropped. */
-  answer (time: number, run: () => void): void
-  /** Of a commit: `done`, or why not. */
-  note (changes: readonly Change[], outcome: string): void
-}
-
-/** The storage of one process. */
-export function connect (database: Database, connection: Connection): Storage {
-  const { random, faults, send, answer, note } = connection
-  const chooseTime = (): number =>
-    random.chance(faults.late) ? random.between(20, faults.latest) : random.between(0, 4)
-
-  function ask<T> (work: () => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      // Most are answered at once, which is one event less.
-      if (random.chance(0.6)) return answer(chooseTime(), () => { run(work, resolve, reject)() })
-      send(chooseTime(), () => {
-        const settle = run(work, resolve, reject)
-        // An old answer, if the time until it arrives is long.
-        answer(chooseTime(), settle)
-      })
-    })
-  }
-
-  function read<T> (work: () => T): Promise<T> {
-    return ask(() => {
-      if (random.chance(faults.busy)) throw new BusyError('Too many reads')
-      if (random.chance(faults.read)) throw new Error('the connection was closed')
-      return work()
-    })
-  }
-
-  function commit (changes: readonly Change[]): void {
-    if (random.chance(faults.busy)) throw new BusyError('Too many commits')
-    if (random.chance(faults.lostBefore)) throw new Error('the connection was closed before the commit')
-    const changed = changes.find(({ type }) => type !== 'insert')
-    if (changed !== undefined && random.chance(faults.conflict)) {
-      throw new ConflictError(changed.family, 'item' in changed ? changed.item.id : changed.id)
-    }
-    database.commit(changes)
-    if (random.chance(faults.lostAfter)) throw new Error('the connection was closed after the commit')
-  }
-
-  return {
-    prepare: shape => ask(() => { database.prepare(shape) }),
-    find: (family, query) => read(() => database.find(family, query)),
-    get: (family, id) => read(() => database.get(family, id)),
-    commit (changes) {
-      const sent = copy(changes)
-      return ask(() => {
-        try {
-          commit(sent)
-          note(sent, 'done')
-        } catch (error) {
-          note(sent, String((error as Error).message))
-          throw error
-        }
-      })
-    },
-    ...(faults.watches && {
-      watch: (wake: () => void) => database.watch(() => { answer(chooseTime(), wake) })
-    }),
-    async close () {}
-  }
-}
-
-function run<T> (work: () => T, resolve: (value: T) => void, reject: (error: unknown) => void): () => void {
-  try {
-    const value = work()
-    return () => { resolve(value) }
-  } catch (error) {
-    return () => { reject(error) }
-  }
 }

@@ -25,7 +25,7 @@ export class FollowerJudge {
     if (position <= this.#last) world.fail(`follower ${this.name}: ${position} after ${this.#last}`)
     this.#since ??= this.#journal.commits
     for (const known of this.#between(this.#last, position)) {
-      // One that begins at the beginning gets what there is.
+      // One that begins at the beginning gets what there is. Until its first entry, it may not have begun to read.
       if ((known.prunedAt ?? Infinity) > this.#since) {
         world.fail(`follower ${this.name}: ${position} after ${this.#last} without ${String(known.position)}`)
       }
@@ -90,32 +90,66 @@ export class ConsumerJudge {
   }
 }
 
-/** Receives the events of webhooks: each at least once, and those of an item in order. */
+const events = 'accounts'
+
+/**
+ * Receives the events of a webhook: all that happened after its creation, each at least once, the first time in the
+ * order of the feed. What was pruned before any process saw the webhook may be missing, if the webhook was failing.
+ */
 export class Receiver {
   readonly #received = new Set<string>()
-  /** Events from this position on are sent. */
-  start = Infinity
+  readonly #isDeleted: () => boolean
 
-  constructor (readonly judge: Judge) {}
+  constructor (readonly judge: Judge) {
+    this.#isDeleted = () => this.#findLast('DeleteWebhook') !== undefined
+  }
 
-  receive (id: string, body: string): void {
+  /** @param startedAt in commits: when the process that sends it was started */
+  receive (id: string, body: string, startedAt: number): void {
     const { journal, world } = this.judge
     world.note(() => `webhook gets ${id}`)
     this.judge.checkHidden(body, undefined)
-    const [family = '', target = '', revision] = id.split('/')
+    const isFirst = !this.#received.has(id)
     this.#received.add(id)
-    for (const { entry, position = 0 } of journal.listEntries(family, target)) {
-      if (entry.outcome !== 'done' || entry.revision >= Number(revision) || position <= this.start) continue
-      if (!this.#received.has(`${family}/${target}/${entry.revision}`)) {
-        world.fail(`webhook: got ${id} before revision ${entry.revision}`)
-      }
+    if (!isFirst) {
+      // Once it is noted that it arrived, only a process that has not seen that sends it again.
+      if ((journal.delivered.get(id) ?? Infinity) <= startedAt) world.fail(`webhook: got ${id} again`)
+      return
     }
+    const [family = '', target = '', revision] = id.split('/')
+    const known = journal.listEntries(family, target).find(({ entry }) =>
+      entry.outcome === 'done' && entry.revision === Number(revision))
+    const { position = 0 } = known ?? {}
+    if (position <= this.#start) return world.fail(`webhook: got ${id}, which was before its creation`)
+    const missing = this.#findMissing(position)
+    if (missing !== undefined) world.fail(`webhook: got ${id} before ${String(missing.position)}`)
+  }
+
+  #findLast (action: string): Known | undefined {
+    return [...this.judge.journal.entries.values()].findLast(({ entry }) => entry.action === action)
+  }
+
+  get #start (): number {
+    return this.#findLast('CreateWebhook')?.position ?? Infinity
+  }
+
+  #findMissing (before = Infinity): Known | undefined {
+    const { byPosition, lastPruned } = this.judge.journal
+    const start = this.#start
+    const failedAt = this.#findLast('FailWebhook')?.committedAt ?? 0
+    return byPosition.find(({ entry, position = 0, prunedAt }) =>
+      position > start && position < before && entry.family === events && entry.outcome === 'done' &&
+        !this.#received.has(`${entry.family}/${entry.target}/${entry.revision}`) &&
+        (failedAt === 0 || (prunedAt === undefined ? position > lastPruned : prunedAt > failedAt)))
   }
 
   get missing (): string | undefined {
-    const missing = this.judge.journal.byPosition.find(({ entry, position = 0 }) =>
-      position > this.start && entry.family === 'accounts' && entry.outcome === 'done' &&
-        !this.#received.has(`${entry.family}/${entry.target}/${entry.revision}`))
+    if (this.#isDeleted()) {
+      const [place] = this.judge.journal.database.list('command-consumers')
+        .filter(({ id }) => String(id).startsWith('webhook/'))
+      return place && `webhook: its place ${place.id} is left`
+    }
+    const missing = this.#findMissing()
     return missing && `webhook: has not got ${String(missing.position)}`
   }
 }

@@ -6,7 +6,8 @@ import {
   type AnyFamily, consume, type Grant, makeWebhooks, type Members, prune, type Service, type Storage
 } from '../../lib/index.js'
 import { Sender } from '../../lib/webhooks/sender.js'
-import { connect, type Database, type Faults } from './database.js'
+import { connectAll, type Faults, type Parts } from './connection.js'
+import type { Database } from './database.js'
 import { accounts, accountsNext, effects, tickets } from './families.js'
 import { tenantOf } from './model.js'
 import { Random } from './random.js'
@@ -58,6 +59,7 @@ export interface HostSettings {
   readonly offset: number
   readonly rate: number
   readonly faults: Faults
+  readonly parts: Parts
 }
 
 /** A process of the application. */
@@ -68,24 +70,31 @@ export class Host implements Actor {
   readonly storage: Storage
   /** What to do with the requests that it has when it is dropped. */
   readonly open = new Set<() => void>()
-  readonly #services = new Map<AnyFamily, AnyService[]>()
+  /** In commits: what reads of this process must have, at least. */
+  acknowledged = 0
+  /** In commits: when it was started. */
+  readonly startedAt: number
+  readonly #services = new Map<string, AnyService>()
   readonly #accounts: AnyFamily
 
   constructor (
     readonly world: World, readonly database: Database, readonly name: string, readonly settings: HostSettings
   ) {
     const random = new Random(world.seed, `process ${name}`)
-    const { offset, rate, faults, isNext } = settings
+    const { offset, rate, faults, parts, isNext } = settings
+    this.startedAt = database.commits
     this.runtime = world.makeRuntime(() => this, random, offset, rate)
     this.#accounts = isNext ? accountsNext : accounts
-    this.storage = connect(database, {
+    this.storage = connectAll(database, {
       faults,
+      parts,
       random,
       send: (time, run) => {
         // A statement of a process that is gone may still arrive.
         world.after(time, () => { if (!this.isDead || random.chance(0.5)) run() }, null)
       },
       answer: (time, run) => { world.after(time, run, this) },
+      acknowledged: () => { this.acknowledged = database.commits },
       note: (changes, outcome) => {
         world.note(() => `${name} commit ${changes.map(change => `${change.type} ${change.family}/${
           'item' in change ? `${change.item.id} r${change.item.revision}` : change.id}`).join(', ')}: ${outcome}`)
@@ -103,16 +112,18 @@ export class Host implements Actor {
 
   /** @param principal of a tenant, who sees a part, or of a program, which sees everything */
   service (family: 'accounts' | 'tickets' | 'effects' | 'webhooks', principal?: string): AnyService {
-    const plugin = { accounts: this.#accounts, tickets, effects, webhooks }[family] as AnyFamily & {
-      service (options: object): AnyService
-    }
-    let services = this.#services.get(plugin)
-    if (services === undefined) {
+    const isGuarded = tenantOf(principal) !== undefined
+    const name = `${family} ${isGuarded}`
+    let service = this.#services.get(name)
+    if (service === undefined) {
+      const plugin = { accounts: this.#accounts, tickets, effects, webhooks }[family] as AnyFamily & {
+        service (options: object): AnyService
+      }
       const { storage } = this
       const authorize = (call: { principal?: string }): Grant => grantTo(call.principal)
-      this.#services.set(plugin, services = [plugin.service({ storage }), plugin.service({ storage, authorize })])
+      this.#services.set(name, service = plugin.service({ storage, ...(isGuarded && { authorize }) }))
     }
-    return services[tenantOf(principal) === undefined ? 0 : 1] as AnyService
+    return service
   }
 
   async request (

@@ -21,11 +21,23 @@ export interface Options {
   /** The part of the requests that come over HTTP, and of those that are many commands. */
   http: number
   many: number
+  /** The part of the clients' calls that are reads. */
+  reads: number
   /** The part of the commands that create accounts or delete them, besides the others. */
   creations: number
   deletions: number
   /** The part of the clients' calls that they repeat before they are answered. */
   impatience: number
+  /** Times in which the database is away. */
+  outages: number
+  /** Times in which commits do not reach the standby, which may then take over. */
+  failovers: number
+  /** Of the database, for reads over HTTP. */
+  replicas: number
+  /** See `Parts`. */
+  watches: boolean
+  texts: boolean
+  sequence: boolean
   /** See `Faults`. */
   late: number
   latest: number
@@ -34,7 +46,7 @@ export interface Options {
   lostAfter: number
   read: number
   busy: number
-  watches: boolean
+  /** Whether entries get their numbers when they are read, as on PostgreSQL. */
   numberedLate: boolean
 }
 
@@ -42,6 +54,9 @@ export interface Options {
 export function chooseOptions (seed: number): Options {
   const random = new Random(seed, 'options')
   const sometimes = (probability: number, most: number): number => random.chance(probability) ? random.next() * most : 0
+  const http = sometimes(0.15, 0.5)
+  const numberedLate = random.chance(0.6)
+  const replicas = http > 0 && random.chance(0.7) ? random.between(1, 2) : 0
   return {
     processes: random.between(1, 3),
     clients: random.between(2, 4),
@@ -54,11 +69,18 @@ export function chooseOptions (seed: number): Options {
     webhook: random.chance(0.08),
     upgrade: random.chance(0.25),
     drift: random.chance(0.4) ? random.between(1, 500) : 0,
-    http: sometimes(0.15, 0.5),
+    http,
     many: sometimes(0.5, 0.3),
+    reads: replicas > 0 ? 0.5 : 0.2,
     creations: sometimes(0.2, 0.8),
     deletions: sometimes(0.2, 0.4),
     impatience: sometimes(0.5, 0.6),
+    outages: random.chance(0.15) ? random.between(1, 2) : 0,
+    failovers: numberedLate && random.chance(0.25) ? random.between(1, 3) : 0,
+    replicas,
+    watches: random.chance(0.7),
+    texts: random.chance(0.5),
+    sequence: random.chance(0.2),
     late: sometimes(0.6, 0.2),
     latest: random.pick([50, 200, 1000]),
     conflict: sometimes(0.3, 0.1),
@@ -66,7 +88,6 @@ export function chooseOptions (seed: number): Options {
     lostAfter: sometimes(0.5, 0.15),
     read: sometimes(0.2, 0.05),
     busy: sometimes(0.2, 0.05),
-    watches: random.chance(0.7),
-    numberedLate: random.chance(0.6)
+    numberedLate
   }
 }

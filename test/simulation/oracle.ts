@@ -33,13 +33,21 @@ export class Journal {
   readonly byPosition: Known[] = []
   /** When each consumer was added, in commits. */
   readonly consumers = new Map<Id, number>()
+  /** The events of webhooks that have arrived, and when that was noted, in commits. */
+  readonly delivered = new Map<string, number>()
+  /** The highest position that was pruned. */
+  lastPruned = 0
   /** Called when a consumer has handled an entry. */
   handled: (known: Known) => void = () => {}
+  /** What clients were told that it is done. */
+  readonly #acknowledged = new Set<Known>()
   #lastAccount = 0
-  #hasDeleted = false
+  #hasSkipped = false
 
-  constructor (readonly world: World, readonly database: Database) {
+  /** @param isCounted whether ids of accounts are counted without gaps */
+  constructor (readonly world: World, readonly database: Database, readonly isCounted: boolean) {
     database.committed = made => { this.#check(made) }
+    database.lost = made => { for (const each of made) this.#lose(each) }
     database.numbered = entries => {
       for (const { id, position } of entries) {
         const known = this.entries.get(id as string)
@@ -85,6 +93,9 @@ export class Journal {
     const newest: Known[] = []
     for (const { family, id, before, after } of made) {
       if (family === 'command-consumers') this.#checkConsumer(id, before, after)
+      if (family === 'webhook-deliveries' && after?.status === 'delivered') {
+        this.delivered.set(String(after.event), commits)
+      }
       if (family !== 'commands' || id === prunedId) continue
       if (after === undefined) this.#checkPruned(id as string, made)
       else if (before === undefined) {
@@ -126,7 +137,7 @@ export class Journal {
       expected = applyEntry(expected, entry)
       this.#checkOnce(entry, known.find(each => each.entry === entry) as Known)
     }
-    if (after === undefined) this.#hasDeleted ||= name.startsWith('accounts/')
+    if (after === undefined) this.#hasSkipped ||= name.startsWith('accounts/')
     if (!entries.every(({ action }) => isModelled(action))) return
     if (before !== undefined && before.pin !== after?.pin && entries.every(({ action }) => !setsPin.has(action))) {
       world.fail(`${name}: lost what is hidden in it`)
@@ -144,12 +155,41 @@ export class Journal {
     const id = Number(target)
     if (family === 'accounts') {
       if (earlier.length > 0) return world.fail(`${name}: a second creation under a counted id`)
-      // After deletions, ids are skipped.
-      if (!this.#hasDeleted && id !== this.#lastAccount + 1) world.fail(`${name}: comes after ${this.#lastAccount}`)
+      // After deletions and failovers, ids are skipped.
+      if (this.isCounted && !this.#hasSkipped && id !== this.#lastAccount + 1) {
+        world.fail(`${name}: comes after ${this.#lastAccount}`)
+      }
       this.#lastAccount = Math.max(this.#lastAccount, id)
     } else if (earlier.some(({ prunedAt }) => prunedAt === undefined)) {
       world.fail(`${name}: a second creation in one log`)
     }
+  }
+
+  acknowledge (known: Known): void {
+    this.#acknowledged.add(known)
+  }
+
+  /** A failover has taken a change back, which may be made again. */
+  #lose ({ family, id, before, after }: Made): void {
+    if (changedBy.has(family)) append(this.#versions, nameItem(family, id), { from: this.commits, item: before })
+    // The next id may have been chosen after this one, on a server that had it.
+    if (family === 'accounts' && before === undefined) this.#hasSkipped = true
+    if (family === 'command-consumers' && before === undefined) this.consumers.delete(id)
+    if (family === 'webhook-deliveries') this.delivered.delete(String(after?.event))
+    const known = family === 'commands' ? this.entries.get(id as string) : undefined
+    if (known === undefined) return
+    if (after === undefined) {
+      delete known.prunedAt
+      return
+    }
+    const { entry } = known
+    if (this.#acknowledged.has(known)) this.world.fail(`${entry.action} ${entry.target}: acknowledged, but lost`)
+    this.entries.delete(id as string)
+    const name = nameItem(entry.family, entry.target)
+    this.#byItem.set(name, (this.#byItem.get(name) ?? []).filter(each => each !== known))
+    for (const [mark, each] of this.done) if (each === known) this.done.delete(mark)
+    const handled = entry.action === 'CreateEffect' ? this.entries.get(String(entry.params?.entry)) : undefined
+    if (handled !== undefined) handled.hasEffect = false
   }
 
   /** No command changes an item twice. */
@@ -192,6 +232,7 @@ export class Journal {
     known.prunedAt = this.commits
     const { position = Infinity } = known
     const mark = made.find(each => each.id === prunedId)?.after?.position as number | undefined ?? 0
+    this.lastPruned = Math.max(this.lastPruned, position === Infinity ? 0 : position)
     if (mark < position) world.fail(`entry ${position}: pruned without a mark`)
     for (const place of database.list('command-consumers')) {
       const waiting = [place.parked, place.retried].flat() as { id: string }[]

@@ -1,12 +1,13 @@
 import type { Options } from './options.js'
 
-/** A bug that is planted into a copy of the library, and a seed that finds it. */
+/** A bug that is planted into a copy of the library, which has all of them, and a seed that finds it. */
 export interface PlantedBug {
   /** What goes wrong. */
   readonly what: string
   /** The file in `lib`, and the text that is replaced in what it is compiled to. */
   readonly file: string
   readonly text: string
+  /** With `PLANTED`, which is true while this bug is wanted. */
   readonly by: string
   readonly seed: number
   /** Instead of those that the seed chooses, so that it is found sooner. */
@@ -22,16 +23,16 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     what: 'a retry, while the first attempt is in flight in another process, is refused though the command is done',
     file: 'core/service/execute',
     text: 'if (await getRecord(execution, identity) !== undefined)',
-    by: 'if (identity === undefined)',
-    seed: 190,
+    by: 'if (PLANTED ? identity === undefined : await getRecord(execution, identity) !== undefined)',
+    seed: 116,
     violation: /^refused as .*, but done/
   },
   'unreadable-replay': {
     what: 'a retry is refused though the command is done, if the storage does not answer whether it is',
     file: 'core/service/execute',
-    text: 'if (await getRecord(execution, identity) !== undefined)',
-    by: 'if (await getRecord(execution, identity).catch(() => undefined) !== undefined)',
-    seed: 124,
+    text: 'await getRecord(execution, identity) !== undefined',
+    by: 'await getRecord(execution, identity).catch(error => { if (!PLANTED) throw error; }) !== undefined',
+    seed: 66,
     options: { ...calm, clients: 4, deletions: 0.4, impatience: 0.6, late: 0.2, latest: 50, read: 0.2 },
     violation: /^refused as .*, but done/
   },
@@ -39,8 +40,8 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     what: 'between the choice of a counted id and the commit, another process creates and deletes an item with it',
     file: 'core/service/record',
     text: 'const hash = createHash(\'sha256\').update(`${name}/${id}`).digest();', // eslint-disable-line
-    by: 'return {}; let hash;',
-    seed: 5,
+    by: 'if (PLANTED) return {}; const hash = createHash(\'sha256\').update(`${name}/${id}`).digest();', // eslint-disable-line
+    seed: 13,
     options: { ...calm, clients: 4, commands: 7, creations: 0.4, deletions: 0.6, late: 0.3, latest: 200 },
     violation: /a second creation/
   },
@@ -48,17 +49,17 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     what: 'a consumer is added while `prune` runs, which deletes entries that it has not handled',
     file: 'tools/consumers',
     text: 'commit([change, keepMark(mark)])',
-    by: 'commit([change])',
-    seed: 167,
-    options: { ...calm, consumer: true, prunes: 4, late: 0.3, latest: 200 },
+    by: 'commit(PLANTED ? [change] : [change, keepMark(mark)])',
+    seed: 2,
+    options: { ...calm, consumer: true, prunes: 12, drift: 0, late: 0.2, latest: 50 },
     violation: /pruned, but consumer/
   },
   'silent-prune': {
     what: 'a follower skips entries that were pruned',
     file: 'core/service/feed',
     text: 'check(pruned);',
-    by: '',
-    seed: 69,
+    by: 'if (!PLANTED) check(pruned);',
+    seed: 139,
     options: { ...calm, followers: 2, prunes: 4, late: 0.1, latest: 50 },
     violation: /^follower .* without/
   },
@@ -66,8 +67,8 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     what: 'a consumer that has lost its lease saves its position',
     file: 'tools/leases',
     text: 'current.holder === this.#holder',
-    by: 'current !== undefined',
-    seed: 1,
+    by: '(PLANTED ? current !== undefined : current.holder === this.#holder)',
+    seed: 9,
     options: { ...calm, consumer: true, pauses: 3, late: 0.1, latest: 200 },
     violation: /^consumer mailer: went back/
   },
@@ -75,16 +76,16 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     what: 'the second item of an operation is not written',
     file: 'core/service/record',
     text: 'const changed = changedOthers.flatMap(',
-    by: 'const changed = [].flatMap(',
-    seed: 1,
+    by: 'const changed = (PLANTED ? [] : changedOthers).flatMap(',
+    seed: 59,
     violation: /transferred, but 0 got it/
   },
   'stale-last-id': {
     what: 'an id is counted from an old read',
     file: 'core/service/record',
     text: '|| await findLast() === last)',
-    by: '|| last >= 0)',
-    seed: 4,
+    by: '|| (PLANTED ? last >= 0 : await findLast() === last))',
+    seed: 5,
     options: { ...calm, clients: 4, commands: 7, creations: 0.9, late: 0.4, latest: 200 },
     violation: /comes after/
   },
@@ -92,7 +93,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     what: 'a command is acknowledged before its commit has succeeded',
     file: 'core/service/execute',
     text: 'await (caller.trace === undefined ? commit() : caller.trace(\'commit\', commit));',
-    by: 'commit().catch(() => {});',
+    by: 'if (PLANTED) commit().catch(() => {}); else await commit();',
     seed: 1,
     violation: /acknowledged, but not done/
   },
@@ -100,7 +101,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     what: 'a parameter that is hidden is in the log',
     file: 'core/service/record',
     text: 'const params = hideSecrets(fields, command.params);',
-    by: 'const params = command.params;',
+    by: 'const params = PLANTED ? command.params : hideSecrets(fields, command.params);',
     seed: 2,
     violation: /^hidden, but shown/
   },
@@ -108,16 +109,99 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     what: '`prune` does not note the last position that it has deleted',
     file: 'tools/maintenance',
     text: 'keepMark(mark, entries)',
-    by: 'keepMark(mark)',
-    seed: 5,
+    by: 'keepMark(mark, PLANTED ? [] : entries)',
+    seed: 31,
     violation: /pruned without a mark/
   },
   'open-grant': {
     what: 'the conditions of a grant do not hold for single items',
     file: 'core/service/caller',
     text: 'export function canSee(',
-    by: 'export function canSee(_grant, item) { return item !== undefined; }\nfunction canSeeBefore(',
-    seed: 4,
+    by: `export function canSee(grant, item) { return PLANTED ? item !== undefined : canReallySee(grant, item); }
+      function canReallySee(`,
+    seed: 9,
     violation: /^of \w+, but shown to|^said|^refused|^acknowledged|^read of/
+  },
+  'unseen-webhook': {
+    what: 'a webhook whose creation was pruned before a process saw it begins with what happens then',
+    file: 'webhooks/sender',
+    text: 'await findPruned(storage) > 0 ?',
+    by: '!PLANTED && await findPruned(storage) > 0 ?',
+    seed: 8,
+    options: { ...calm, processes: 1, webhook: true, crashes: 6, prunes: 20, drift: 0, latest: 50, commands: 5 },
+    violation: /^webhook: (has not got|got .* before)/
+  },
+  'left-place': {
+    what: 'a webhook is deleted and the process ends: its place stays, and holds up `prune`',
+    file: 'webhooks/sender',
+    text: 'for (const id of places)',
+    by: 'for (const id of PLANTED ? [] : places)',
+    seed: 42,
+    options: { ...calm, processes: 1, webhook: true, crashes: 4, commands: 7 },
+    violation: /^webhook: its place .* is left/
+  },
+  'old-replica': {
+    what: 'a replica answers that does not have what the client has seen',
+    file: 'storage/postgres/replicas',
+    text: 'const least = seen === undefined ? start : readToken(seen);',
+    by: 'const least = PLANTED || seen === undefined ? start : readToken(seen);',
+    seed: 17,
+    options: { ...calm, http: 0.7, replicas: 2, reads: 0.5, latest: 1000, commands: 8 },
+    violation: /^read of|^list/
+  },
+  'own-replica': {
+    what: 'a replica answers that does not have what this process has committed',
+    file: 'storage/postgres/replicas',
+    text: 'await storage.commit(changes);',
+    by: 'await storage.commit(changes); if (PLANTED) return;',
+    seed: 108,
+    options: { ...calm, http: 0.7, replicas: 2, reads: 0.5, latest: 1000, commands: 8 },
+    violation: /^read of|^list/
+  },
+  'unsafe-replay': {
+    what: 'a retry is acknowledged that is lost in a failover',
+    file: 'core/service/execute',
+    text: 'await storage.confirm?.(\'commands\', record.id, signal);',
+    by: 'if (!PLANTED) await storage.confirm?.(\'commands\', record.id, signal);',
+    seed: 2,
+    options: { ...calm, failovers: 3, numberedLate: true, late: 0 },
+    violation: /acknowledged, but lost/
+  },
+  'outage-ends-consumer': {
+    what: 'a consumer ends when the database is away',
+    file: 'tools/consumers',
+    text: 'await delay(leaseTime * (0.05 + random() / 10), undefined, { signal }).catch(() => { });',
+    by: `if (PLANTED && seen === undefined) throw new Error('The storage does not answer');
+      await delay(leaseTime * (0.05 + random() / 10), undefined, { signal }).catch(() => { });`,
+    seed: 1,
+    options: { ...calm, consumer: true, outages: 2 },
+    violation: /^consumer: /
+  },
+  'taken-next-id': {
+    what: 'a creation fails whose id of the sequence is taken',
+    file: 'core/service/storage-access',
+    text: 'return error instanceof ConflictError || error instanceof DuplicateError;',
+    by: 'return error instanceof ConflictError || (!PLANTED && error instanceof DuplicateError);',
+    seed: 1,
+    options: { ...calm, sequence: true, creations: 0.8, late: 0 },
+    violation: /^unexpected error: |^acknowledged|^refused/
+  },
+  'short-text': {
+    what: 'a page that is read as text does not say that more follow',
+    file: 'core/storage/pages',
+    text: 'const more = items.length > query.limit;',
+    by: 'const more = !PLANTED && items.length > query.limit;',
+    seed: 71,
+    options: { ...calm, http: 1, texts: true, reads: 0.5 },
+    violation: /^list .* lacks/
+  },
+  'missing-default': {
+    what: 'items that the earlier version stores lack the default of a field that the next one adds',
+    file: 'core/storage/shapes',
+    text: 'if (missing.length === 0)',
+    by: 'if (PLANTED || missing.length === 0)',
+    seed: 6,
+    options: { ...calm, upgrade: true, commands: 7 },
+    violation: /^unexpected error: .*grade/
   }
 }

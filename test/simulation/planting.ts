@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { plantedBugs } from './planted.js'
 
-// Hooks of the module loader: a module that is imported with `?planted=…`, and all that it imports of this repository,
-// is loaded once more, with the bug of that name.
+// Hooks of the module loader: a module that is imported with `?planted`, and all that it imports of this repository, is
+// loaded once more, with all bugs. Each is there while `globalThis.plantedBug` is its name.
 
 interface Resolved {
   readonly url: string
@@ -15,10 +15,12 @@ export async function resolve (
   specifier: string, context: { readonly parentURL?: string }, next: NextResolve
 ): Promise<Resolved> {
   const resolved = await next(specifier, context)
-  const name = readName(context.parentURL)
-  if (name === null || !specifier.startsWith('.') || resolved.url.includes('?')) return resolved
-  return { ...resolved, url: `${resolved.url}?planted=${name}` }
+  const { parentURL = '' } = context
+  if (!parentURL.endsWith(mark) || !specifier.startsWith('.') || resolved.url.includes('?')) return resolved
+  return { ...resolved, url: `${resolved.url}${mark}` }
 }
+
+const mark = '?planted'
 
 interface Loaded {
   readonly source?: unknown
@@ -29,13 +31,15 @@ export async function load (
   url: string, context: object, next: (url: string, context: object) => Promise<Loaded>
 ): Promise<Loaded> {
   const loaded = await next(url, context)
-  const bug = plantedBugs[readName(url) ?? '']
-  if (bug === undefined || !fileURLToPath(url.split('?')[0] as string).endsWith(`/lib/${bug.file}.js`)) return loaded
-  const parts = String(loaded.source).split(bug.text)
-  if (parts.length !== 2) throw new Error(`lib/${bug.file}.ts has this ${parts.length - 1} times: ${bug.text}`)
-  return { ...loaded, source: parts.join(bug.by) }
-}
-
-function readName (url: string | undefined): string | null {
-  return url?.startsWith('file:') === true ? new URL(url).searchParams.get('planted') : null
+  if (!url.startsWith('file:') || !url.endsWith(mark)) return loaded
+  const path = fileURLToPath(url.slice(0, -mark.length))
+  const bugs = Object.entries(plantedBugs).filter(([, { file }]) => path.endsWith(`/lib/${file}.js`))
+  if (bugs.length === 0) return loaded
+  let source = String(loaded.source)
+  for (const [name, { file, text, by }] of bugs) {
+    const parts = source.split(text)
+    if (parts.length !== 2) throw new Error(`lib/${file}.ts has this ${parts.length - 1} times: ${text}`)
+    source = parts.join(by.replaceAll('PLANTED', `(globalThis.plantedBug === '${name}')`))
+  }
+  return { ...loaded, source }
 }

@@ -57,7 +57,8 @@ export async function sendRequest (host: Host, intention: Intention): Promise<To
   const content = body === '' ? undefined : JSON.parse(body) as Members
   if (status < 400) {
     const item = content?.balance === undefined && content?.code === undefined ? undefined : content
-    return { result: { item, replayed: answered['idempotent-replayed'] === 'true' } }
+    const seen = answered['dealbook-seen'] as string | undefined
+    return { result: { item, replayed: answered['idempotent-replayed'] === 'true', seen } }
   }
   throw toProblem(status, content)
 }
@@ -67,21 +68,28 @@ function toProblem (status: number, content: Members | undefined): Problem {
   return new Problem(code as 'other', String(content?.detail), { status })
 }
 
-export async function getItem (host: Host, family: string, id: Id, principal: string): Promise<Members> {
-  const { status, body } = await host.request('GET', `/${family}/${id}`, principal)
+/** @param seen `Dealbook-Seen` of an earlier response */
+export async function getItem (
+  host: Host, family: string, id: Id, principal: string, seen: string | undefined
+): Promise<Members> {
+  const { status, body } = await host.request('GET', `/${family}/${id}`, principal, undefined, sendSeen(seen))
   const content = JSON.parse(body) as Members
   if (status >= 400) throw toProblem(status, content)
   return content
 }
 
+function sendSeen (seen: string | undefined): Record<string, string> {
+  return seen === undefined ? {} : { 'dealbook-seen': seen }
+}
+
 /** A list in pages, over HTTP and without. */
 export async function list (
-  host: Host, family: string, principal: string, isOpen: boolean, limit: number
+  host: Host, family: string, principal: string, isOpen: boolean, limit: number, seen: string | undefined
 ): Promise<Members[]> {
   const items: Members[] = []
-  let url: string | undefined = `/${family}?limit=${limit}${isOpen ? '&closed=false' : ''}`
+  let url: string | undefined = `/${family}?maxpagesize=${limit}${isOpen ? '&closed=false' : ''}`
   while (url !== undefined) {
-    const { status, body } = await host.request('GET', url, principal)
+    const { status, body } = await host.request('GET', url, principal, undefined, sendSeen(seen))
     const content = JSON.parse(body) as { items: Members[], links?: { next?: string } }
     if (status >= 400) throw toProblem(status, content as never)
     items.push(...content.items)

@@ -59,6 +59,14 @@ let isRegistered = false
 export async function plant (name: string): Promise<typeof simulate> {
   if (!isRegistered) register(new URL('planting.js', import.meta.url))
   isRegistered = true
-  const planted = await import(`${import.meta.url}?planted=${name}`) as { readonly simulate: typeof simulate }
-  return planted.simulate
+  const planted = await import(`${import.meta.url}?planted`) as { readonly simulate: typeof simulate }
+  const wanted = globalThis as { plantedBug?: string }
+  return async (...given) => {
+    wanted.plantedBug = name
+    try {
+      return await planted.simulate(...given)
+    } finally {
+      delete wanted.plantedBug
+    }
+  }
 }

@@ -3,4 +3,5 @@ import t from 'tap'
 
 const file = join(import.meta.dirname, 'checks.js')
 // In a process of its own, since it replaces the time of the whole library.
-t.spawn(process.execPath, ['--no-warnings', file], { timeout: 600_000 }, 'simulated histories')
+const flags = ['--no-warnings', '--max-semi-space-size=64']
+t.spawn(process.execPath, [...flags, file], { timeout: 600_000 }, 'simulated histories')

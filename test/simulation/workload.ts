@@ -1,8 +1,11 @@
+import { useRuntime } from '../../lib/core/runtime.js'
 import { type Members, Problem, retryParked } from '../../lib/index.js'
 import { Client, type Cluster } from './clients.js'
-import { Database, type Faults } from './database.js'
+import { away, type Faults, type Parts } from './connection.js'
+import { Copy } from './copies.js'
+import { Database } from './database.js'
 import { ConsumerJudge, FollowerJudge, Receiver } from './followers.js'
-import { Host, openApps } from './host.js'
+import { type AnyService, Host, openApps } from './host.js'
 import { Judge } from './judge.js'
 import type { Options } from './options.js'
 import { Journal } from './oracle.js'
@@ -21,6 +24,7 @@ export class Simulation implements Cluster {
   readonly #database: Database
   readonly #random: Random
   readonly #faults: Faults
+  readonly #parts: Parts
   readonly #hosts: Host[] = []
   readonly #clients: Client[] = []
   readonly #followers: FollowerJudge[] = []
@@ -35,12 +39,18 @@ export class Simulation implements Cluster {
   #isSettling = false
 
   constructor (seed: number, readonly options: Options, isTraced: boolean) {
-    const { late, latest, conflict, lostBefore, lostAfter, read, busy, watches, numberedLate } = options
+    const { late, latest, conflict, lostBefore, lostAfter, read, busy } = options
+    const { watches, texts, sequence, failovers, upgrade, replicas, numberedLate } = options
     this.world = new World(seed, isTraced)
     this.#random = new Random(seed, 'workload')
-    this.#database = new Database(numberedLate)
-    this.#faults = { late, latest, conflict, lostBefore, lostAfter, read, busy, watches }
-    const journal = new Journal(this.world, this.#database)
+    this.#database = new Database(numberedLate, () => this.world.now)
+    this.#faults = { late, latest, conflict, lostBefore, lostAfter, read, busy }
+    // Storages with replicas have texts.
+    this.#parts = { watches, texts: texts || replicas > 0, sequence, confirms: failovers > 0, isProjected: upgrade }
+    for (let count = 0; count < replicas; count++) {
+      this.#database.copies.push(new Copy(this.#database, new Random(seed, `replica ${count}`), latest))
+    }
+    const journal = new Journal(this.world, this.#database, !sequence)
     this.judge = new Judge(this.world, journal)
     this.#consumesFrom = this.#random.chance(0.5) ? 0 : this.#random.between(0, 200 * options.commands)
     this.#consumer = options.consumer ? new ConsumerJudge(journal, consumerName) : undefined
@@ -49,6 +59,7 @@ export class Simulation implements Cluster {
 
   async run (): Promise<void> {
     const { world, options } = this
+    useRuntime()
     if (options.http > 0) await openApps()
     let running = options.clients
     world.after(0, () => {
@@ -61,7 +72,7 @@ export class Simulation implements Cluster {
       }
       for (let count = 0; count < options.followers; count++) this.#startFollower(count)
       if (options.webhook) {
-        this.#createWebhook().catch((error: Error) => { world.fail(`webhook: ${String(error.stack)}`) })
+        this.#runWebhook().catch((error: Error) => { world.fail(`webhook: ${String(error.stack)}`) })
       }
       this.#planFaults()
     }, null)
@@ -84,7 +95,8 @@ export class Simulation implements Cluster {
       isNext: this.#isUpgraded,
       offset: drift === 0 ? 0 : random.between(-drift, drift),
       rate: drift === 0 ? 1 : 1 + (random.next() - 0.5) / 50,
-      faults: this.#faults
+      faults: this.#faults,
+      parts: this.#parts
     })
     world.note(() => `starts ${name}${this.#isUpgraded ? ', next version' : ''}`)
     this.#hosts.push(host)
@@ -109,7 +121,7 @@ export class Simulation implements Cluster {
   }
 
   #planFaults (): void {
-    const { world, options: { crashes, pauses, prunes, upgrade, commands } } = this
+    const { world, options: { crashes, pauses, prunes, outages, failovers, numberedLate, upgrade, commands } } = this
     const random = new Random(world.seed, 'faults')
     const plan = (work: () => void): void => {
       world.after(random.between(0, commands * 200), () => { if (!this.#isSettling) work() }, null)
@@ -123,6 +135,14 @@ export class Simulation implements Cluster {
       })
     }
     for (let count = 0; count < prunes; count++) plan(() => { this.#prune(random) })
+    for (let count = 0; count < outages; count++) {
+      plan(() => {
+        this.#database.awayUntil = world.now + random.between(20, 3000)
+        world.note(() => `the database is away until ${this.#database.awayUntil.toFixed(0)}`)
+      })
+    }
+    // Numbers that are given at once belong to databases without a standby.
+    for (let count = numberedLate ? failovers : 0; count > 0; count--) plan(() => { this.#cut(random) })
     if (upgrade) {
       plan(() => {
         this.#isUpgraded = true
@@ -133,12 +153,26 @@ export class Simulation implements Cluster {
     }
   }
 
-  /** Never what a client may still repeat, nor what a webhook that no process has seen yet is to get. */
+  /** The standby is gone for a while, or takes over. */
+  #cut (random: Random): void {
+    const { world } = this
+    if (this.#database.isCut) return
+    this.#database.cut()
+    world.note(() => 'the standby is gone')
+    world.after(random.between(10, 500), () => { this.#heal(random.chance(0.7)) }, null)
+  }
+
+  #heal (isFailover: boolean): void {
+    if (!this.#database.isCut) return
+    this.world.note(() => isFailover ? 'the standby takes over' : 'the standby is back')
+    this.#database.heal(isFailover)
+  }
+
+  /** Never what a client may still repeat. */
   #prune (random: Random): void {
-    const { world, options: { drift, webhook } } = this
+    const { world, options: { drift } } = this
     const host = this.pick(random)
-    const isSeen = [...this.judge.journal.consumers.keys()].some(name => String(name).startsWith('webhook/'))
-    if (host === undefined || (webhook && !isSeen)) return
+    if (host === undefined) return
     const error = 2 * drift + world.now / 25 + 1
     const horizon = Math.min(world.now, ...this.#clients.map(client => client.horizon)) - error
     world.after(0, () => {
@@ -206,7 +240,11 @@ export class Simulation implements Cluster {
       if (!this.#isSettling && random.chance(0.05)) throw new Error('The handler fails')
       if (entry.outcome !== 'done') return
       await host.service('effects').create({ entry: entry.id }, { key: `effect-${String(entry.id)}` })
-    }).catch((error: unknown) => { world.fail(`consumer: ${String((error as Error).stack ?? error)}`) })
+    }).catch((error: unknown) => {
+      // The process starts again.
+      if ((error as Error).message === away) world.after(100, () => { this.#consume(host, random) }, host)
+      else world.fail(`consumer: ${String((error as Error).stack ?? error)}`)
+    })
   }
 
   /** A receiver that is slow, fails, or takes an event whose answer is lost. */
@@ -214,30 +252,46 @@ export class Simulation implements Cluster {
     const isCalm = this.#isSettling
     await new Promise<void>(resolve => { this.world.after(random.between(1, 30), resolve, host) })
     if (!isCalm && random.chance(0.1)) return 500
-    this.#receiver?.receive(String(headers['webhook-id']), body)
+    this.#receiver?.receive(String(headers['webhook-id']), body, host.startedAt)
     if (!isCalm && random.chance(0.1)) throw new Error('The connection was closed')
     return 200
   }
 
-  async #createWebhook (): Promise<void> {
-    const client = new Client(this, new Random(this.world.seed, 'webhook'), 'w')
-    for (;;) {
-      const options = { principal: 'admin-dot', key: 'webhook' }
-      const fields = { url: 'http://receiver/', families: ['accounts'] }
-      const answer = await client.call(host => host.service('webhooks').create(fields, options), () => {})
-      if (answer !== undefined) break
-      await this.world.sleep(50)
+  /** Creates a webhook, resumes it when it is failing, and may delete it. */
+  async #runWebhook (): Promise<void> {
+    const { world } = this
+    const random = new Random(world.seed, 'webhook')
+    const client = new Client(this, random, 'w')
+    this.#clients.push(client)
+    type Work = (webhooks: AnyService, options: object) => Promise<unknown>
+    const send = async (work: Work, key: string): Promise<void> => {
+      const options = { principal: 'admin-dot', key }
+      client.begin()
+      while (await client.call(host => work(host.service('webhooks'), options), () => {}) === undefined) {
+        await world.sleep(50)
+      }
     }
-    const { journal } = this.judge
-    const known = [...journal.entries.values()].find(({ entry }) => entry.action === 'CreateWebhook')
-    this.#database.numberAll('commands')
-    if (this.#receiver !== undefined) this.#receiver.start = known?.position ?? 0
+    const fields = { url: 'http://receiver/', families: ['accounts'] }
+    await send((webhooks, options) => webhooks.create(fields, options), 'create')
+    const end = random.chance(0.2) ? world.now + random.between(0, 200 * this.options.commands) : Infinity
+    for (;;) {
+      await world.sleep(300)
+      const [webhook] = this.#database.list('webhooks')
+      if (webhook === undefined) return
+      const { id, revision, status } = webhook
+      if (world.now >= end) await send((webhooks, options) => webhooks.remove(id as never, options), 'delete')
+      else if (status === 'failing') {
+        await send((webhooks, options) => webhooks.run('resume', id, {}, options), `resume ${revision}`)
+      }
+    }
   }
 
   /** Without faults, everything is caught up with in time. */
   async #settle (): Promise<void> {
     const { world } = this
     this.#isSettling = true
+    this.#heal(true)
+    this.#database.awayUntil = 0
     world.note(() => 'no more faults')
     Object.assign(this.#faults, { late: 0, conflict: 0, lostBefore: 0, lostAfter: 0, read: 0, busy: 0 })
     const ending = world.now + settleTime
@@ -261,7 +315,7 @@ export class Simulation implements Cluster {
   }
 
   #findMissing (): string | undefined {
-    if (this.#database.list('commands').length > 0) this.#database.numberAll('commands')
+    if (!this.#database.isCut && this.#database.list('commands').length > 0) this.#database.numberAll('commands')
     const judges = [this.#consumer, this.#receiver, ...this.#followers]
     for (const judge of judges) {
       const missing = judge?.missing

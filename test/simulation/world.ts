@@ -170,7 +170,8 @@ export class World {
     return () => {
       globalThis.setImmediate = setImmediate
       process.off('unhandledRejection', fail)
-      useRuntime()
+      // Not that of the system: a timer of what is left would keep this process alive.
+      useRuntime(this.#outside)
     }
   }
 

@@ -155,6 +155,58 @@ for (const { name, make } of anyStorage) {
     }
   })
 
+  t.test(`on ${name}, a webhook whose creation was pruned before any process saw it is failing`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const { url, received } = await receive(t)
+    const { item: { id } } = await makeWebhooks(quick).service({ storage }).create({ url })
+    const book = deals.service({ storage })
+    await book.create({ name: 'lost', price: 1 })
+    await delay(5)
+    await prune(storage, { before: new Date() })
+    const { item: kept } = await book.create({ name: 'kept', price: 1 })
+    const app = await startApp(t, storage)
+    const read = async () => (await app.inject(`/crm/webhooks/${id}`)).json<{ status: string, problem?: string }>()
+    await until(async () => (await read()).status === 'failing')
+    t.match(await read(), { problem: 'Events that were not sent yet were deleted by prune' })
+    await app.inject({ method: 'PUT', url: `/crm/webhooks/${id}/resume` })
+    await until(() => received.length > 0)
+    t.strictSame(received.map(({ event }) => event.id), [`deals/${kept.id}/1`])
+  })
+
+  t.test(`on ${name}, prune keeps the events of a webhook that was paused before any process saw it`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const { url, received } = await receive(t)
+    const service = makeWebhooks(quick).service({ storage })
+    const { item: { id } } = await service.create({ url })
+    await service.run('pause', id)
+    const app = await startApp(t, storage)
+    await until(async () => (await listConsumers(storage)).length === 1)
+    const deal = await createDeal(app)
+    await delay(5)
+    await prune(storage, { before: new Date() })
+    await app.inject({ method: 'PUT', url: `/crm/webhooks/${id}/resume` })
+    await until(() => received.length > 0)
+    t.strictSame(received.map(({ event }) => event.id), [`deals/${deal}/1`])
+  })
+
+  t.test(`on ${name}, nothing stays of a webhook that is deleted while no process runs`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const { url } = await receive(t)
+    const service = makeWebhooks(quick).service({ storage })
+    const [kept, deleted] = [(await service.create({ url })).item.id, (await service.create({ url })).item.id]
+    const names = async () => (await listConsumers(storage)).map(({ name }) => name)
+    const app = await startApp(t, storage)
+    await until(async () => (await names()).length === 2)
+    await app.close()
+    await service.remove(deleted)
+    await startApp(t, storage)
+    await until(async () => (await names()).length === 1)
+    t.strictSame(await names(), [`webhook/${kept}`])
+  })
+
   t.test(`on ${name}, a receiver that fails half the time and one that hangs hold up no others`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)
@@ -240,6 +292,24 @@ for (const { name, make } of storages) {
     })
   })
 }
+
+t.test('nothing stays of a webhook that is lost in a failover', async t => {
+  const storage = memoryStorage()
+  const { url } = await receive(t)
+  const { item: { id } } = await makeWebhooks(quick).service({ storage }).create({ url })
+  let confirmed = 0
+  const app = await startApp(t, {
+    ...storage,
+    async confirm () {
+      confirmed++
+      await storage.commit([{ type: 'delete', family: 'webhooks', id, expected: 1 }])
+      throw new Error('lost')
+    }
+  })
+  await until(() => confirmed > 0)
+  await app.close()
+  t.strictSame(await listConsumers(storage), [])
+})
 
 t.test('an application closes, though its storage no longer answers', async t => {
   const memory = memoryStorage()

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { delay, performance } from '../../core/runtime.js'
 import { markDeadlineAware } from '../../core/storage/deadline.js'
 import type { FamilyShape, Found, FoundText, Query, Storage, StorageReads } from '../../core/storage/storage.js'
 import { getCode, statementTimedOut } from './driver.js'
@@ -59,7 +59,7 @@ class Replica {
       const now = performance.now()
       if (includes(this.#position, position) && now - this.#readAt < positionMaxAge) return true
       if (now >= end) break
-      await Promise.race([this.#read(), delay(end - now, undefined, { ref: false })])
+      await Promise.race([this.#read(), delay(end - now)])
       if (this.#downUntil > now) return false
       if (!includes(this.#position, position)) await delay(pollEvery)
     }
