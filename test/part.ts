@@ -19,17 +19,22 @@ const slow = [
   'simulation/',
   'storage/',
   'examples',
+  'forms/large-bodies',
+  'http/slow-readers',
   'mount/mounting',
   'model',
   'odd-strings',
   'openapi/answers',
+  'openapi/components',
   'plugin/observability',
+  'plugin/other-plugins',
   'plugin/versions',
   'query/random-queries',
-  'reads/export'
+  'reads/export',
+  'service/renamed-model'
 ]
 // Of these, what needs neither a database nor another program is in `npm run test:fast` too.
-const alsoFast = /^storage\/(?!postgres|sql|conformance|heavy|keys|migrate|constraints|cursor-plans|foreign-tables)/
+const alsoFast = /^storage\/(?!postgres|sql|conformance|heavy|keys|migrate|constraints|cursor-plans|foreign|log-order|decimal-columns)/
 
 const isSlow = (file: string): boolean => slow.some(start => file.startsWith(start))
 
