@@ -149,7 +149,9 @@ t.test('problems that repeat what was sent are well-formed', async t => {
   const app = await dealsApp(memoryStorage())
   t.teardown(() => app.close())
   const wrong: unknown[] = []
-  for (const text of strings) {
+  // Of those that are kept, pages have each, written by the same functions.
+  const some = strings.filter((text, index) => isLong || !isKept(text) || index % 5 === 0)
+  for (const text of some) {
     const path = encodeURIComponent(text.toWellFormed())
     if (path.length > 90 || path === '') continue
     const xml = await app.inject({ url: `${home}/${path}`, headers: { accept: 'application/xml' } })

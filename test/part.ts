@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import './domains.js'
 import './temporary.js'
 import t, { type Test } from 'tap'
 import { isAlive } from './is-alive.js'
@@ -18,17 +19,22 @@ const slow = [
   'simulation/',
   'storage/',
   'examples',
+  'forms/large-bodies',
+  'http/slow-readers',
   'mount/mounting',
   'model',
   'odd-strings',
   'openapi/answers',
+  'openapi/components',
   'plugin/observability',
+  'plugin/other-plugins',
   'plugin/versions',
   'query/random-queries',
-  'reads/export'
+  'reads/export',
+  'service/renamed-model'
 ]
 // Of these, what needs neither a database nor another program is in `npm run test:fast` too.
-const alsoFast = /^storage\/(?!postgres|sql|conformance|heavy|keys|migrate|constraints|cursor-plans|foreign-tables)/
+const alsoFast = /^storage\/(?!postgres|sql|conformance|heavy|keys|migrate|constraints|cursor-plans|foreign|log-order|decimal-columns)/
 
 const isSlow = (file: string): boolean => slow.some(start => file.startsWith(start))
 
@@ -59,6 +65,9 @@ export async function runPart (): Promise<void> {
   const begun = makeFolder()
   if (isFast) skipWithoutPostgres(t)
   const state: { file?: string } = {}
+  process.on('uncaughtException', error => {
+    if (process.listenerCount('uncaughtException') === 1) t.threw(error)
+  })
   process.once('exit', () => { if (state.file !== undefined) fail(state.file) })
   for (const file of listFiles()) {
     if (!isFirst(join(begun, file.replaceAll('/', '-')))) continue

@@ -1,4 +1,6 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify'
+import type {
+  FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, FastifySchema, RouteOptions
+} from 'fastify'
 import { errorCodes } from '../core/errors.js'
 import { waitToBegin } from '../core/phases.js'
 import { Problem } from '../core/problems.js'
@@ -97,6 +99,11 @@ function shareRoutes (app: FastifyInstance, endpoints: readonly Endpoint[]): End
       }
     }
   })
+}
+
+/** Fastify looks for the name of a plugin that has none in all that was loaded, which takes time at boot. */
+export function namePlugin (name: string, plugin: FastifyPluginAsync): FastifyPluginAsync {
+  return Object.assign(plugin, { [Symbol.for('fastify.display-name')]: name })
 }
 
 /** Describes a path for several routes, which are hidden; its own route matches nothing. */

@@ -175,6 +175,8 @@ t.test('nothing is revealed before authorize was asked, nor past a hook', async 
 t.test('with every router option, and wherever it is mounted', async t => {
   const table: [options: Options, url: string][] = [
     [{ prefix: '' }, '/rest/v9/deals/1'],
+    [{ prefix: '' }, '/customers.json/1'],
+    [{ prefix: '' }, '/command/Nope'],
     [{ prefix: '/' }, '/query/nope/1'],
     [{ prefix: '/crm/' }, '/crm/rest/v1/deals/1/fly'],
     [{ prefix: '/:tenant' }, '/a/rest/v9/deals'],

@@ -39,7 +39,7 @@ import { logEndpoints } from '../reads/log.js'
 import { readSeen } from '../reads/read.js'
 import { sendProblem } from '../reply.js'
 import { makeUrls } from '../request.js'
-import { announceRetirement, mountEndpoints, type RouteSettings } from '../routes.js'
+import { announceRetirement, mountEndpoints, namePlugin, type RouteSettings } from '../routes.js'
 import { checkOptions, type FamilyOptions, representations as allRepresentations } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
@@ -159,11 +159,13 @@ export function defineQuery<const F extends string> (definition: QueryDefinition
 
 function makeFamily (definition: FamilyDefinition, renaming?: Renaming): AnyFamily {
   const family = compileFamily(definition, renaming)
+  const name = `fastify-dealbook-${family.name}`
   // Called in the host's scope, by which families registered there find each other.
   const mountIn: FastifyPluginAsync<FamilyOptions> = async (scope, options) => {
-    await scope.register(async app => { await mountFamily(family, options, scope, app) }, options as RegisterOptions)
+    const mount = namePlugin(name, async app => { await mountFamily(family, options, scope, app) })
+    await scope.register(mount, options as RegisterOptions)
   }
-  const plugin = Object.assign(fp(mountIn, { fastify: '5.x || 6.x', name: `fastify-dealbook-${family.name}` }), {
+  const plugin = Object.assign(fp(mountIn, { fastify: '5.x || 6.x', name }), {
     definition,
     extend (extension: AnyExtension) {
       if (renaming === undefined) return makeFamily(extendDefinition(definition, extension))

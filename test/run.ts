@@ -1,0 +1,87 @@
+// `npm test` and `npm run test:fast`: runs the parts, and shows what fails. The runner of tap does the same, but reads
+// every line with a parser and has Node load everything through its hooks, which takes a sixth of the processor.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+const isFast = process.argv.includes('--fast')
+const root = import.meta.dirname
+const logs = join('.tap', 'run')
+const counts = { total: 0, pass: 0, fail: 0, skip: 0 }
+
+async function run (): Promise<boolean> {
+  mkdirSync(logs, { recursive: true })
+  if (!isFast) await runScript('postgres/before.js')
+  try {
+    const parts = isFast ? [1, 2] : [1, 2, 3, 4]
+    const ended = await Promise.all(parts.map(runPart))
+    console.log(`# ${JSON.stringify(counts).replaceAll('"', '').replace(/[:,{]/g, '$& ').replace('}', ' }')}`)
+    return ended.every(Boolean) && counts.fail === 0 && counts.pass > 0
+  } finally {
+    if (!isFast) await runScript('postgres/after.js')
+  }
+}
+
+async function runScript (script: string): Promise<void> {
+  const code = await waitFor(spawn(process.execPath, [join(root, script)], { stdio: 'inherit' }))
+  if (code !== 0) throw new Error(`${script} ended with ${code}`)
+}
+
+/** Whether it ended as it should. All that it wrote is in a file. */
+async function runPart (number: number): Promise<boolean> {
+  const part = spawn(process.execPath, ['--max-semi-space-size=64', join(root, 'parts', `${number}.js`)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, TAP: '1', TAP_TIMEOUT: '7200', ...isFast && { TEST_FAST: 'true' } }
+  })
+  const ended = waitFor(part)
+  const log = createWriteStream(join(logs, `${number}.tap`))
+  let test: string[] = []
+  let isShown = false
+  for await (const line of createInterface(part.stdout as NonNullable<ChildProcess['stdout']>)) {
+    log.write(`${line}\n`)
+    test.push(line)
+    if (line.startsWith('#')) isShown = false
+    if (isResult(line)) {
+      count(line)
+      if (line.startsWith(' ')) continue
+      if (line.startsWith('ok')) showEnd(test)
+      isShown = line.startsWith('not')
+    } else if (!isShown) continue
+    // Of a test that failed, then what is said of it below.
+    if (isShown) console.log(test.filter(each => !/^ *ok /.test(each)).join('\n'))
+    test = []
+  }
+  log.end()
+  const code = await ended
+  if (code !== 0) console.log(`# part ${number} ended with ${code}; see ${join(logs, `${number}.tap`)}`)
+  return code === 0
+}
+
+function isResult (line: string): boolean {
+  return /^ *(?:not )?ok \d/.test(line)
+}
+
+/** As tap does, only what has no tests within. */
+function count (line: string): void {
+  if (/ # time=[\d.]+ms$/.test(line)) return
+  counts.total++
+  if (/ # (?:SKIP|TODO)/.test(line)) counts.skip++
+  else if (line.trimStart().startsWith('not')) counts.fail++
+  else counts.pass++
+}
+
+/** Of a file of tests, which `part.ts` ends with a test of its own. */
+function showEnd (test: readonly string[]): void {
+  const [, file] = /^ok \d+ - (\S+\.test\.js) has ended/.exec(test.at(-1) as string) ?? []
+  const cpu = test.find(line => line.includes('s of CPU'))?.trim()
+  if (file !== undefined) console.log(`${file} ${cpu}`)
+}
+
+async function waitFor (child: ChildProcess): Promise<number | string> {
+  const [code, signal] = await once(child, 'exit') as [number | null, string | null]
+  return code ?? signal ?? 1
+}
+
+process.exitCode = await run() ? 0 : 1
