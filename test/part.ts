@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import './domains.js'
 import './temporary.js'
 import t, { type Test } from 'tap'
 import { isAlive } from './is-alive.js'
@@ -65,9 +64,6 @@ export async function runPart (): Promise<void> {
   const begun = makeFolder()
   if (isFast) skipWithoutPostgres(t)
   const state: { file?: string } = {}
-  process.on('uncaughtException', error => {
-    if (process.listenerCount('uncaughtException') === 1) t.threw(error)
-  })
   process.once('exit', () => { if (state.file !== undefined) fail(state.file) })
   for (const file of listFiles()) {
     if (!isFirst(join(begun, file.replaceAll('/', '-')))) continue
