@@ -1,6 +1,6 @@
 // What is known of each mutant, in one file for each changed file; a mutant is known again when lines before it change.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 export class Results {
@@ -26,8 +26,11 @@ export class Results {
   save (fileName, key, result) {
     const results = this.of(fileName)
     results[key] = result
-    mkdirSync(dirname(this.#path(fileName)), { recursive: true })
-    writeFileSync(this.#path(fileName), JSON.stringify(results))
+    const path = this.#path(fileName)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(`${path}.new`, JSON.stringify(results))
+    // So that it is whole, whenever this is stopped.
+    renameSync(`${path}.new`, path)
   }
 }
 
