@@ -4,10 +4,11 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { bundle, instrument } from './mutation/bundle.js'
-import { forEach, runBundle } from './mutation/process.js'
+import { Judge } from './mutation/judge.js'
+import { forEach } from './mutation/process.js'
 import { report } from './mutation/report.js'
 import { name, Results } from './mutation/results.js'
-import { choose, findMeetings, measure } from './mutation/tests.js'
+import { findMeetings, measure } from './mutation/tests.js'
 
 const { values: { seconds, jobs, resume, survivors, tests: only }, positionals } = parseArgs({
   allowPositionals: true,
@@ -46,40 +47,20 @@ const { tests, left } = await measure(out, digests, folder, Number(jobs))
 console.log(`${mutants.length} mutants, ${tests.length} tests (${minutes()})`)
 for (const test of left) console.log(`left out, since it fails without a mutant: ${test}`)
 
-const meetings = findMeetings(tests)
 const results = new Results(folder)
+const judge = new Judge(out, findMeetings(tests), Number(jobs))
 const isDone = ({ status } = {}) => (resume && status !== undefined) || (survivors && /Killed|Timeout/.test(status))
 const isKnown = ({ fileName, key }) => isDone(results.of(fileName)[key])
-const kills = new Map()
+for (const { fileName, key } of mutants) judge.note(fileName, results.of(fileName)[key])
 const todo = mutants.filter(mutant => !isKnown(mutant))
-for (const { fileName, key } of mutants) note(fileName, results.of(fileName)[key])
 let count = 0
-
-function note (fileName, { killer } = {}) {
-  if (killer === undefined) return
-  const key = `${fileName} ${killer}`
-  kills.set(key, (kills.get(key) ?? 0) + 1)
-}
-
-await forEach(todo, Number(jobs), async ({ id, fileName, key }) => {
-  const result = await judge(id, fileName)
+const save = ({ fileName, key }, result) => {
   results.save(fileName, key, result)
-  note(fileName, result)
   if (++count % 100 === 0) console.log(`${count} of ${todo.length} (${minutes()})`)
-})
-
-async function judge (id, fileName) {
-  const met = meetings.get(id)
-  if (met === undefined) return { status: 'NotMet' }
-  const { chosen, files } = choose(met, fileName, kills, seconds * 1000)
-  const limit = 100 * met.reduce((sum, { hits, load }) => sum + (hits[id] ?? 0) + (load[id] ?? 0), 0)
-  const expected = chosen.reduce((sum, test) => sum + test.time, 0)
-  const { answer, time } = await runBundle(out, { mutant: id, limit, files }, 20_000 + 6 * expected)
-  const isStatic = met.every(({ hits }) => hits[id] === undefined)
-  const rest = { isStatic, tests: chosen.length, of: met.length, time: Math.round(time) }
-  if (answer === undefined) return { status: 'Timeout', ...rest }
-  return answer.hasSurvived ? { status: 'Survived', ...rest } : { status: 'Killed', killer: answer.killer, ...rest }
 }
+const others = await judge.runBatches(todo, save)
+console.log(`${others.length} run alone (${minutes()})`)
+await forEach(others, Number(jobs), async mutant => { save(mutant, await judge.runAlone(mutant, seconds * 1000)) })
 
 report(mutants.map(mutant => ({ mutant, result: results.of(mutant.fileName)[mutant.key] })))
 console.log(minutes())

@@ -1,26 +1,25 @@
 // Runs tests in this process and tells its parent, `tools/mutate.js`, by the file descriptor 3. Without a mutant: what
-// each test of the file takes, and which mutants it meets. With one: which of the chosen tests fails first.
+// each test of the file takes, and which mutants it meets. With one: which of the chosen tests fails first. With many:
+// see batch.ts.
 import { writeSync } from 'node:fs'
 import '../part.js'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { runFile, skipWithoutPostgres } from '../part.js'
+import { type Activation, type Loader, runBatch, type Trial } from './batch.js'
 
-type Loader = () => Promise<unknown>
 type Hits = Readonly<Record<string, number>>
 
-interface Instrumented {
-  activeMutant?: string
-  hitCount?: number
-  hitLimit?: number
+interface Instrumented extends Activation {
   currentTestId?: string
   readonly mutantCoverage?: { readonly perTest: Readonly<Record<string, Hits>> }
 }
 
 interface Order {
   readonly mutant?: string
-  /** How often the mutant may be met: a loop without an end is to fail. */
+  /** How often the mutant may be met. */
   readonly limit?: number
+  readonly trials?: readonly Trial[]
   readonly files: readonly { readonly file: string, readonly tests?: readonly number[] }[]
 }
 
@@ -34,7 +33,7 @@ interface Met {
 
 const scope = globalThis as { __stryker__?: Instrumented }
 const instrumented = scope.__stryker__ ??= {}
-const tell = (answer: unknown): void => { writeSync(3, JSON.stringify(answer)) }
+const tell = (answer: unknown): void => { writeSync(3, `${JSON.stringify(answer)}\n`) }
 const cpu = (before?: NodeJS.CpuUsage): number => {
   const { user, system } = process.cpuUsage(before)
   return (user + system) / 1000
@@ -92,10 +91,14 @@ async function measure (file: string, load: Loader): Promise<void> {
 }
 
 export async function run (loaders: Readonly<Record<string, Loader>>): Promise<void> {
-  const { mutant, limit, files } = JSON.parse(process.argv[2]!) as Order
+  const { mutant, limit, files, trials } = JSON.parse(process.argv[2]!) as Order
   // The same cases each time, and no search for a smaller one.
   fc.configureGlobal({ seed: 1, endOnFailure: true })
   skipWithoutPostgres(t)
+  if (trials !== undefined) {
+    await runBatch(loaders, trials, instrumented, tell)
+    process.exit()
+  }
   if (mutant === undefined) {
     await measure(files[0]!.file, loaders[files[0]!.file]!)
     process.exit()

@@ -1,26 +1,42 @@
 import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
 
-/** Runs the bundle in a process of its own; the answer is undefined if it had to be ended. */
-export function runBundle (bundle, order, timeout) {
+const running = new Set()
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.once(signal, () => {
+    for (const child of running) child.kill('SIGKILL')
+    process.exit(1)
+  })
+}
+
+/**
+ * Runs the bundle in a process of its own, and calls `hear` with each answer. The process is ended if it says nothing
+ * for this time.
+ *
+ * @returns whether it had to be ended
+ */
+export function runBundle (bundle, order, timeout, hear) {
   return new Promise((resolve, reject) => {
-    const started = performance.now()
     const child = spawn(process.execPath, ['--max-semi-space-size=64', bundle, JSON.stringify(order)], {
       stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
       env: { ...process.env, TEST_FAST: 'true', TAP_TIMEOUT: '7200', TAP_BAIL: order.mutant === undefined ? '0' : '1' }
     })
-    let text = ''
+    running.add(child)
     let isLate = false
     const timer = setTimeout(() => {
       isLate = true
       child.kill('SIGKILL')
     }, timeout)
-    child.stdio[3].setEncoding('utf8').on('data', part => { text += part })
+    createInterface(child.stdio[3]).on('line', line => {
+      timer.refresh()
+      hear(JSON.parse(line))
+    })
     child.on('error', reject)
     child.on('close', () => {
+      running.delete(child)
       clearTimeout(timer)
-      // The word is the last thing that a process says: one that was killed, or has ended in some other way, says none.
-      const answer = isLate ? undefined : text === '' ? {} : JSON.parse(text)
-      resolve({ answer, time: performance.now() - started })
+      resolve(isLate)
     })
   })
 }
