@@ -43,13 +43,14 @@ const { mutants: made, changed } = await instrument(positionals.flatMap(expand))
 const mutants = name(made.filter(({ status }) => status !== 'Ignored'))
 const files = listFiles().filter(file => only.split(',').some(part => file.includes(part)))
 const digests = await bundle(files, changed, out)
-const { tests, left } = await measure(out, digests, folder, Number(jobs))
+const { tests, failing } = await measure(out, digests, folder, Number(jobs))
 console.log(`${mutants.length} mutants, ${tests.length} tests (${minutes()})`)
-for (const test of left) console.log(`left out, since it fails without a mutant: ${test}`)
+for (const test of failing) console.log(`left out, since it fails without a mutant: ${test}`)
 
 const results = new Results(folder)
 const judge = new Judge(out, findMeetings(tests), Number(jobs))
-const isDone = ({ status } = {}) => (resume && status !== undefined) || (survivors && /Killed|Timeout/.test(status))
+const noticed = ['Killed', 'Timeout']
+const isDone = ({ status = 'Left' } = {}) => survivors ? noticed.includes(status) : resume && status !== 'Left'
 const isKnown = ({ fileName, key }) => isDone(results.of(fileName)[key])
 for (const { fileName, key } of mutants) judge.note(fileName, results.of(fileName)[key])
 const todo = mutants.filter(mutant => !isKnown(mutant))
@@ -58,9 +59,16 @@ const save = ({ fileName, key }, result) => {
   results.save(fileName, key, result)
   if (++count % 100 === 0) console.log(`${count} of ${todo.length} (${minutes()})`)
 }
-const others = await judge.runBatches(todo, save)
-console.log(`${others.length} run alone (${minutes()})`)
-await forEach(others, Number(jobs), async mutant => { save(mutant, await judge.runAlone(mutant, seconds * 1000)) })
+// One that a batch has left is not tried in another.
+const isLeft = ({ fileName, key }) => resume && results.of(fileName)[key]?.status === 'Left'
+const left = todo.filter(isLeft)
+await judge.runBatches(todo.filter(mutant => !isLeft(mutant)), (mutant, result) => {
+  if (result.status !== 'Left') return save(mutant, result)
+  results.save(mutant.fileName, mutant.key, result)
+  left.push(mutant)
+})
+console.log(`${left.length} run alone (${minutes()})`)
+await forEach(left, Number(jobs), async mutant => { save(mutant, await judge.runAlone(mutant, seconds * 1000)) })
 
 report(mutants.map(mutant => ({ mutant, result: results.of(mutant.fileName)[mutant.key] })))
 console.log(minutes())

@@ -32,15 +32,14 @@ export class Judge {
     return { met, isStatic: met.length > 0 && met.every(({ hits }) => hits[id] === undefined) }
   }
 
-  /** Many in a process; calls `done` for those that are noticed, and returns the others. */
+  /** Many in a process; calls `done` for each, with the status `Left` if it is to run alone. */
   async runBatches (mutants, done) {
-    const others = []
     const queues = groupByFile(mutants)
     await forEach(queues.values(), this.#jobs, async queue => {
       while (queue.length > 0) {
         const batch = queue.splice(0, batchSize).map(mutant => this.#plan(mutant))
         const ready = batch.filter(({ chosen }) => chosen.length > 0)
-        others.push(...batch.filter(each => !ready.includes(each)).map(({ mutant }) => mutant))
+        for (const each of batch) if (!ready.includes(each)) done(each.mutant, { status: 'Left' })
         let count = 0
         let hasEnded = false
         const trials = ready.map(({ trial }) => trial)
@@ -48,17 +47,16 @@ export class Judge {
           const { mutant, chosen, isStatic, met } = ready[count++]
           hasEnded = doubt !== undefined
           if (hasEnded) this.#doubted.add(doubt)
-          if (killer === undefined) return others.push(mutant)
+          if (killer === undefined) return done(mutant, { status: 'Left' })
           const result = { status: 'Killed', killer, isStatic, tests: chosen.length, of: met.length }
           this.note(mutant.fileName, result)
           done(mutant, result)
         })
         // One with which the process hung, or ended, runs alone; those after it come next.
-        if (count < ready.length && !hasEnded) others.push(ready[count++].mutant)
+        if (count < ready.length && !hasEnded) done(ready[count++].mutant, { status: 'Left' })
         queue.unshift(...ready.slice(count).map(({ mutant }) => mutant))
       }
     })
-    return others
   }
 
   /** Only tests whose files have loaded without meeting it. */

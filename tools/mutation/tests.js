@@ -6,7 +6,7 @@ import { forEach, runBundle } from './process.js'
 /** Runs every test without a mutant, each file in a process of its own; what is known of a file is not run again. */
 export async function measure (bundle, digests, folder, jobs) {
   const tests = []
-  const left = []
+  const failing = []
   await forEach(digests, jobs, async ([file, digest]) => {
     const known = join(folder, 'tests', `${file}.json`)
     let notes = existsSync(known) ? JSON.parse(readFileSync(known, 'utf8')) : {}
@@ -18,15 +18,15 @@ export async function measure (bundle, digests, folder, jobs) {
       mkdirSync(dirname(known), { recursive: true })
       writeFileSync(known, JSON.stringify(notes))
     }
-    if (notes.tests === undefined) left.push(file)
+    if (notes.tests === undefined) failing.push(file)
     for (const [number, test] of (notes.tests ?? []).entries()) {
       if (test === null) continue
       const name = `${file} ${number}`
-      if (test.failed) left.push(`${file}: ${test.title}`)
+      if (test.failed) failing.push(`${file}: ${test.title}`)
       else tests.push({ ...test, name, file, number, load: notes.hits, cost: Math.max(test.cpu, test.time / 4) })
     }
   })
-  return { tests, left }
+  return { tests, failing }
 }
 
 /** The tests that meet each mutant, by its id. */
