@@ -52,12 +52,12 @@ async function passes (parameters: Parameters): Promise<boolean> {
   hasFailed = false
   const body = parameters.at(-1) as (t: Test) => unknown
   const test = t.test as (...parameters: unknown[]) => Promise<unknown>
-  let isPassing = false
+  let ended: Test | undefined
   await test(...parameters.slice(0, -1), async (child: Test) => {
-    child.on('end', () => { isPassing = child.passing() })
+    ended = child
     await body(child)
   })
-  return isPassing && !hasFailed
+  return ended?.passing() === true && !hasFailed
 }
 
 /** Tells of each mutant which test notices it; ends when a test fails without one. */

@@ -51,6 +51,7 @@ function select (file: string, chosen: readonly number[] | undefined, notes: Met
     const number = index++
     if (chosen !== undefined && !chosen.includes(number)) return Promise.resolve(null)
     if (typeof body !== 'function') return run(...parameters)
+    let note = (): void => {}
     return run(...parameters.slice(0, -1), async (child: Test) => {
       const start = performance.now()
       const before = process.cpuUsage()
@@ -61,12 +62,12 @@ function select (file: string, chosen: readonly number[] | undefined, notes: Met
         current = file
         instrumented.currentTestId = file
       })
-      child.on('end', () => {
+      note = () => {
         const hasFailed = !child.passing() || t.counts.fail > failed
         notes[number] = { title: child.name, time: performance.now() - start, cpu: cpu(before), failed: hasFailed }
-      })
+      }
       await (body as (t: Test) => unknown)(child)
-    })
+    }).finally(() => { note() })
   }
   t.test = replaced as Test['test']
   return () => { t.test = test }
