@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import './temporary.js'
 import t, { type Test } from 'tap'
 import { isAlive } from './is-alive.js'
+import { listFiles } from './list-files.js'
 import { NoPostgresError } from './postgres/url.js'
 import { isFast } from './size.js'
 
@@ -10,51 +11,6 @@ const root = import.meta.dirname
 
 // What tap adds to every process and thread of Node that a test starts: more than most of them do themselves.
 if (process.env['_TAPJS_PROCESSINFO_COVERAGE_'] === '0') process.env['NODE_OPTIONS'] = ''
-
-// Longest first, so that at the end no process works alone.
-const slow = [
-  'cluster/',
-  'system/',
-  'simulation/',
-  'storage/',
-  'examples',
-  'forms/large-bodies',
-  'http/slow-readers',
-  'mount/mounting',
-  'model',
-  'odd-strings',
-  'openapi/answers',
-  'openapi/components',
-  'plugin/observability',
-  'plugin/other-plugins',
-  'plugin/versions',
-  'query/random-queries',
-  'reads/export',
-  'service/renamed-model'
-]
-// Of these, what needs neither a database nor another program is in `npm run test:fast` too.
-const alsoFast = /^storage\/(?!postgres|sql|conformance|heavy|keys|migrate|constraints|cursor-plans|foreign|log-order|decimal-columns)/
-
-const isSlow = (file: string): boolean => slow.some(start => file.startsWith(start))
-
-function weigh (file: string): number {
-  // Minutes, in which it mostly waits.
-  if (file.startsWith('cluster/')) return Infinity
-  return (isSlow(file) ? 1e9 : 0) + statSync(join(root, file)).size
-}
-
-/** The files of tests that this run is to do, in the order in which they begin. */
-export function listFiles (): string[] {
-  return readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .map(file => file.replaceAll('\\', '/'))
-    .filter(file => file.endsWith('.test.js') && !file.startsWith('tools/'))
-    // What was built from a file that is gone is still there.
-    .filter(file => existsSync(join('test', file.replace(/js$/, 'ts'))))
-    .filter(file => !isFast || !isSlow(file) || alsoFast.test(file))
-    .map(file => ({ file, weight: weigh(file) }))
-    .sort((a, b) => b.weight - a.weight)
-    .map(({ file }) => file)
-}
 
 /**
  * Runs files of tests in this process, one after the other: each that no other process of the run has begun. To load
@@ -74,12 +30,12 @@ export async function runPart (): Promise<void> {
 }
 
 /** Runs a file of tests in this process. */
-export async function runFile (file: string): Promise<void> {
+export async function runFile (file: string, load = (): Promise<unknown> => import(join(root, file))): Promise<void> {
   // What a file registers at its top level is run after its own tests, not after those of all files.
   const teardowns: (() => unknown)[] = []
   t.teardown = teardown => { teardowns.unshift(teardown) }
   const before = process.cpuUsage()
-  await import(join(root, file)).catch((error: unknown) => {
+  await load().catch((error: unknown) => {
     if (!isFast || !(error instanceof NoPostgresError)) throw error
     t.comment(`${file} needs PostgreSQL`)
   })

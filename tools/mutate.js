@@ -1,45 +1,74 @@
-// Changes the code in small ways, one at a time, and says which changes no fast test notices: npm run mutate -- FILE...
-// A file is a path or a pattern below lib, such as lib/core/query/*.ts; FILE:10-20 is a range of its lines.
-import { dirname } from 'node:path'
-import { Stryker } from '@stryker-mutator/core'
+// Changes the code in small ways, one at a time, and says which changes no fast test notices: see CONTRIBUTING.md.
+import { mkdirSync, readdirSync, statSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { bundle, instrument } from './mutation/bundle.js'
+import { Judge } from './mutation/judge.js'
+import { forEach } from './mutation/process.js'
+import { report } from './mutation/report.js'
+import { name, Results } from './mutation/results.js'
+import { findMeetings, measure } from './mutation/tests.js'
 
-const mutate = process.argv.slice(2)
-if (mutate.length === 0) throw new Error('Name the files to change, such as lib/core/query/cursor.ts')
+const { values: { seconds, jobs, resume, survivors, tests: only }, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '5' },
+    jobs: { type: 'string', default: String(availableParallelism()) },
+    resume: { type: 'boolean', default: false },
+    survivors: { type: 'boolean', default: false },
+    tests: { type: 'string', default: '' }
+  }
+})
+if (positionals.length === 0) throw new Error('Name what to change, such as lib/core/query or lib/http/mount.ts:10-20')
 
-const results = await new Stryker({
-  mutate,
-  testRunner: 'command',
-  commandRunner: { command: 'node build/test/mutation/kill.js' },
-  // The link to node_modules is made after this.
-  buildCommand: 'node ../../node_modules/typescript-native/bin/tsc',
-  // The copy has what the tests read, and is built anew.
-  ignorePatterns: ['build', '.tap', 'bench/node_modules', 'tools/node_modules', 'tools/build'],
-  // Another text, and a pattern that is written in another way, are seldom a mistake.
-  mutator: { excludedMutations: ['StringLiteral', 'Regex'] },
-  concurrency: 2,
-  dryRunTimeoutMinutes: 30,
-  // The command ends by itself.
-  timeoutMS: 300_000,
-  timeoutFactor: 1,
-  reporters: ['progress-append-only'],
-  allowConsoleColors: false,
-  tempDirName: '.stryker-tmp'
-}).runMutationTest()
+const folder = '.mutants'
+const out = join(folder, `${positionals.join(' ').replaceAll(/[^\w-]+/g, '-').slice(0, 200)}.mjs`)
+const started = performance.now()
+const minutes = () => `${((performance.now() - started) / 60_000).toFixed(1)} min`
 
-const folders = new Map()
-for (const { fileName, location: { start }, status, mutatorName, replacement } of results) {
-  if (status === 'Ignored') continue
-  const counts = folders.get(dirname(fileName)) ?? { killed: 0, all: 0 }
-  folders.set(dirname(fileName), counts)
-  counts.all++
-  if (status === 'Killed' || status === 'Timeout') counts.killed++
-  else console.log(`${fileName}:${start.line}:${start.column} ${status} ${mutatorName}: ${short(replacement)}`)
-}
-for (const [folder, { killed, all }] of folders) {
-  console.log(`${folder}: ${killed} of ${all} killed, ${(100 * killed / all).toFixed(1)} %`)
+function expand (positional) {
+  const [, path, from, to] = /^(.*?)(?::(\d+)-(\d+))?$/.exec(positional)
+  const lines = from && { start: { line: from - 1, column: 0 }, end: { line: Number(to), column: 0 } }
+  if (!statSync(path).isDirectory()) return [{ name: path, mutate: lines ? [lines] : true }]
+  return readdirSync(path, { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.ts'))
+    .map(file => ({ name: join(path, file), mutate: true }))
 }
 
-function short (text = '') {
-  const line = text.replaceAll(/\s+/g, ' ')
-  return line.length > 80 ? `${line.slice(0, 79)}…` : line
+process.env.TEST_FAST = 'true'
+const { listFiles } = await import('../build/test/list-files.js')
+mkdirSync(folder, { recursive: true })
+const { mutants: made, changed } = await instrument(positionals.flatMap(expand))
+const mutants = name(made.filter(({ status }) => status !== 'Ignored'))
+const files = listFiles().filter(file => only.split(',').some(part => file.includes(part)))
+const digests = await bundle(files, changed, out)
+const { tests, failing } = await measure(out, digests, folder, Number(jobs))
+console.log(`${mutants.length} mutants, ${tests.length} tests (${minutes()})`)
+for (const test of failing) console.log(`left out, since it fails without a mutant: ${test}`)
+
+const results = new Results(folder)
+const judge = new Judge(out, findMeetings(tests), Number(jobs))
+const noticed = ['Killed', 'Timeout']
+const isDone = ({ status = 'Left' } = {}) => survivors ? noticed.includes(status) : resume && status !== 'Left'
+const isKnown = ({ fileName, key }) => isDone(results.of(fileName)[key])
+for (const { fileName, key } of mutants) judge.note(fileName, results.of(fileName)[key])
+const todo = mutants.filter(mutant => !isKnown(mutant))
+let count = 0
+const save = ({ fileName, key }, result) => {
+  results.save(fileName, key, result)
+  if (++count % 100 === 0) console.log(`${count} of ${todo.length} (${minutes()})`)
 }
+// One that a batch has left is not tried in another.
+const isLeft = ({ fileName, key }) => resume && results.of(fileName)[key]?.status === 'Left'
+const left = todo.filter(isLeft)
+await judge.runBatches(todo.filter(mutant => !isLeft(mutant)), (mutant, result) => {
+  if (result.status !== 'Left') return save(mutant, result)
+  results.save(mutant.fileName, mutant.key, result)
+  left.push(mutant)
+})
+console.log(`${left.length} run alone (${minutes()})`)
+await forEach(left, Number(jobs), async mutant => { save(mutant, await judge.runAlone(mutant, seconds * 1000)) })
+
+report(mutants.map(mutant => ({ mutant, result: results.of(mutant.fileName)[mutant.key] })))
+console.log(minutes())

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readAmount, writeAmount } from '../../lib/core/query/amounts.js'
+import { isAmount, readAmount, writeAmount } from '../../lib/core/query/amounts.js'
 
 const ambiguous = (more: string, less: string) => ({ expected: `is ambiguous: write ${more} or ${less}` })
 const written = (text: string) => ({ expected: `must be written as ${text}` })
@@ -23,7 +23,13 @@ const read: Record<string, Record<string, string | { readonly expected: string }
     '12 500': '12 500',
     '1,2,3': '1,2,3',
     '12,': '12,',
+    '1.234e5': written('1,234e5'),
+    '1.234.567e5': '1.234.567e5',
     much: 'much',
+    'much,5': 'much,5',
+    'a.b': 'a.b',
+    '1\n2': '1\n2',
+    ['0'.repeat(100)]: '0'.repeat(100),
     '': ''
   },
   'en-GB': {
@@ -66,4 +72,10 @@ t.test('what is shown is read as the same', async t => {
   }
   t.equal(writeAmount('de-DE', '1234.5'), '1234,5')
   t.equal(writeAmount('de-DE', 'v1.2'), 'v1.2', 'no amount')
+  t.equal(writeAmount('!', '12.5'), '12.5', 'not a language')
+})
+
+t.test('which kinds are amounts', async t => {
+  const kinds = ['integer', 'number', 'decimal', 'string', 'boolean', 'date', 'date-time', 'json', 'choice'] as const
+  t.strictSame(kinds.filter(kind => isAmount({ kind })), ['integer', 'number', 'decimal'])
 })

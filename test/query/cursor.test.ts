@@ -35,6 +35,34 @@ t.test('a place is read as it was written', async t => {
   const long = writeCursor(list, { isAfter: true, item: { ...item, grade: 'x'.repeat(10_000) } })
   t.ok(long.length < 200)
   t.strictSame(readCursor(list, long), { isAfter: true, item: { id: 7 } }, 'of what is too long, the id')
+  const longest = 2250 - Buffer.byteLength(JSON.stringify([head, true, ...values.with(2, '')]))
+  for (const [more, isWhole] of [[0, true], [1, false]] as const) {
+    const whole = { ...item, grade: 'x'.repeat(longest + more) }
+    const text = writeCursor(list, { isAfter: true, item: whole })
+    t.equal(text.length === 3000, isWhole)
+    t.strictSame(readCursor(list, text)?.item, isWhole ? whole : { id: 7 })
+  }
+})
+
+t.test('pages forth and back', async t => {
+  const storage = memoryStorage()
+  await loadItems(storage, customers, Array.from({ length: 7 }, (_, id) => ({ id, age: id % 3, children: 0 })))
+  const people = customers.service({ storage })
+  const read = async (options: object) => {
+    const { items, next, prev } = await people.find([], { limit: 2, sort: '-age', ...options })
+    return { ids: items.map(({ id }) => id), next, prev }
+  }
+  const pages = [await read({})]
+  for (let { next } = pages[0]!; next !== undefined; { next } = pages.at(-1)!) pages.push(await read({ after: next }))
+  t.strictSame(pages.map(({ ids }) => ids), [[2, 5], [1, 4], [0, 3], [6]])
+  t.equal(pages[0]?.prev, undefined)
+  const back = [pages.at(-1)!]
+  for (let { prev } = back[0]!; prev !== undefined; { prev } = back.at(-1)!) back.push(await read({ before: prev }))
+  t.strictSame(back.map(({ ids }) => ids), pages.map(({ ids }) => ids).reverse())
+  const numbered = await read({ page: 2 })
+  t.strictSame([numbered.ids, (await read({ before: numbered.prev })).ids], [[1, 4], [2, 5]])
+  t.equal((await read({ page: 1 })).prev, undefined)
+  t.strictSame((await read({ after: back[2]?.next })).ids, [0, 3], 'forth again from a page that was read backwards')
 })
 
 t.test('what is no place in this order', async t => {

@@ -192,6 +192,7 @@ t.test('what filters', async t => {
     ['or.seen=2026-03-31&or.age=3', any(within('seen', '2026-03-31', '2026-04-01'), [eq('age', 3)])],
     ['or.seen=2026-03-31', ...within('seen', '2026-03-31', '2026-04-01')],
     ['or.name.has=a&or.name.regex=b', any([has('name', 'a')], [regex('name', 'b')])],
+    ['or.age>1&or.id=3&age>2', bound('age', 'gt', 2), any([bound('age', 'gt', 1)], [eq('id', 3)])],
     // different names: all of them, also where they say the same
     ['age=30&age.eq=40', eq('age', 30), eq('age', 40)],
     ['age>30&age>=20', bound('age', 'gt', 30), bound('age', 'gte', 20)],
@@ -237,6 +238,9 @@ t.test('order and members', async t => {
 
   const own = compileGrammar({ name: 'people', fields, order: [down('seen')] }, limits).parse('') as ParsedQuery
   t.strictSame(own.query.order, [down('seen'), up('id')], 'a family may have an order of its own')
+  const priced = [...fields, { name: 'cost', kind: 'decimal', optional: false, scale: 2 } as const]
+  const byCost = compileGrammar({ name: 'people', fields: priced }, limits).parse('sort=age,-cost') as ParsedQuery
+  t.strictSame(byCost.query.order, [up('age'), { ...down('cost'), numeric: true }, up('id')], 'decimals by their value')
 
   t.equal(read('').fields, undefined)
   t.strictSame(read('fields=id,age').fields, ['id', 'age'])
@@ -280,6 +284,7 @@ t.test('what is refused, with the parameter and what is allowed', async t => {
     ['age>', 'age>', 'must be an integer'],
     ['age>>5', 'age>>5', 'must be an integer'],
     ['age>5=6', 'age>5', 'must be an integer'],
+    ['age%3E%3D=5', 'age>=', 'must be an integer'],
     ['price=1,5', 'price', 'must be a number'],
     ['price=.5', 'price', 'must be a number'],
     ['price=Infinity', 'price', 'must be a number'],
@@ -377,6 +382,7 @@ t.test('all problems at once, in the order of the query', async t => {
 })
 
 t.test('a query has an end', async t => {
+  t.equal(flaws('a=1&'.repeat(100)).length, 100, 'each of the hundred is looked at')
   t.match(flaws('a=1&'.repeat(101)), [{ detail: /at most 100 parameters; this one has 101$/ }])
   t.match(flaws('%ff&&'.repeat(5000)), [{ detail: /at most 100 parameters; this one has 5000$/ }])
   t.ok(flaws(`${'x'.repeat(100_000)}=1`)[0]?.detail.length as number < 500, 'a long name is not repeated in full')

@@ -72,7 +72,7 @@ export function readCursor (list: OrderedList, text: string): Position | undefin
   if (typeof isAfter !== 'boolean' || encode(list, isAfter, values) !== text) return undefined
   const names = values.length === 1 && list.order.length > 1 ? ['id'] : list.order.map(({ field }) => field)
   const isFit = names.length === values.length &&
-    names.every((name, index) => fits(list.fields.find(field => field.name === name), values[index]))
+    names.every((name, index) => fits(getField(list.fields, name), values[index]))
   if (!isFit) return undefined
   return { isAfter, item: Object.fromEntries(names.map((name, index) => [name, values[index]])) as unknown as ItemKey }
 }
@@ -90,8 +90,7 @@ function parseList (text: string): readonly unknown[] {
   }
 }
 
-function fits (field: Field | undefined, value: unknown): boolean {
-  if (field === undefined) return false
+function fits (field: Field, value: unknown): boolean {
   return value === null ? field.optional || field.nullable === true : tests[field.kind](value)
 }
 
@@ -122,19 +121,19 @@ export function listParts (fields: readonly Field[], forwards: readonly Order[],
       : { field: term.field, op: 'eq', values: [getOperand(fields, term, item) as Scalar] })
     const last = order[depth] as Order
     const isIncluded = depth === order.length - 1 && isWithItem
-    const beyond = listBeyond(getField(fields, last), last.descending, getOperand(fields, last, item), isIncluded)
+    const beyond = listBeyond(getField(fields, last.field), last.descending, getOperand(fields, last, item), isIncluded)
     parts.push(...beyond.map(condition => [...equal, condition]))
   }
   return { parts, order }
 }
 
-function getField (fields: readonly Field[], { field }: Order): Field {
-  return fields.find(({ name }) => name === field) as Field
+function getField (fields: readonly Field[], name: string): Field {
+  return fields.find(field => field.name === name) as Field
 }
 
 function getOperand (fields: readonly Field[], term: Order, item: ItemKey): unknown {
   const value = item[term.field]
-  return term.numeric === true ? toOperand(value, getField(fields, term).scale as number) : value
+  return term.numeric === true ? toOperand(value, getField(fields, term.field).scale as number) : value
 }
 
 /** Absent values come first, and last when descending. */

@@ -10,7 +10,6 @@ export const maxParameters = 100
 
 /** A part with invalid encoding has no name. Stops one above the maximum, since decoding invalid parts is slow. */
 export function splitQuery (search: string): (Parameter | { readonly raw: string, readonly name: undefined })[] {
-  if (search === '') return []
   const parameters = []
   for (const raw of search.split('&')) {
     if (raw === '') continue

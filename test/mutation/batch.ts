@@ -1,0 +1,94 @@
+// Many mutants, one after the other, in a process that has loaded the tests: a tenth of the time of a process for each.
+// What modules keep from one to the next must not count, so a test notices a mutant only if it fails, passes without
+// it, and fails once more.
+import t, { type Test, TestBase } from 'tap'
+
+export type Loader = () => Promise<unknown>
+
+export interface Activation {
+  activeMutant?: string | undefined
+  hitCount?: number
+  hitLimit?: number
+}
+
+export interface Trial {
+  readonly mutant: string
+  /** `limit` is how often it may meet the mutant. */
+  readonly tests: readonly { readonly file: string, readonly number: number, readonly limit: number }[]
+}
+
+type Parameters = readonly unknown[]
+
+const teardowns: (() => unknown)[] = []
+
+/** The tests of a file, which is loaded once. */
+async function listTests (load: Loader): Promise<readonly Parameters[]> {
+  const tests: Parameters[] = []
+  const { test, teardown } = t
+  const note = (...parameters: unknown[]): unknown => {
+    tests.push(parameters)
+    return Promise.resolve(null)
+  }
+  t.test = note as Test['test']
+  t.teardown = run => { teardowns.unshift(run) }
+  await load()
+  Object.assign(t, { test, teardown })
+  return tests
+}
+
+let hasFailed = false
+
+/** Ends a test with its first failure: a table of them, each with its place in the bundle, would take minutes. */
+function endAtFirstFailure (): void {
+  const { fail } = TestBase.prototype
+  TestBase.prototype.fail = function () {
+    if (hasFailed) return fail.call(this, 'again', { at: null, diagnostic: false })
+    hasFailed = true
+    throw Object.assign(new Error('It fails'), { stack: '' })
+  }
+}
+
+async function passes (parameters: Parameters): Promise<boolean> {
+  hasFailed = false
+  const body = parameters.at(-1) as (t: Test) => unknown
+  const test = t.test as (...parameters: unknown[]) => Promise<unknown>
+  let ended: Test | undefined
+  await test(...parameters.slice(0, -1), async (child: Test) => {
+    ended = child
+    await body(child)
+  })
+  return ended?.passing() === true && !hasFailed
+}
+
+/** Tells of each mutant which test notices it; ends when a test fails without one. */
+export async function runBatch (
+  loaders: Readonly<Record<string, Loader>>,
+  trials: readonly Trial[],
+  scope: Activation,
+  tell: (answer: unknown) => void
+): Promise<void> {
+  const files = new Map<string, readonly Parameters[]>()
+  const tryWith = async (parameters: Parameters, mutant?: string, limit = Infinity): Promise<boolean> => {
+    Object.assign(scope, { activeMutant: mutant, hitCount: 0, hitLimit: limit })
+    const isPassing = await passes(parameters).catch(() => false)
+    scope.activeMutant = undefined
+    return isPassing
+  }
+  endAtFirstFailure()
+  // Of an earlier mutant, perhaps.
+  process.on('unhandledRejection', () => {})
+  for (const { mutant, tests } of trials) {
+    let killer: string | undefined
+    for (const { file, number, limit } of tests) {
+      if (!files.has(file)) files.set(file, await listTests(loaders[file]!))
+      const parameters = files.get(file)![number]!
+      if (await tryWith(parameters, mutant, limit)) continue
+      killer = `${file} ${number}`
+      if (await tryWith(parameters) && !await tryWith(parameters, mutant, limit)) break
+      tell({ mutant, doubt: killer })
+      return
+    }
+    tell({ mutant, killer })
+  }
+  for (const teardown of teardowns) await teardown()
+}
