@@ -185,20 +185,31 @@ for (const [title, makeOptions] of Object.entries(setups)) {
   })
 }
 
-t.test('each command is logged, without what was sent', async t => {
+/** The lines of the host's log that have this message. */
+async function readLines (requests: readonly string[], message: string): Promise<Json[]> {
   const lines: Json[] = []
   const app = Fastify({ logger: { stream: { write: (line: string) => { lines.push(JSON.parse(line)) } } } })
   app.register(boxes, { storage: memoryStorage() })
-  for (const request of [
+  for (const request of requests) await app.inject(readRequest(request))
+  return lines.filter(({ msg }) => msg === message)
+    .map(({ level, time, pid, hostname, reqId, msg, ...members }) => members)
+}
+
+t.test('each command is logged, without what was sent', async t => {
+  const lock = { family: 'boxes', action: 'LockBox', id: 1, outcome: 'done', revision: 2 }
+  t.strictSame(await readLines([
     'POST /boxes {"label":"a"}', 'PUT /boxes/1/commands/k1 {"action":"LockBox","params":{"reason":"a"}}',
     'PUT /boxes/1/commands/k1 {"action":"LockBox","params":{"reason":"a"}}', 'PUT /boxes/1/lock {"reason":"b"}',
     'DELETE /boxes/1'
-  ]) await app.inject(readRequest(request))
-  const logged = lines.filter(({ msg }) => msg === 'command')
-    .map(({ level, time, pid, hostname, reqId, msg, ...members }) => members)
-  const lock = { family: 'boxes', action: 'LockBox', id: 1, outcome: 'done', revision: 2 }
-  t.strictSame(logged, [
+  ], 'command'), [
     { ...lock, action: 'CreateBox', revision: 1 }, lock, { ...lock, replayed: true }, { ...lock, outcome: 'refused' },
     { ...lock, action: 'DeleteBox', revision: 3 }
+  ])
+})
+
+t.test('attributes that mean an operation which there is not are a mistake of the host', async t => {
+  const message = 'fastify-dealbook, boxes: there is no operation "lokc". Did you mean "lock"?'
+  t.match(await readLines(['POST /boxes {"label":"a"}', 'PATCH /boxes/1 {"locked":true,"reason":"odd"}'], message), [
+    { err: { code: 'FST_DEALBOOK_UNKNOWN_OPERATION' } }
   ])
 })
