@@ -3,6 +3,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyDefinition, FamilyOptions } from '../../lib/index.js'
 import { defineFamily, memoryStorage, Type } from '../../lib/index.js'
+import { wholeDocument } from './whole.js'
 
 type Json = Record<string, unknown>
 
@@ -12,6 +13,7 @@ interface Described {
   readonly parameters?: readonly { readonly name: string }[]
   readonly requestBody?: { readonly content: Readonly<Record<string, Json>> }
   readonly responses: Readonly<Record<string, Json>>
+  readonly deprecated?: boolean
 }
 
 interface Document {
@@ -66,7 +68,7 @@ async function describeBoxes (more: object, options: Partial<FamilyOptions> = {}
     schemaOf: (name: string) => schemas[`dealbook.${name}`],
     bodyOf: (method: string, path: string) =>
       paths[path]?.[method]?.requestBody?.content['application/json']?.['schema'],
-    wordsAt: (method: string, path: string) => JSON.stringify(paths[path]?.[method]?.parameters)
+    wordsAt: (method: string, path: string) => JSON.stringify(paths[path]?.[method]?.parameters ?? '')
       .match(/"enum":\[([^\]]*)/)?.[1]?.replaceAll('"', '')
   }
 }
@@ -226,18 +228,65 @@ t.test('of the forms that are mounted, the first is described in full', async t 
 
 t.test('what a family cannot do is not described', async t => {
   const attributes = { fields: ['shelf'], read: () => ({ operation: 'put', params: {} }) }
-  const table: [object, string, string | undefined, string | undefined, string | undefined][] = [
-    [{ create: ['label'], remove: false }, 'CreateBox', undefined, 'json SentCreateBox', undefined],
-    [{ create: ['label'] }, 'CreateBox,DeleteBox', undefined, 'json SentBoxCommand SentCreateBox', undefined],
-    [{ operations: { put } }, 'PutBox', 'none', 'json SentBoxCommand', 'json PutBoxCommand'],
-    [{ operations: { put }, attributes }, 'PutBox', 'shelf', 'json SentBoxCommand', 'json PutBoxCommand'],
-    [{ edit: ['label'] }, 'EditBox', 'label', 'json SentBoxCommand', 'json EditBoxCommand']
+  const made = ['post /boxes', 'post /rest/commands', 'post /command/{word}']
+  const changed = [
+    'put /boxes/{id}', 'patch /boxes/{id}', 'put /boxes/{id}/commands/{command}', 'post /boxes/{id}/{word}',
+    'put /rest/commands/{command}', 'get /rest/commands/{command}', 'post /rest/commands', 'post /command/{word}'
   ]
-  for (const [more, actions, changed, sent, single] of table) {
+  const puts = [...changed, 'put /boxes/{id}/put']
+  const edits = [...changed, 'put /boxes/{id}/edit', 'put /boxes/{id}/{word}']
+  type Word = string | undefined
+  const table: [object, string[], Word?, Word?, Word?, Word?][] = [
+    [{}, []],
+    [{ create: ['label'], remove: false }, made, 'CreateBox', undefined, 'json SentCreateBox'],
+    [{ create: ['label'] }, [...made, 'delete /boxes/{id}', 'post /boxes/{id}/{word}'],
+      'CreateBox,DeleteBox', undefined, 'json SentBoxCommand SentCreateBox'],
+    [{ operations: { put } }, puts, 'PutBox', 'none', 'json SentBoxCommand', 'json PutBoxCommand'],
+    [{ operations: { put }, attributes }, puts, 'PutBox', 'shelf', 'json SentBoxCommand', 'json PutBoxCommand'],
+    [{ edit: ['label'] }, edits, 'EditBox', 'label', 'json SentBoxCommand', 'json EditBoxCommand']
+  ]
+  for (const [more, paths, actions, members, sent, single] of table) {
     const { lines, wordsAt } = await describeBoxes(more)
+    const said = Object.keys(more).join(' and ')
+    t.strictSame(Object.keys(lines).sort(), [...paths].sort(), said)
     t.equal(wordsAt('post', '/command/{word}'), actions)
-    t.equal(lines['patch /boxes/{id}']?.[0]?.match(/It can change (.*)\.$/)?.[1], changed, actions)
-    t.equal(lines['post /rest/commands']?.[2], sent, actions)
-    t.equal(lines['put /rest/commands/{command}']?.[2], single, actions)
+    t.equal(lines['patch /boxes/{id}']?.[0]?.match(/It can change (.*)\.$/)?.[1], members, said)
+    t.equal(lines['post /rest/commands']?.[2], sent, said)
+    t.equal(lines['put /rest/commands/{command}']?.[2], single, said)
+  }
+})
+
+t.test('of two versions, the one that answers without a version is described', async t => {
+  const old = { deprecation: '2026-01-01' }
+  const lids = { ...base, name: 'lids', singular: 'lid', create: ['label'] } as unknown as FamilyDefinition
+  const wider = { ...put, params: Type.Object({ shelf: Type.String(), row: Type.Integer() }) }
+  const table: [object, object, object | undefined, boolean | undefined, boolean | undefined][] = [
+    [{}, {}, undefined, false, undefined],
+    [{}, { unversioned: true }, undefined, true, undefined],
+    [{ unversioned: false }, {}, undefined, true, undefined],
+    [old, {}, undefined, false, true],
+    [old, { unversioned: true }, undefined, true, undefined],
+    [old, {}, {}, false, undefined],
+    [old, {}, old, false, true],
+    [{ unversioned: false }, { unversioned: false }, undefined, undefined, undefined]
+  ]
+  for (const [first, second, third, isSecond, isDeprecated] of table) {
+    const app = Fastify()
+    await app.register(swagger, { openapi: { openapi: '3.1.0', info: { title: 'a', version: '1' } } })
+    const storage = memoryStorage()
+    const make = (operation: object) =>
+      defineFamily({ ...base, ...whole, operations: { put: operation } } as unknown as FamilyDefinition)
+    app.register(make(put), { storage, version: 'v1', ...first })
+    app.register(make(wider), { storage, version: 'v2', ...second })
+    if (third !== undefined) app.register(defineFamily(lids), { storage, ...third })
+    await app.ready()
+    const { paths } = wholeDocument<Document>(app)
+    await app.close()
+    const said = JSON.stringify([first, second, third])
+    for (const [method, path] of [['post', '/command/{word}'], ['put', '/rest/commands/{command}']] as const) {
+      const { requestBody } = paths[path]?.[method] ?? {}
+      t.equal(requestBody && JSON.stringify(requestBody).includes('"row"'), isSecond, `${path} ${said}`)
+    }
+    t.equal(paths['/command/{word}']?.['post']?.deprecated, isDeprecated, said)
   }
 })
