@@ -371,11 +371,13 @@ for (const { name, make } of anyStorage) {
       const all = Array.from({ length: 300 }, (_, n) => ({ id: `c-${n}`, ...hold('none'), revision: 1 }))
       t.equal((await post(all)).statusCode, 200, 'as many members are let in')
       t.match((await post([...all, all[0]])).json(), { errors: [{ detail: 'must have 1 to 300 commands' }] })
-      const mixed = Fastify()
-      mixed.register(deals, { storage: memoryStorage(), version: 'v1', maxCommands: 500 })
-      mixed.register(people, { storage: memoryStorage(), maxCommands: 2 })
-      const answer = await mixed.inject({ method: 'POST', url: '/rest/commands', payload: { commands: [1, 2, 3] } })
-      t.match(answer.json(), { errors: [{ detail: 'must have 1 to 2 commands' }] }, 'the least counts')
+      for (const others of [{ maxCommands: 500 }, {}]) {
+        const mixed = Fastify()
+        mixed.register(deals, { storage: memoryStorage(), version: 'v1', ...others })
+        mixed.register(people, { storage: memoryStorage(), maxCommands: 2 })
+        const answer = await mixed.inject({ method: 'POST', url: '/rest/commands', payload: { commands: [1, 2, 3] } })
+        t.match(answer.json(), { errors: [{ detail: 'must have 1 to 2 commands' }] }, 'the least counts')
+      }
       await t.rejects(manyApp(memoryStorage(), { maxCommands: 0 }), /maxCommands/)
     })
 

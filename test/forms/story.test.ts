@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { InjectOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
-import type { FamilyOptions } from '../../lib/index.js'
+import type { FamilyOptions, Storage } from '../../lib/index.js'
 
 type Json = Record<string, unknown>
 import { defineFamily, memoryStorage, Problem, Type } from '../../lib/index.js'
@@ -76,6 +76,16 @@ const lids = defineFamily({
   remove: false
 })
 
+// Nobody creates them here.
+const jars = defineFamily({
+  name: 'jars',
+  singular: 'jar',
+  fields: Type.Object({ id: Type.Integer(), full: Type.Boolean() }),
+  operations: {
+    fill: { ...words('fill'), action: 'FillJar', params: Type.Object({}), apply: jar => ({ ...jar, full: true }) }
+  }
+})
+
 const shown = [
   'location', 'content-location', 'etag', 'idempotent-replayed', 'preference-applied', 'dealbook-seen', 'retry-after'
 ]
@@ -95,13 +105,14 @@ async function * tell (
   }
   app.register(boxes, common)
   app.register(lids, common)
+  app.register(jars, common)
   app.register(plain, { ...common, prefix: '/plain' })
   for (const request of requests) {
     const { statusCode, body, headers } = await app.inject(readRequest(request))
     const told = shown.filter(name => headers[name] !== undefined).map(name => `| ${name}: ${String(headers[name])}`)
     const cookie = String(headers['set-cookie'] ?? '').replace(/; Max-Age.*/, '')
     const parts = [String(statusCode), show(body), ...told, cookie && `| ${cookie}`]
-    yield parts.filter(part => part !== '').join(' ').replace(/-[\w-]{6}"/, '-*"').replace(/made-\d+/g, 'made')
+    yield parts.filter(part => part !== '').join(' ').replace(/-(json|html)-[^"]+"/, '-$1-*"').replace(/made-\d+/g, 'made')
   }
 }
 
@@ -164,11 +175,26 @@ const setups: Readonly<Record<string, () => Partial<FamilyOptions>>> = {
       return { principal: 'ann' }
     }
   }),
+  narrowed: () => ({
+    authorize ({ headers }, { family, action, id, params }) {
+      if (action === 'read' && (id === 2 || params['command'] === 'k3')) throw new Problem('forbidden', 'Not this one')
+      if (action === 'read' && id === 3) throw new Error('Out of order')
+      const label = headers['x-label']
+      const isNarrowed = family === 'boxes' && label !== undefined
+      return { principal: 'ann', where: isNarrowed ? [{ field: 'label', op: 'eq', values: [String(label)] }] : [] }
+    }
+  }),
   required: () => ({ preconditions: 'required' }),
-  seen () {
-    let tokens = 0
-    return { storage: { ...memoryStorage(), seen: async () => ++tokens === 3 ? undefined : `token-${tokens}` } }
+  seen: () => ({ storage: storageWithTokens() }),
+  chosen () {
+    const storage = storageWithTokens()
+    return { storage: async () => storage }
   }
+}
+
+function storageWithTokens (): Storage {
+  let tokens = 0
+  return { ...memoryStorage(), seen: async () => ++tokens === 3 ? undefined : `token-${tokens}` }
 }
 
 for (const [title, makeOptions] of Object.entries(setups)) {
