@@ -118,12 +118,12 @@ export class Neighbours {
     return this.mounts.filter(({ retirement }) => !hasEnded(retirement))
   }
 
-  /** Returns whether this is the first version of the family. */
+  /** Returns whether this version of the family answers now. */
   addCommands<T> (mount: Mount, known: Map<string, Owned<T>>, value: T): boolean {
     const { singular } = mount.family
-    const before = known.get(singular)?.mount
-    if (takesOver(mount, before, `/rest/commands with "${singular}"`)) known.set(singular, { mount, ...value })
-    return before === undefined
+    const isOwner = takesOver(mount, known.get(singular)?.mount, `/rest/commands with "${singular}"`)
+    if (isOwner) known.set(singular, { mount, ...value })
+    return isOwner
   }
 
   /** Empty if another version of the family has already declared the route, which then calls its current owner. */

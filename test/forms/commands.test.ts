@@ -208,6 +208,26 @@ for (const { name, make } of anyStorage) {
       )
     })
 
+    t.test('a command that was first sent in a form without the deal in its answer', async t => {
+      const { id } = await createDeal(app)
+      const headers = { 'idempotency-key': randomUUID() }
+      const url = `${home}/${id}`
+      const send = async (method: Method, path: string, payload: object, more = {}): Promise<TestResponse> =>
+        await app.inject({ method, url: url + path, payload, headers: { ...headers, ...more } })
+      t.equal((await send('POST', '/holds', holdIt.params)).statusCode, 201)
+      await app.inject({ method: 'PUT', url: `${url}/edit`, payload: { name: 'Later' } })
+      for (const [path, payload] of [['/hold', holdIt.params], ['', holdIt]] as const) {
+        const again = await send('PUT', path, payload)
+        t.match(again.json(), { id, name: 'Later', revision: 3, links: { self: url } }, 'the deal as it is now')
+        t.match(again.headers, { 'idempotent-replayed': 'true', 'content-location': url })
+        t.equal(again.statusCode, 200)
+      }
+      await app.inject({ method: 'DELETE', url })
+      const gone = await send('PUT', '/hold', holdIt.params, { prefer: 'return=representation' })
+      t.strictSame([gone.statusCode, gone.body, gone.headers['idempotent-replayed']], [204, '', 'true'])
+      t.notOk(gone.headers['content-location'] ?? gone.headers['preference-applied'], 'there is no deal to show')
+    })
+
     t.test('the answer to a creation is given again after the deal has changed', async t => {
       const request = {
         method: 'POST',

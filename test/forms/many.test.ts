@@ -96,13 +96,14 @@ for (const { name, make } of storages) {
         hold(id), { deal: id, action: 'HoldDeal', params: { raison: 'a' } }, 5, {}, { ...hold(id), customer: 1 },
         { deal: id, action: 'CreateDeal', params: { name: 'a', price: 1 } }, { ...hold(id), id: 'ä' },
         { deal: id, action: 'UnholdDeal', revision: 1 }, { deal: id, action: 'UnholdDeal', revision: 2 },
-        { action: 'CreateDeal', params: { name: 'a' } }, { deal: id, action: 'UnholdDeal' }
+        { action: 'CreateDeal', params: { name: 'a' } }, { deal: id, action: 'UnholdDeal' }, null, 'deal', [hold(id)]
       ])
-      t.strictSame(codes(results), [201, 400, 400, 400, 400, 400, 400, 412, 201, 400, 200])
+      t.strictSame(codes(results), [201, 400, 400, 400, 400, 400, 400, 412, 201, 400, 200, 400, 400, 400])
       const pointers = results.map(({ problem }) =>
         (problem?.['errors'] as { pointer: string }[] | undefined)?.[0]?.pointer)
       t.strictSame(pointers, [undefined, '/commands/1/params/reason', '/commands/2', '/commands/3', '/commands/4',
-        '/commands/5/deal', '/commands/6/id', '/commands/7', undefined, '/commands/9/params/price', undefined])
+        '/commands/5/deal', '/commands/6/id', '/commands/7', undefined, '/commands/9/params/price', undefined,
+        '/commands/11', '/commands/12', '/commands/13'])
       t.match(results[1]?.problem, { detail: /^\/commands\/1\/params\/reason is required/ })
       t.match(results[8]?.item, { held: false, revision: 3, links: { self: `${home}/${id}` } })
       t.strictSame(results[10]?.command, {
@@ -370,11 +371,13 @@ for (const { name, make } of anyStorage) {
       const all = Array.from({ length: 300 }, (_, n) => ({ id: `c-${n}`, ...hold('none'), revision: 1 }))
       t.equal((await post(all)).statusCode, 200, 'as many members are let in')
       t.match((await post([...all, all[0]])).json(), { errors: [{ detail: 'must have 1 to 300 commands' }] })
-      const mixed = Fastify()
-      mixed.register(deals, { storage: memoryStorage(), version: 'v1', maxCommands: 500 })
-      mixed.register(people, { storage: memoryStorage(), maxCommands: 2 })
-      const answer = await mixed.inject({ method: 'POST', url: '/rest/commands', payload: { commands: [1, 2, 3] } })
-      t.match(answer.json(), { errors: [{ detail: 'must have 1 to 2 commands' }] }, 'the least counts')
+      for (const others of [{ maxCommands: 500 }, {}]) {
+        const mixed = Fastify()
+        mixed.register(deals, { storage: memoryStorage(), version: 'v1', ...others })
+        mixed.register(people, { storage: memoryStorage(), maxCommands: 2 })
+        const answer = await mixed.inject({ method: 'POST', url: '/rest/commands', payload: { commands: [1, 2, 3] } })
+        t.match(answer.json(), { errors: [{ detail: 'must have 1 to 2 commands' }] }, 'the least counts')
+      }
       await t.rejects(manyApp(memoryStorage(), { maxCommands: 0 }), /maxCommands/)
     })
 
@@ -393,7 +396,9 @@ for (const { name, make } of anyStorage) {
       const commands = [hold('a'), { action: 'CreateCustomer', params: { age: 1, children: 0 } }]
       const answer = await ended.inject({ method: 'POST', url: '/rest/commands', payload: { commands } })
       t.strictSame(codes(answer.json().items), [410, 201])
-      t.ok(answer.headers['deprecation'])
+      t.equal(answer.headers['deprecation'], '@1577836800')
+      t.strictSame([answer.headers['sunset'], answer.headers['link']], [undefined, undefined], 'it is in its problem')
+      t.match(answer.json().items[0].problem, { detail: 'This version ended on 2020-01-01T00:00:00.000Z; use /v2' })
     })
 
     t.test('one commit is in one storage', async t => {

@@ -86,6 +86,13 @@ t.test('mounts share schemas that do not differ', async t => {
   t.match(JSON.stringify(whole.paths['/crm/rest/v2/deals/{id}']?.['get']), '"region"')
   t.notMatch(JSON.stringify(whole.paths['/crm/rest/v1/deals/{id}']?.['get']), '"region"')
   t.match(JSON.stringify(whole.paths['/crm/command/{word}']), '"region"', 'of the mount that has the shared paths')
+  const { put } = whole.paths['/crm/rest/commands/{command}'] as { put: Json }
+  const { post } = whole.paths['/crm/rest/commands'] as { post: Json }
+  for (const { requestBody, operationId } of [put, post]) {
+    t.match(JSON.stringify(requestBody), '"ApproveDeal"', `${String(operationId)}: what only that mount has`)
+  }
+  t.match(put['requestBody'], { content: { 'application/json': { schema: { anyOf: { length: 8 } } } } }, 'each once')
+  t.match(JSON.stringify(post['responses']), '"region"', 'and its answers')
 })
 
 t.test('tags say what a route is about', async t => {

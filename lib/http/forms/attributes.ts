@@ -113,7 +113,7 @@ export function interpret (
 
   const merged: Record<string, unknown> = { ...current, ...wanted }
   for (const name of removed) delete merged[name]
-  const meant = attributes === undefined || others.length === 0 ? undefined : attributes.read(merged, current)
+  const meant = others.length === 0 ? undefined : attributes?.read(merged, current)
   if (meant !== undefined && 'field' in meant) {
     throw invalidBody([{ pointer: `/${meant.field}`, detail: meant.detail }])
   }

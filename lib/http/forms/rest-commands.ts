@@ -51,16 +51,21 @@ export const commands: Form<'commands'> = {
       answer: answerEntry
     })
     if (family.operations.size > 0 && neighbours.addCommands(mount, puts, { put })) {
-      bodies.push(...describeActions(mount, 'Command', { [singular]: describeId(mount) }))
+      addReferences(bodies, describeActions(mount, 'Command', { [singular]: describeId(mount) }))
     }
     if (neighbours.addCommands(mount, commands, { read: compileReader(mount) })) {
-      entries.push(describeCommand(mount))
-      sent.push(...describeSent(mount))
-      results.push(describeResult(mount))
+      addReferences(entries, [describeCommand(mount)])
+      addReferences(sent, describeSent(mount))
+      addReferences(results, [describeResult(mount)])
     }
     // The first mount at a prefix declares the routes for all families there.
     return [...isFirstToPut ? singleEndpoints(mount) : [], ...isFirst ? [manyEndpoint(mount)] : []]
   }
+}
+
+// A version that takes over the paths has most schemas in common with the one before, whose others stay.
+function addReferences (list: TSchema[], more: readonly TSchema[]): void {
+  list.push(...more.filter(({ $ref }) => !list.some(known => known.$ref === $ref)))
 }
 
 /** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`, and GET. */

@@ -249,7 +249,7 @@ async function showAgain (exchange: Exchange, form: FormBody, problem?: Problem)
   } catch (error) {
     // A person who may not see the page still sees the problem; failures are logged for the host.
     const { statusCode, cause, log } = toProblem(error)
-    if (log !== undefined) throw error
+    if (log !== undefined || problem === undefined) throw error
     if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'The page of a refused form cannot be shown')
   }
   throw problem ?? notFound(mount.family.singular, id ?? '')
