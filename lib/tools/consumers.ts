@@ -339,10 +339,22 @@ export async function skipPruned (storage: Storage, name: string): Promise<void>
   else await updatePlace(storage, place, place => ({ position: Math.max(place.position, position) }))
 }
 
-/** The position up to which all consumers have handled everything. */
+/** The position up to which all consumers have handled everything, also after a failover. */
 export async function findHandled (storage: Storage): Promise<number> {
+  const places = await findPlaces(storage)
+  const [first] = places
+  if (first === undefined || storage.confirm === undefined) return getHandled(places)
+  await storage.confirm(consumers, first.id).catch(async (error: unknown) => {
+    // It may have been deleted meanwhile.
+    if (await storage.get(consumers, first.id) !== undefined) throw error
+  })
+  // A failover may have set them back.
+  return Math.min(getHandled(places), getHandled(await findPlaces(storage)))
+}
+
+function getHandled (places: readonly Place[]): number {
   let handled = Number.MAX_SAFE_INTEGER
-  for (const { position, parked, retried } of await findPlaces(storage)) {
+  for (const { position, parked, retried } of places) {
     handled = Math.min(handled, position)
     for (const waiting of [...parked, ...retried]) handled = Math.min(handled, waiting.position - 1)
   }

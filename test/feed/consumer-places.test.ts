@@ -108,6 +108,35 @@ t.test('a consumer of an earlier version begins with what there is', async t => 
   t.strictSame(handled, ['CreateDeal'])
 })
 
+t.test('prune keeps what a consumer has not handled, also if a failover sets it back', async t => {
+  const back = { ...makePlace({ position: 1, revision: 2 }), type: 'replace', expected: 1 } as Change
+  const rows: [title: string, fails: boolean, pruned: number | RegExp, change?: Change][] = [
+    ['it is set back', false, 1, back],
+    ['it stays', false, 3],
+    ['it is deleted meanwhile', true, 4, { type: 'delete', family: table, id: 'mailer', expected: 1 }],
+    ['the storage fails', true, /lost/]
+  ]
+  for (const [title, fails, pruned, change] of rows) {
+    const storage = memoryStorage()
+    await deals.service({ storage }).find()
+    await listConsumers(storage)
+    await storage.commit([...makeOld(4), makePlace({ position: 3 })])
+    let confirmed = 0
+    const own: Storage = {
+      ...storage,
+      async confirm (family, id) {
+        t.strictSame([family, id], [table, 'mailer'])
+        if (change !== undefined && confirmed === 0) await storage.commit([change])
+        confirmed++
+        if (fails) throw new Error('It was lost')
+      }
+    }
+    if (pruned instanceof RegExp) await t.rejects(prune(own, { before: later }), pruned, title)
+    else t.equal(await prune(own, { before: later }), pruned, title)
+    t.ok(confirmed > 0)
+  }
+})
+
 t.test('a consumer that was added to an empty log misses what is pruned', async t => {
   const storage = memoryStorage()
   const { stop } = start(t, storage, { from: 'now' })

@@ -34,12 +34,19 @@ const actions: Readonly<Record<string, string>> = {
   finish: 'FinishTicket'
 }
 
+/** Since when a command may be committed, and until when: some of its calls may go on after it was answered. */
+interface Sending {
+  readonly since: number
+  isOver: boolean
+  open: number
+  /** What a dropped process has sent may arrive until then. */
+  lostUntil: number
+}
+
 /** A client with one command after the other, each of which it repeats until it is answered. */
 export class Client {
   #marks = 0
-  #open = 0
-  #openSince = Infinity
-  #lastEnded = 0
+  #sendings: Sending[] = []
   /** Of the last response to a write: the header, and what reads with it must have, in commits. */
   #seen: { readonly token: string | undefined, readonly since: number, readonly item?: readonly [Family, Id] } =
     { token: undefined, since: 0 }
@@ -48,9 +55,10 @@ export class Client {
 
   /** Before this moment, no command of it began that may still be repeated or committed. */
   get horizon (): number {
-    const { world, options: { latest } } = this.cluster
-    if (this.#open > 0) return this.#openSince
-    return world.now - this.#lastEnded > 4 * latest + 100 ? world.now : this.#openSince
+    const { world } = this.cluster
+    this.#sendings = this.#sendings.filter(({ isOver, open, lostUntil }) =>
+      !isOver || open > 0 || world.now <= lostUntil)
+    return this.#sendings[0]?.since ?? world.now
   }
 
   async run (): Promise<void> {
@@ -65,23 +73,27 @@ export class Client {
     const { random, cluster: { options } } = this
     const principal = random.pick(principals)
     if (random.chance(options.reads)) return await this.#read(principal)
-    this.begin()
-    if (random.chance(options.many)) return await this.#runMany(principal)
-    await this.#perform(this.#intend(principal))
+    const end = this.begin()
+    await (random.chance(options.many) ? this.#runMany(principal) : this.#perform(this.#intend(principal)))
+    end()
   }
 
-  /** A command, which may be sent several times. */
-  begin (): void {
-    if (this.#open === 0) this.#openSince = this.cluster.world.now
+  /** A command, which may be sent several times until the returned function is called. */
+  begin (): () => void {
+    const { now } = this.cluster.world
+    const sending = { since: now, isOver: false, open: 0, lostUntil: 0 }
+    this.#sendings.push(sending)
+    return () => { sending.isOver = true }
   }
 
   /** Calls a process. The answer may be lost, and the work go on. */
   call<T> (work: (host: Host) => Promise<T>, told: (answer: Answer<T>) => void, isNext?: boolean): Promise<Answer<T>> {
-    const { world } = this.cluster
+    const { world, options: { latest } } = this.cluster
     const host = this.cluster.pick(this.random, isNext)
     const { random } = this
     if (host === undefined) return world.sleep(50).then(() => undefined)
-    this.#open++
+    const sending = this.#sendings.at(-1)
+    if (sending !== undefined) sending.open++
     return new Promise(resolve => {
       let isSettled = false
       const settle = (answer: Answer<T>): void => {
@@ -89,12 +101,14 @@ export class Client {
         isSettled = true
         host.open.delete(lose)
         world.cancel(timer)
-        this.#open--
-        this.#lastEnded = world.now
+        if (sending !== undefined) sending.open--
         if (answer !== undefined) told(answer)
         resolve(answer)
       }
-      const lose = (): void => { world.after(random.between(1, 20), () => { settle(undefined) }, null) }
+      const lose = (): void => {
+        if (sending !== undefined) sending.lostUntil = world.now + latest + 400
+        world.after(random.between(1, 20), () => { settle(undefined) }, null)
+      }
       host.open.add(lose)
       const deliver = (answer: Answer<T>): void => { world.after(random.between(0, 3), () => { settle(answer) }, host) }
       world.after(random.between(0, 3), () => {

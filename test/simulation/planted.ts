@@ -54,12 +54,35 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     options: { ...calm, consumer: true, prunes: 12, drift: 0, late: 0.2, latest: 50 },
     violation: /pruned, but consumer/
   },
+  'place-set-back': {
+    what: '`prune` deletes what a consumer has handled, whose place a failover sets back',
+    file: 'tools/consumers',
+    text: 'storage.confirm === undefined)',
+    by: 'storage.confirm === undefined || PLANTED)',
+    seed: 16,
+    options: {
+      ...calm,
+      processes: 2,
+      clients: 4,
+      commands: 8,
+      consumer: true,
+      prunes: 12,
+      failovers: 4,
+      drift: 0,
+      late: 0,
+      creations: 0,
+      deletions: 0,
+      impatience: 0,
+      numberedLate: true
+    },
+    violation: /pruned, but consumer/
+  },
   'silent-prune': {
     what: 'a follower skips entries that were pruned',
     file: 'core/service/feed',
     text: 'check(pruned);',
     by: 'if (!PLANTED) check(pruned);',
-    seed: 139,
+    seed: 82,
     options: { ...calm, followers: 2, prunes: 4, late: 0.1, latest: 50 },
     violation: /^follower .* without/
   },
@@ -110,7 +133,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'tools/maintenance',
     text: 'keepMark(mark, entries)',
     by: 'keepMark(mark, PLANTED ? [] : entries)',
-    seed: 31,
+    seed: 29,
     violation: /pruned without a mark/
   },
   'open-grant': {
@@ -136,7 +159,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'webhooks/sender',
     text: 'for (const id of places)',
     by: 'for (const id of PLANTED ? [] : places)',
-    seed: 42,
+    seed: 16,
     options: { ...calm, processes: 1, webhook: true, crashes: 4, commands: 7 },
     violation: /^webhook: its place .* is left/
   },
@@ -154,7 +177,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'storage/postgres/replicas',
     text: 'await storage.commit(changes);',
     by: 'await storage.commit(changes); if (PLANTED) return;',
-    seed: 108,
+    seed: 5,
     options: { ...calm, http: 0.7, replicas: 2, reads: 0.5, latest: 1000, commands: 8 },
     violation: /^read of|^list/
   },

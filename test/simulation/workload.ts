@@ -266,10 +266,11 @@ export class Simulation implements Cluster {
     type Work = (webhooks: AnyService, options: object) => Promise<unknown>
     const send = async (work: Work, key: string): Promise<void> => {
       const options = { principal: 'admin-dot', key }
-      client.begin()
+      const end = client.begin()
       while (await client.call(host => work(host.service('webhooks'), options), () => {}) === undefined) {
         await world.sleep(50)
       }
+      end()
     }
     const fields = { url: 'http://receiver/', families: ['accounts'] }
     await send((webhooks, options) => webhooks.create(fields, options), 'create')
