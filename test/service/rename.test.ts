@@ -414,3 +414,32 @@ t.test('a constraint of another item is not about fields of this one', async t =
   await book.run('charge', 1)
   await t.rejects(book.run('charge', 1), { code: 'taken', errors: [{ pointer: '/number' }] })
 })
+
+t.test('secrets, and the items of commands that ran before, have the names of this version', async t => {
+  const storage = memoryStorage()
+  const keys = defineFamily({
+    name: 'keys',
+    singular: 'key',
+    fields: Type.Object({ id: Type.Integer(), label: Type.String(), pin: Type.String({ writeOnly: true }) }),
+    create: ['label', 'pin'],
+    edit: ['label', 'pin']
+  })
+  type Call = (...parameters: readonly unknown[]) => Promise<any>
+  const [base, book] = [keys, keys.rename({ label: 'title', pin: 'code' })]
+    .map(family => family.service({ storage }) as unknown as Readonly<Record<'create' | 'run' | 'runAll', Call>>)
+  const members = (item: object | undefined) => {
+    const { id, revision, createdAt, updatedAt, ...own } = item as Record<string, unknown>
+    return own
+  }
+  const create = (params: object) => [{ operation: 'create', params }]
+  t.strictSame(members((await book!.create({ title: 'a', code: '1' })).item), { title: 'a', code: '1' })
+  const [alone] = await book!.runAll(create({ title: 'b', code: '2' }), { atomic: true })
+  t.strictSame(members(alone.item), { title: 'b', code: '2' })
+  const [other] = await base!.runAll(create({ label: 'c', pin: '3' }), { atomic: true })
+  t.strictSame(members(other.item), { label: 'c', pin: '3' })
+  for (const replayed of [false, true]) {
+    const done = await book!.run('edit', 1, { title: 'd' }, { command: 'c-1' })
+    t.match(done, { replayed })
+    t.strictSame(members(done.item), { title: 'd' }, 'a secret is shown by the command that sets it')
+  }
+})

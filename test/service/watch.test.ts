@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import Fastify from 'fastify'
 import t from 'tap'
+import { maybeMade } from '../../lib/core/problems.js'
+import { real, useRuntime } from '../../lib/core/runtime.js'
 import type { Storage } from '../../lib/index.js'
-import { checkHealth, ConflictError, memoryStorage, readMetrics } from '../../lib/index.js'
+import { checkHealth, ConflictError, deals, memoryStorage, readMetrics } from '../../lib/index.js'
 import { createDeal, dealsApp, home } from '../deals/app.js'
 import { dealAfter, openBook, testOverStorages } from './book.js'
 
@@ -75,6 +78,96 @@ t.test('failures, retries and those that wait', async t => {
   release()
   await Promise.all(calls)
   t.equal(readMetrics(storage).writers_waiting, 0)
+})
+
+t.test('a command that others are always faster than ends', async t => {
+  const inner = memoryStorage()
+  let isFast = true
+  const storage: Storage = {
+    ...inner,
+    async commit (changes) {
+      if (isFast) return await inner.commit(changes)
+      throw new ConflictError('deals', 'a')
+    }
+  }
+  const book = openBook(storage)
+  const id = await dealAfter(book)
+  isFast = false
+  const times: number[] = []
+  useRuntime({
+    ...real,
+    random: () => 1,
+    setTimeout (run, time) {
+      times.push(time)
+      return real.setTimeout(run, 0)
+    }
+  })
+  t.teardown(() => { useRuntime() })
+  const none = 'Other clients kept changing it at the same time; nothing was done'
+  const some = `Other clients kept changing it at the same time. ${maybeMade}`
+  const hold = { operation: 'hold', id, params: { reason: 'a' } } as const
+  const calls: readonly (readonly [call: () => Promise<unknown>, message: string])[] = [
+    [() => book.run('hold', id, hold.params), none],
+    [() => book.run('hold', id, hold.params, { command: 'c-1' }), some],
+    [() => book.runAll([hold], { atomic: true }), none],
+    [() => book.runAll([hold, { ...hold, command: 'c-1' }], { atomic: true }), some]
+  ]
+  for (const [index, [call, message]] of calls.entries()) {
+    times.length = 0
+    await t.rejects(call(), { code: 'busy', message, headers: { 'retry-after': '1' } })
+    t.equal(readMetrics(storage).retries_total, 150 * (index + 1))
+    t.equal(readMetrics(storage).commands_failed_total, index + 1)
+    t.strictSame(times.slice(0, 10), [6, 8, 10, 12, 14, 16, 18, 20, 20, 20], 'the pauses grow')
+    t.equal(times.length, 147, 'the first attempts follow at once')
+  }
+})
+
+t.test('decisions and commits are spans of the tracing of the host', async t => {
+  const spans: unknown[] = []
+  const inner = memoryStorage()
+  let isBroken = false
+  const storage: Storage = {
+    ...inner,
+    async commit (changes) {
+      if (isBroken) throw new Error('no disk')
+      await inner.commit(changes)
+    }
+  }
+  const context = {}
+  let given: object | null | undefined = context
+  const tracer = {
+    async startActiveSpan (name: string, _options: object, parent: object, work: (span: object) => Promise<unknown>) {
+      const span: unknown[] = [name, parent === context]
+      spans.push(span)
+      return await work({
+        recordException: ({ code }: { code: string }) => { span.push(code) },
+        setStatus: ({ code }: { code: number }) => { span.push(code) },
+        end: () => { span.push('end') }
+      })
+    }
+  }
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.decorateRequest('opentelemetry', (() => ({ tracer, context: given })) as never)
+  app.register(deals, { storage, version: 'v1' })
+  const { id } = await createDeal(app)
+  const done = [['dealbook decide', true, 'end'], ['dealbook commit', true, 'end']]
+  t.strictSame(spans.splice(0), done)
+  const commands = ['HoldDeal', 'UnholdDeal'].map((action, index) =>
+    ({ deal: id, action, params: index === 0 ? { reason: 'a' } : {} }))
+  const post = async () =>
+    await app.inject({ method: 'POST', url: '/rest/commands', payload: { commands, atomic: true } })
+  t.equal((await post()).statusCode, 200)
+  t.strictSame(spans.splice(0), [done[0], ...done], 'of several, one commit')
+  isBroken = true
+  t.equal((await post()).statusCode, 503)
+  const failed = ['dealbook commit', true, 'storage-unavailable', 2, 'end']
+  t.strictSame(spans.splice(0), [done[0], done[0], failed])
+  isBroken = false
+  for (given of [undefined, null]) {
+    t.equal((await post()).statusCode, 200)
+    t.strictSame(spans.splice(0), [], 'a route that is not traced')
+  }
 })
 
 t.test('a commit that outlasts its deadline counts by how it ended', async t => {
