@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
+import { maybeMade } from '../../lib/core/problems.js'
 import type { Storage } from '../../lib/index.js'
 import { deals, defineFamily, memoryStorage, readMetrics, Type } from '../../lib/index.js'
 import { createDeal, dealsApp, home, readDeal } from '../deals/app.js'
@@ -89,7 +90,14 @@ t.test('a hundred wait for one item by default', async t => {
   close()
   const calls = Array.from({ length: 110 }, (_, index) => book.run('change-price', id, price(index)))
   const settled = Promise.allSettled(calls)
-  await refusal(book.run('change-price', id, price(111)))
+  const detail = 'Too many writers are waiting, 100 of them for this item'
+  const change = { operation: 'change-price', id, params: price(111) } as const
+  const run = (options: object) => book.run('change-price', id, price(111), options)
+  const runAll = (options: object) => book.runAll([change, { ...change, ...options }], { atomic: true })
+  for (const call of [run, runAll]) {
+    t.equal((await refusal(call({}))).message, `${detail}; nothing was done`)
+    t.equal((await refusal(call({ command: 'c-1' }))).message, `${detail}. ${maybeMade}`, 'an earlier try may be done')
+  }
   open()
   const done = (await settled).filter(({ status }) => status === 'fulfilled')
   t.equal(done.length, 101, 'one at work, and a hundred behind it')

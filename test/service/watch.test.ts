@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import Fastify from 'fastify'
 import t from 'tap'
-import { maybeMade } from '../../lib/core/problems.js'
 import { real, useRuntime } from '../../lib/core/runtime.js'
 import type { Storage } from '../../lib/index.js'
 import { checkHealth, ConflictError, deals, memoryStorage, readMetrics } from '../../lib/index.js'
@@ -103,23 +102,11 @@ t.test('a command that others are always faster than ends', async t => {
     }
   })
   t.teardown(() => { useRuntime() })
-  const none = 'Other clients kept changing it at the same time; nothing was done'
-  const some = `Other clients kept changing it at the same time. ${maybeMade}`
-  const hold = { operation: 'hold', id, params: { reason: 'a' } } as const
-  const calls: readonly (readonly [call: () => Promise<unknown>, message: string])[] = [
-    [() => book.run('hold', id, hold.params), none],
-    [() => book.run('hold', id, hold.params, { command: 'c-1' }), some],
-    [() => book.runAll([hold], { atomic: true }), none],
-    [() => book.runAll([hold, { ...hold, command: 'c-1' }], { atomic: true }), some]
-  ]
-  for (const [index, [call, message]] of calls.entries()) {
-    times.length = 0
-    await t.rejects(call(), { code: 'busy', message, headers: { 'retry-after': '1' } })
-    t.equal(readMetrics(storage).retries_total, 150 * (index + 1))
-    t.equal(readMetrics(storage).commands_failed_total, index + 1)
-    t.strictSame(times.slice(0, 10), [6, 8, 10, 12, 14, 16, 18, 20, 20, 20], 'the pauses grow')
-    t.equal(times.length, 147, 'the first attempts follow at once')
-  }
+  const message = 'Other clients kept changing it at the same time; nothing was done'
+  await t.rejects(book.run('hold', id, { reason: 'a' }), { code: 'busy', message, headers: { 'retry-after': '1' } })
+  t.match(readMetrics(storage), { retries_total: 150, commands_failed_total: 1 })
+  t.strictSame(times.slice(0, 10), [6, 8, 10, 12, 14, 16, 18, 20, 20, 20], 'the pauses grow')
+  t.equal(times.length, 147, 'the first attempts follow at once')
 })
 
 t.test('decisions and commits are spans of the tracing of the host', async t => {
