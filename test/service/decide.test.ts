@@ -1,12 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { compileFamily } from '../../lib/core/family/compile.js'
+import { getFamily } from '../../lib/core/family/family.js'
 import { Problem } from '../../lib/core/problems.js'
 import type { Decision } from '../../lib/core/service/decide.js'
 import { decide, decideCreation } from '../../lib/core/service/decide.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
-import type { FamilyDefinition } from '../../lib/index.js'
+import { defineFamily, type FamilyDefinition } from '../../lib/index.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
 const now = '2026-02-02T00:00:00.000Z'
@@ -260,4 +261,116 @@ t.test('what was stored before a field was as it is now stays, and is no fault o
     const complete = { action: 'CompleteDeal', target: 'd-1', params: {} }
     t.strictSame(decide(family, item, complete, context), after(item, { status: 'completed' }), what)
   }
+})
+
+const shelves = defineFamily({
+  name: 'shelves',
+  singular: 'shelf',
+  fields: Type.Object({ id: Type.Integer(), used: Type.Integer() }),
+  create: ['used']
+})
+
+/** Books on a shelf, whose rules return what is given. */
+function makeBooks (result: (book: object, shelf: object) => unknown) {
+  return compileFamily({
+    name: 'books',
+    singular: 'book',
+    fields: Type.Object({ id: Type.Integer(), text: Type.String(), shelf: Type.Integer() }),
+    references: { shelf: shelves },
+    create: { fields: ['text', 'shelf'], with: { shelf: 'shelf' } },
+    initial: (book: object, { items }: { items: { shelf: object } }) => result(book, items.shelf),
+    operations: {
+      move: {
+        name: 'move',
+        verb: 'move',
+        participle: 'moved',
+        noun: 'moves',
+        action: 'MoveBook',
+        params: Type.Object({}),
+        with: { shelf: 'shelf' },
+        creates: { spare: shelves },
+        apply: (book: object, _params: object, { items }: { items: { shelf: object } }) => result(book, items.shelf)
+      }
+    }
+  } as unknown as FamilyDefinition)
+}
+
+const service = { revision: 1, createdAt: now, updatedAt: now }
+const shelf = { id: 3, used: 1, ...service, revision: 5 }
+const others = [{ name: 'shelf', family: getFamily(shelves), current: shelf }]
+const spare = [{ name: 'spare', family: getFamily(shelves), id: 9 }]
+const fuller = { ...shelf, used: 2, revision: 6 }
+const unknown = (message: RegExp) => ({ code: 'FST_DEALBOOK_INVALID_ITEM', message })
+
+/** Given what a rule returns, then these other items are changed, and these created. */
+const made: readonly (readonly [
+  what: string, result: (book: object, shelf: object) => unknown, changed: object | undefined, created?: object
+])[] = [
+  ['the item alone', book => book, undefined],
+  ['no others', book => ({ item: book, others: {} }), undefined],
+  ['an undefined one', book => ({ item: book, others: { shelf: undefined } }), undefined],
+  ['the same', (book, shelf) => ({ item: book, others: { shelf } }), undefined],
+  ['another', (book, shelf) => ({ item: book, others: { shelf: { ...shelf, used: 2 } } }), fuller],
+  ['a new one', book => ({ item: book, created: { spare: { used: 7 } } }), undefined, { id: 9, used: 7, ...service }],
+  ['none that is new', book => ({ item: book, created: { spare: undefined } }), undefined]
+]
+
+for (const [what, result, changed, created] of made) {
+  t.test(`given a rule with other items, when it returns ${what}`, async t => {
+    const books = makeBooks(result)
+    const book = { id: 1, text: 'a', shelf: 3, ...service }
+    const next = { outcome: 'done', after: { ...book, revision: 2 } }
+    const move = { action: 'MoveBook', target: 1, params: {} }
+    const decision = decide(books, book, move, context, others, new Map(), spare) as
+      { others?: ReadonlyMap<string, Stored>, created?: ReadonlyMap<string, Stored> }
+    const isChanged = changed !== undefined || created !== undefined
+    t.match(decision, isChanged ? next : unchanged)
+    t.strictSame(decision.others?.get('shelf'), changed)
+    t.strictSame(decision.created?.get('spare'), created)
+    t.equal('others' in decision, isChanged)
+    if (what.includes('new')) return
+    const creation = decideCreation(books, 1, { text: 'a', shelf: 3 }, context, others)
+    t.strictSame(creation, {
+      outcome: 'done', after: book, ...(changed && { others: new Map([['shelf', changed]]) })
+    })
+  })
+}
+
+t.test('given a rule with other items, when it returns some that it was not given, then that is a fault', async t => {
+  const book = { id: 1, text: 'a', shelf: 3, ...service }
+  const move = { action: 'MoveBook', target: 1, params: {} }
+  const run = (result: object) => () =>
+    decide(makeBooks(book => ({ item: book, ...result })), book, move, context, others, new Map(), spare)
+  t.throws(run({ others: { shelv: {} } }), unknown(/books, move: .*others\.shelv is unknown; there is shelf$/))
+  t.throws(run({ created: { spar: {} } }), unknown(/created\.spar is unknown; there is spare$/))
+  const create = () => decideCreation(makeBooks(book => ({ item: book, created: { spare: {} } })), 1,
+    { text: 'a', shelf: 3 }, context, others)
+  t.throws(create, unknown(/books, create: .*created\.spare is unknown$/))
+  t.throws(run({ others: { shelf: { ...shelf, used: 'much' } } }), unknown(/shelves, move: .*\/used must be an integer/))
+})
+
+t.test('given rules without other items, when they return a field of that name, then it is a field', async t => {
+  const plain = compileFamily({
+    name: 'plain',
+    singular: 'one',
+    fields: Type.Object({ id: Type.Integer(), others: Type.String(), created: Type.Integer({ default: 0 }) }),
+    create: ['others'],
+    remove: false,
+    initial: (item: object) => item,
+    operations: {
+      count: {
+        name: 'count',
+        verb: 'count',
+        participle: 'counted',
+        noun: 'counts',
+        action: 'CountOne',
+        params: Type.Object({}),
+        apply: (item: { created: number }) => ({ ...item, created: item.created + 1 })
+      }
+    }
+  } as unknown as FamilyDefinition)
+  const { after } = decideCreation(plain, 1, { others: 'a' }, context)
+  t.strictSame(after, { id: 1, others: 'a', created: 0, ...service })
+  t.strictSame(decide(plain, after, { action: 'CountOne', target: 1, params: {} }, context),
+    { outcome: 'done', after: { ...after, created: 1, revision: 2 } })
 })
