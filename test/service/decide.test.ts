@@ -346,6 +346,10 @@ t.test('given a rule with other items, when it returns some that it was not give
   const create = () => decideCreation(makeBooks(book => ({ item: book, created: { spare: {} } })), 1,
     { text: 'a', shelf: 3 }, context, others)
   t.throws(create, unknown(/books, create: .*created\.spare is unknown$/))
+  for (const [result, said] of [[undefined, 'nothing'], [null, 'null'], ['a', 'a value of the type string']] as const) {
+    const nothing = () => decide(makeBooks(() => result), book, move, context, others, new Map(), spare)
+    t.throws(nothing, unknown(new RegExp(`it must be an object, but the rule returned ${said}$`)))
+  }
   t.throws(run({ others: { shelf: { ...shelf, used: 'much' } } }), unknown(/shelves, move: .*\/used must be an integer/))
 })
 
@@ -373,4 +377,45 @@ t.test('given rules without other items, when they return a field of that name, 
   t.strictSame(after, { id: 1, others: 'a', created: 0, ...service })
   t.strictSame(decide(plain, after, { action: 'CountOne', target: 1, params: {} }, context),
     { outcome: 'done', after: { ...after, created: 1, revision: 2 } })
+})
+
+t.test('given a family that creates and deletes nothing, then its rules hold all the same', async t => {
+  const stones = (apply: (stone: object) => object) => compileFamily({
+    name: 'stones',
+    singular: 'stone',
+    fields: Type.Object({
+      id: Type.Integer(),
+      weight: Type.Number({ minimum: 1 }),
+      seen: Type.Optional(Type.String({ format: 'date-time' })),
+      marks: Type.Optional(Type.Array(Type.Integer()))
+    }),
+    operations: {
+      turn: {
+        name: 'turn',
+        verb: 'turn',
+        participle: 'turned',
+        noun: 'turns',
+        action: 'TurnStone',
+        params: Type.Object({}),
+        apply
+      }
+    }
+  } as unknown as FamilyDefinition)
+  const stone = { id: 1, weight: 0, marks: [1], ...service }
+  const turn = (apply: (stone: object) => object) =>
+    decide(stones(apply), stone, { action: 'TurnStone', target: 1, params: {} }, context)
+  const turned = { ...stone, marks: [2], revision: 2 }
+  const marks = [2]
+  const decision = turn(stone => ({ ...stone, id: 7, weight: -0, marks }))
+  t.strictSame(decision, { outcome: 'done', after: turned },
+    'the id is not that of the rule, and what is as it was need not fit')
+  marks.push(3)
+  t.strictSame('after' in decision && decision.after?.marks, [2], 'what a rule keeps of it does not matter')
+  t.strictSame(turn(stone => ({ ...stone, marks: [1], seen: undefined })), unchanged)
+  t.strictSame(turn(stone => ({ ...stone, seen: '2026-01-01T01:00:00+01:00' })),
+    { outcome: 'done', after: { ...stone, seen: '2026-01-01T00:00:00.000Z', revision: 2 } })
+  for (const [more, flaw] of [
+    [{ weight: 0.5 }, /\/weight must be at least 1/], [{ mark: 1 }, /\/mark is unknown/], [{ marks: [1n] }, /\/marks\/0/],
+    [{ seen: 'now', weight: 5 }, /\/seen/]
+  ] as const) t.throws(() => turn(stone => ({ ...stone, ...more })), unknown(flaw))
 })
