@@ -3,7 +3,8 @@ import { compileFamily } from '../../lib/core/family/compile.js'
 import { Problem } from '../../lib/core/problems.js'
 import type { Command } from '../../lib/core/service/decide.js'
 import {
-  type Decided, digestParams, listChangedOthers, makeChanges, makeRecord, readTarget, restoreProblem, showCommand
+  type CommandRecord, type Decided, digestParams, identifyCommand, isSameCommand, listChangedOthers, makeChanges,
+  makeRecord, nameRecord, readTarget, restoreProblem, showCommand
 } from '../../lib/core/service/record.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
@@ -162,4 +163,147 @@ t.test('what clients see of a command', async t => {
   })
   t.notOk('id' in showCommand(family, record, undefined), 'what is not in the log has no id to be found by')
   t.equal(readTarget({ ...family, idKind: 'integer' }, { ...record, target: '7' }), 7)
+})
+
+t.test('a creation is marked, unless its id is random', async t => {
+  const creation = (params: object): Decided => decided({
+    command: { action: 'CreateDeal', target: undefined, params: { name: 'tea', ...params } },
+    current: undefined,
+    decision: { outcome: 'done', after: deal }
+  })
+  const makers = { clock: () => new Date(), makeId: undefined, makeCommandId: () => 'c' }
+  const own = { ...makers, makeId: () => 'd-1' }
+  const counted = { ...family, idKind: 'integer' } as typeof family
+  const mark = (...given: Parameters<typeof makeRecord>) => {
+    const { createdHigh: high, createdLow: low } = makeRecord(...given)
+    return high === undefined && low === undefined ? 'none' : `${high} ${low}`
+  }
+  const marked = mark(family, creation({ id: 'd-1' }), undefined, makers)
+  t.match(marked, /^\d+ \d+$/, 'an id of the client')
+  t.equal(mark(family, creation({}), undefined, own), marked, 'an id of the host')
+  t.equal(mark(counted, creation({}), undefined, makers), marked, 'an id that is counted')
+  t.not(mark({ ...counted, name: 'others' }, creation({}), undefined, makers), marked)
+  t.equal(mark(family, creation({}), undefined, makers), 'none')
+  t.equal(mark(family, creation({})), 'none')
+  t.equal(mark(counted, decided({ decision: { outcome: 'done', after: changed } }), undefined, own), 'none', 'a change')
+})
+
+t.test('items that are created with an item are stored before it, which may refer to them', async t => {
+  const [made, other]: [Stored, Stored] = [{ ...deal, id: 'd-2', revision: 1 }, { ...deal, id: 'd-3' }]
+  const makers = { clock: () => new Date(), makeId: () => 'd-2', makeCommandId: () => 'c' }
+  const others = [{ name: 'to', family, current: other }]
+  const after = { ...other, price: 5, revision: 4 }
+  const what = decided({
+    others,
+    decision: {
+      outcome: 'done', after: changed, others: new Map([['to', after]]), created: new Map([['bill', made], ['x', made]])
+    }
+  })
+  const record = makeRecord(family, what)
+  const created = [
+    { name: 'bill', family, caller: { makers } },
+    { name: 'note', family, caller: { makers } },
+    { name: 'x', family, caller: { makers: { ...makers, makeId: undefined } } }
+  ]
+  const list = listChangedOthers(family, what.decision, [...others, ...created], record)
+  t.strictSame(list.map(({ other: { name } }) => name), ['to', 'bill', 'x'], 'what is not created has no entry')
+  const [, bill, marked] = list.map(({ record }) => record)
+  t.notOk('changes' in bill! || 'createdHigh' in marked!)
+  t.type(bill!.createdHigh, 'number', 'an id of the host is marked')
+  t.match(bill, { chosenId: 'c-1', target: 'd-2', revision: 1, about: { family: 'deals', id: 'd-1' } })
+  t.strictSame(makeChanges(family, what, record, list.slice(0, 2)).map(change =>
+    [change.type, change.family, 'item' in change ? change.item.id : change.id]), [
+    ['insert', 'deals', 'd-2'],
+    ['replace', 'deals', 'd-1'],
+    ['replace', 'deals', 'd-3'],
+    ['insert', 'commands', list[0]!.record.id],
+    ['insert', 'commands', bill!.id],
+    ['insert', 'commands', 'c-1']
+  ])
+  const alone = decided({ decision: { outcome: 'done', after: changed, created: new Map([['bill', made]]) } })
+  const [only] = listChangedOthers(family, alone.decision, created.slice(0, 1), record)
+  t.equal(makeChanges(family, alone, record, [only!]).length, 4)
+  t.strictSame(listChangedOthers(family, { outcome: 'unchanged' }, others, record), [])
+  const refusal = { outcome: 'refused', problem: refused } as const
+  t.strictSame(listChangedOthers(family, refusal, others, record), [])
+})
+
+t.test('what is kept of a refusal is what it says', async t => {
+  const errors = [{ pointer: '/a', detail: 'is wrong' }]
+  for (const [problem, kept] of [
+    [new Problem('wrong-state', 'no'), {}],
+    [new Problem('wrong-state', 'no', { status: 418 }), { status: 418 }],
+    [new Problem('wrong-state', 'no', { errors }), { errors }],
+    [new Problem('wrong-state', 'no', { headers: { 'x-a': 'b' } }), { headers: { 'x-a': 'b' } }]
+  ] as const) {
+    for (const command of [hold, { ...hold, keepsItem: true }]) {
+      const record = makeRecord(family, decided({ command, decision: { outcome: 'refused', problem } }))
+      t.strictSame(record.problem, { code: 'wrong-state', detail: 'no', members: {}, ...kept })
+      t.strictSame(restoreProblem(record), problem)
+      t.notOk('result' in record)
+    }
+  }
+  const unchanged = makeRecord(family, decided({ command: { ...hold, keepsItem: true } }))
+  t.strictSame(unchanged.result, deal)
+  const anonymous = { ...hold, id: undefined, keepsItem: true }
+  t.notOk('result' in makeRecord(family, decided({ command: anonymous })), 'what cannot be asked for again')
+})
+
+t.test('two commands are the same if all of this is the same', async t => {
+  const record = makeRecord(family, decided({
+    context: { ...decided({}).context, principal: 'ann' },
+    command: { ...hold, params: { reason: 'a', on: { b: 1, a: [2] } } },
+    decision: { outcome: 'done', after: changed }
+  }))
+  const same: Command = { ...hold, params: { on: { a: [2], b: 1 }, reason: 'a' } }
+  const { params, ...kept } = record
+  const digested = { ...kept, digest: digestParams(same.params) }
+  const rows: readonly (readonly [what: string, isSame: boolean, Parameters<typeof isSameCommand>])[] = [
+    ['all', true, [record, family, same, 'ann']],
+    ['without a target', true, [record, family, { ...same, target: undefined }, 'ann']],
+    ['a digest', true, [digested, family, same, 'ann']],
+    ['no parameters', true, [kept as CommandRecord, family, { ...same, params: {} }, 'ann']],
+    ['a family', false, [record, { ...family, name: 'notes' }, same, 'ann']],
+    ['a family alone', false, [record, { ...family, name: 'notes' }, { ...same, target: undefined }, 'ann']],
+    ['a target', false, [record, family, { ...same, target: 'd-2' }, 'ann']],
+    ['an action', false, [record, family, { ...same, action: 'UnholdDeal' }, 'ann']],
+    ['a principal', false, [record, family, same, 'bob']],
+    ['nobody', false, [record, family, same, undefined]],
+    ['parameters', false, [record, family, { ...same, params: { ...same.params, reason: 'b' } }, 'ann']],
+    ['parameters that are missing', false, [record, family, { ...same, params: {} }, 'ann']],
+    ['a different digest', false, [{ ...digested, digest: 'x' }, family, same, 'ann']],
+    ['content', true, [{ ...kept, digest: 'x' }, family, { ...same, action: 'EditDeal', content: () => 'x' }, 'bob']],
+    ['different content', false, [digested, family, { ...same, content: () => 'x' }, 'ann']]
+  ]
+  for (const [what, isSame, given] of rows) t.equal(isSameCommand(...given), isSame, what)
+})
+
+t.test('a command has a row of its own, by its id or its key, for each principal', async t => {
+  const derived = '01234567-89ab-8def-8123-456789abcdef'
+  const pairs: readonly (readonly [ids: Parameters<typeof identifyCommand>[0], principal: string | undefined])[] = [
+    [{ id: 'c-1' }, undefined], [{ id: 'c-1' }, 'ann'], [{ id: 'c-1' }, 'bob'], [{ id: 'c-2' }, 'ann'],
+    [{ key: 'c-1' }, undefined], [{ key: 'c-1' }, 'ann'], [{ key: 'c-1' }, 'bob'], [{ key: 'c-2' }, 'ann'],
+    [{ id: derived }, undefined], [{ id: derived }, 'ann']
+  ]
+  const found = pairs.map(pair => identifyCommand(...pair)!)
+  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+  t.equal(new Set(found.map(({ row }) => row)).size, pairs.length)
+  for (const [index, { id, row }] of found.entries()) {
+    const { id: given = row } = pairs[index]![0]
+    t.equal(id, given, 'the id is as it was given, or derived')
+    if (index === 0) t.equal(row, 'c-1', 'without a principal, it is the row')
+    else t.match(row, uuid)
+  }
+  t.strictSame(identifyCommand({ key: 'c-1' }, 'ann'), found[5], 'always the same')
+  t.equal(identifyCommand({}, 'ann'), undefined)
+  const record = { ...makeRecord(family, decided({})), id: 'row', principal: 'ann' }
+  t.equal(nameRecord({ ...record, chosenId: 'mine' }, 'ann'), 'mine')
+  t.equal(nameRecord({ ...record, chosenId: 'mine' }, 'bob'), 'row')
+  t.equal(nameRecord(record, 'ann'), 'row')
+  const kept = makeRecord(family, decided({}), 'row')
+  t.match(kept, { id: 'row', chosenId: 'c-1' })
+  t.notOk('chosenId' in makeRecord(family, decided({}), 'c-1'))
+  t.match(showCommand(family, kept, 'row'), { id: 'row', chosenId: 'c-1' })
+  t.notOk('chosenId' in showCommand(family, kept, 'c-1'))
+  t.notOk('problem' in showCommand(family, kept, 'c-1'))
 })
