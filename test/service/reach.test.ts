@@ -1,7 +1,8 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import t from 'tap'
 import {
-  type AnyFamily, type Committed, defineFamily, type Grant, type Intent, memoryStorage, Problem, type Storage, Type
+  type AnyFamily, type Committed, ConflictError, defineFamily, type Grant, type Intent, memoryStorage, Problem,
+  type Storage, Type
 } from '../../lib/index.js'
 import { storages } from '../storages.js'
 
@@ -364,6 +365,65 @@ t.test('a page that asks shows what the command with its id would do', async t =
   const asked = await app.inject({ method: 'POST', url: '/stamps/1/presss', headers, payload })
   t.equal(asked.statusCode, 200, asked.body)
   t.match((await app.inject('/stamps/1')).json(), { revision: 1 }, 'nothing was done')
+})
+
+t.test('nothing is authorized twice when it is decided again', async t => {
+  const inner = memoryStorage()
+  let conflicts = 0
+  const storage: Storage = {
+    ...inner,
+    async commit (changes) {
+      if (conflicts-- > 0) throw new ConflictError('orders', 1)
+      await inner.commit(changes)
+    }
+  }
+  for (const branch of ['north', 'south']) await machines.service({ storage }).create({ branch })
+  const asked: string[] = []
+  const authorize = (_call: object, { family, action, id }: Intent): undefined => {
+    if (action !== 'read') asked.push(`${action} ${family} ${id}`)
+  }
+  const [book, desk] = [orders.service({ storage, authorize }), bookings.service({ storage, authorize })]
+  const rows: readonly (readonly [run: () => Promise<unknown>, expected: readonly string[]])[] = [
+    [() => book.create({ machine: 1, total: 5 }), ['CreateOrder orders undefined', 'CreateOrder machines 1']],
+    [() => book.run('bill', 1, { note: 'a' }),
+      ['Bill orders 1', 'Bill invoices undefined', 'Bill entries undefined']],
+    [() => desk.create({ machine: 2, spare: 1 }), ['CreateBooking bookings undefined']],
+    [() => desk.run('swap', 1), ['Swap bookings 1', 'Swap machines 1']],
+    [() => desk.run('swap', 1, { by: 2 }), ['Swap bookings 1', 'Swap machines 2']]
+  ]
+  for (const [run, expected] of rows) {
+    conflicts = 2
+    asked.length = 0
+    await run()
+    t.strictSame(asked, expected)
+  }
+})
+
+t.test('a parameter that names a missing item is pointed to', async t => {
+  const storage = memoryStorage()
+  const trips = (id: (params: Readonly<Record<string, unknown>>) => unknown) => defineFamily({
+    name: 'trips',
+    singular: 'trip',
+    fields: Type.Object({ id: Type.Integer() }),
+    create: [],
+    operations: {
+      ride: {
+        ...words('ride'),
+        params: Type.Object({ other: Type.Optional(Type.Integer()), on: Type.Optional(Type.Integer()) }),
+        with: { on: { family: machines, id: id as () => number } },
+        apply: trip => trip
+      }
+    }
+  }).service({ storage })
+  await trips(() => 1).create({})
+  for (const [params, pointer, id = () => 9] of [
+    [{ on: 9 }, '/on'], [{ other: 1, on: 3 }, '/on'], [{ other: 9 }, '/other'], [{ other: 1 }, '/on'], [{}, '/on'],
+    [{}, '/on', () => '9'], [{}, '/on', () => 0.5]
+  ] as const) {
+    const errors = [{ pointer, detail: 'does not name an existing machine' }]
+    await t.rejects(trips(id).run('ride', 1, params), { code: 'invalid-body', errors }, JSON.stringify(params))
+  }
+  t.match(await trips(() => undefined).run('ride', 1), { changed: false }, 'none is needed')
 })
 
 t.test('mistakes in with are found when the family is defined', async t => {
