@@ -22,7 +22,7 @@ const { values: { seconds, jobs, resume, survivors, tests: only }, positionals }
 if (positionals.length === 0) throw new Error('Name what to change, such as lib/core/query or lib/http/mount.ts:10-20')
 
 const folder = '.mutants'
-const out = join(folder, `${positionals.join(' ').replaceAll(/[^\w-]+/g, '-')}.mjs`)
+const out = join(folder, `${positionals.join(' ').replaceAll(/[^\w-]+/g, '-').slice(0, 200)}.mjs`)
 const started = performance.now()
 const minutes = () => `${((performance.now() - started) / 60_000).toFixed(1)} min`
 
