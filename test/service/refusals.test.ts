@@ -191,6 +191,9 @@ t.test('options that cannot be', async t => {
     [{}, /"storage" is missing/],
     [{ storage: 'memory' }, /"storage" must be a storage/],
     [{ storage: () => storage }, /"storage" must be a storage/],
+    [{ storage: null }, /"storage" must be a storage/],
+    ...(['prepare', 'find', 'get', 'commit', 'close'] as const).map((name): [unknown, RegExp] =>
+      [{ storage: { ...storage, [name]: undefined } }, /"storage" must be a storage/]),
     [{ storage, authorize: true }, /"authorize" must be a function/],
     [{ storage, authorize: null }, /"authorize" must be a function/],
     [{ storage, authorise () {} }, /unknown option "authorise". Did you mean "authorize"\?/],
