@@ -3,7 +3,7 @@ import { errorCodes } from '../../lib/core/errors.js'
 import {
   BusyError, ConflictError, ConstraintError, DuplicateError, ReadOnlyError, type Storage
 } from '../../lib/core/storage/storage.js'
-import { defineFamily, Type } from '../../lib/index.js'
+import { defineFamily, readMetrics, Type } from '../../lib/index.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import type { Book } from './book.js'
 import { makeDeal, openBook, refusal } from './book.js'
@@ -63,6 +63,7 @@ t.test('a storage that fails is unavailable, by any call, and nothing has happen
       t.notMatch(problem.message, 'tiger')
     }
   }
+  t.equal(readMetrics(storage).commands_failed_total, 5, 'of those that would have changed something')
   t.match(await book.get(id), { revision: 1 })
   t.match(await book.log(id), { items: { length: 1 } })
   t.match(await book.find(), { items: { length: 1 } })

@@ -4,6 +4,7 @@ import {
   type AnyFamily, type Committed, ConflictError, defineFamily, type Grant, type Intent, memoryStorage, Problem,
   type Storage, Type
 } from '../../lib/index.js'
+import { recordingStorage } from '../recording-storage.js'
 import { storages } from '../storages.js'
 
 const machines = defineFamily({
@@ -389,7 +390,9 @@ t.test('nothing is authorized twice when it is decided again', async t => {
       ['Bill orders 1', 'Bill invoices undefined', 'Bill entries undefined']],
     [() => desk.create({ machine: 2, spare: 1 }), ['CreateBooking bookings undefined']],
     [() => desk.run('swap', 1), ['Swap bookings 1', 'Swap machines 1']],
-    [() => desk.run('swap', 1, { by: 2 }), ['Swap bookings 1', 'Swap machines 2']]
+    [() => desk.run('swap', 1, { by: 2 }), ['Swap bookings 1', 'Swap machines 2']],
+    [() => desk.run('edit', 1, { spare: 2 }), ['EditBooking bookings 1']],
+    [() => book.remove(1), ['DeleteOrder orders 1']]
   ]
   for (const [run, expected] of rows) {
     conflicts = 2
@@ -397,6 +400,43 @@ t.test('nothing is authorized twice when it is decided again', async t => {
     await run()
     t.strictSame(asked, expected)
   }
+})
+
+t.test('who may not use another item has asked nothing of the storage', async t => {
+  const events: string[] = []
+  const storage = recordingStorage(events)
+  const shops = defineFamily({
+    name: 'shops',
+    singular: 'shop',
+    fields: Type.Object({ id: Type.Integer(), list: Type.Array(Type.Integer()) }),
+    create: ['list'],
+    operations: {
+      take: {
+        ...words('take'),
+        params: Type.Object({ by: Type.Integer() }),
+        with: { one: { family: machines, id: ({ by }) => by } },
+        apply: shop => shop
+      },
+      sort: {
+        ...words('sort'),
+        params: Type.Object({}),
+        with: { one: { family: machines, id: (_params, { list }) => list[0] } },
+        apply: shop => shop
+      }
+    }
+  })
+  await machines.service({ storage }).create({ branch: 'a' })
+  await shops.service({ storage }).create({ list: [1] })
+  const book = shops.service({
+    storage,
+    authorize (_call, { family }) { if (family === 'machines') throw new Problem('forbidden', 'Not these') }
+  })
+  await book.get(1)
+  events.length = 0
+  await t.rejects(book.run('take', 1, { by: 1 }), { code: 'forbidden' })
+  t.strictSame(events, [])
+  await t.rejects(book.run('sort', 1), { code: 'forbidden' }, 'unless the item says which one')
+  t.equal(events.length, 1)
 })
 
 t.test('a parameter that names a missing item is pointed to', async t => {
