@@ -229,6 +229,39 @@ t.test('a command that means another action since has the facts of that', async 
   t.match({ statusCode, ...JSON.parse(body) }, { statusCode: 200, paid: true, by: 'PayBill', revision: 3 })
 })
 
+t.test('lookups in one commit see what the commands before have done', async t => {
+  const seen: unknown[] = []
+  const parts = defineFamily({
+    name: 'parts',
+    singular: 'part',
+    fields: Type.Object({ id: Type.String(), size: Type.Integer() }),
+    create: ['id', 'size'],
+    edit: ['size'],
+    async prepare (_asked, { find, get }) {
+      const large = await find('parts', 'size>=2', { count: true, limit: 2, sort: '-size' })
+      const rest = await find('parts', '', { limit: 2, page: 2, sort: 'size' })
+      const ids = (page: typeof large) => page.items.map(({ id }) => id).join('')
+      seen.push([ids(large), large.total, ids(rest), rest.total, (await get('parts', 'c'))?.size])
+    }
+  })
+  const book = parts.service({ storage: memoryStorage() })
+  for (const [size, id] of ['a', 'b', 'c'].entries()) await book.create({ id, size: size + 1 })
+  seen.length = 0
+  await book.runAll([
+    { operation: 'create', params: { id: 'd', size: 5 } },
+    { operation: 'edit', id: 'a', params: { size: 4 } },
+    { operation: 'remove', id: 'b' },
+    { operation: 'edit', id: 'c', params: { size: 1 } },
+    { operation: 'create', params: { id: 'e', size: 2 } }
+  ], { atomic: true })
+  t.strictSame(seen, [
+    ['cb', 2, 'c', undefined, 3],
+    ['dc', 3, 'cd', undefined, 3],
+    ['da', 3, 'd', undefined, 3],
+    ['da', 2, 'd', undefined, 1]
+  ])
+})
+
 t.test('where the storage of another family refuses, nothing is decided', async t => {
   const app = Fastify()
   t.teardown(() => app.close())

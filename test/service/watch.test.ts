@@ -79,6 +79,41 @@ t.test('failures, retries and those that wait', async t => {
   t.equal(readMetrics(storage).writers_waiting, 0)
 })
 
+t.test('commands of one commit are counted when it is made', async t => {
+  const inner = memoryStorage()
+  let failures = 0
+  const storage: Storage = {
+    ...inner,
+    async commit (changes) {
+      if (failures-- > 0) throw new Error('no disk')
+      await inner.commit(changes)
+    }
+  }
+  const book = openBook(storage)
+  const id = await dealAfter(book)
+  const count = () => {
+    const { commands_done_total: done, commands_unchanged_total: unchanged, ...rest } = readMetrics(storage)
+    return [done, unchanged, rest.commands_refused_total, rest.commands_failed_total, rest.replays_total]
+  }
+  const run = (operation: string, more: object = {}) => ({ operation, id, ...more })
+  const hold = run('hold', { params: { reason: 'a' }, command: 'c-1' })
+  const all = (...commands: readonly ReturnType<typeof run>[]) => book.runAll(commands as never, { atomic: true })
+  await all(hold, run('hold', { params: { reason: 'a' } }), run('unhold'))
+  t.strictSame(count(), [3, 1, 0, 0, 0])
+  await all(hold)
+  t.strictSame(count(), [3, 1, 0, 0, 1], 'one that was run before, where nothing is committed')
+  await all(hold, run('hold', { params: { reason: 'b' } }))
+  t.strictSame(count(), [4, 1, 0, 0, 2])
+  const other = run('hold', { params: { reason: 'c' } })
+  await t.rejects(all(run('unhold'), other, run('complete')), { code: 'wrong-state' })
+  t.strictSame(count(), [4, 1, 1, 0, 2], 'one is refused, and none is done')
+  await t.rejects(all(run('unhold', { revision: 1 })), { code: 'precondition-failed' })
+  t.strictSame(count(), [4, 1, 1, 0, 2], 'nor is this a failure')
+  failures = 1
+  await t.rejects(all(run('unhold'), run('complete')), { code: 'storage-unavailable' })
+  t.strictSame(count(), [4, 1, 1, 1, 2])
+})
+
 t.test('a command that others are always faster than ends', async t => {
   const inner = memoryStorage()
   let isFast = true
@@ -175,8 +210,11 @@ t.test('a commit that outlasts its deadline counts by how it ended', async t => 
     const metrics = readMetrics(storage)
     return [metrics.commands_done_total, metrics.commands_refused_total, metrics.commands_failed_total]
   }
-  const run = async (url: string, payload: object = {}): Promise<void> => {
-    const answer = await app.inject({ method: 'PUT', url: `${home}/${id}/${url}`, payload })
+  const run = async (url: string, payload?: object): Promise<void> => {
+    const commands = [{ deal: id, action: 'UnholdDeal' }]
+    const answer = await app.inject(payload === undefined
+      ? { method: 'POST', url: '/rest/commands', payload: { commands, atomic: true } }
+      : { method: 'PUT', url: `${home}/${id}/${url}`, payload })
     t.equal(answer.statusCode, 503)
     t.match(answer.json(), { type: 'urn:dealbook:problem:timeout' })
   }
@@ -192,12 +230,19 @@ t.test('a commit that outlasts its deadline counts by how it ended', async t => 
   await run(`commands/${randomUUID()}`, { action: 'CompleteDeal', params: {} })
   await settle()
   t.strictSame(count(), [2, 1, 0], 'it is held, and that was recorded')
-  await run('unhold')
+  await run('unhold', {})
   await settle(new Error('no disk'))
   t.strictSame(count(), [2, 1, 1], 'it was not made')
-  await run('unhold')
+  await run('unhold', {})
   await settle(new ConflictError('deals', id))
   t.strictSame(count(), [2, 1, 2], 'nor was this, and nobody is there to try again')
+  await run('unhold')
+  t.strictSame(count(), [2, 1, 2], 'several in one commit')
+  await settle(new Error('no disk'))
+  t.strictSame(count(), [2, 1, 3])
+  await run('unhold')
+  await settle()
+  t.strictSame(count(), [3, 1, 3])
 })
 
 t.test('a storage that fails, or does not answer, is not healthy', async t => {
