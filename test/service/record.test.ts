@@ -4,7 +4,7 @@ import { Problem } from '../../lib/core/problems.js'
 import type { Command } from '../../lib/core/service/decide.js'
 import {
   type CommandRecord, type Decided, digestParams, identifyCommand, isSameCommand, listChangedOthers, makeChanges,
-  makeRecord, nameRecord, readTarget, restoreProblem, showCommand
+  makeRecord, nameOtherRow, nameRecord, readTarget, restoreProblem, showCommand
 } from '../../lib/core/service/record.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
@@ -306,4 +306,18 @@ t.test('a command has a row of its own, by its id or its key, for each principal
   t.match(showCommand(family, kept, 'row'), { id: 'row', chosenId: 'c-1' })
   t.notOk('chosenId' in showCommand(family, kept, 'c-1'))
   t.notOk('problem' in showCommand(family, kept, 'c-1'))
+})
+
+t.test('what is derived is as earlier versions have stored it', async t => {
+  t.equal(digestParams({ b: 1, a: { d: [1, { y: 1, x: 2 }], c: 2 } }), 'cnmUPLdSMw-2bV50b7KabMxOTJpDXiW04lNVc3qaqnI')
+  t.equal(identifyCommand({ key: 'k' }, 'ann')?.row, '07c7e824-6cd0-8c81-8f5f-87c016f456da')
+  t.equal(identifyCommand({ key: 'k' }, undefined)?.row, '0957ca85-469a-8ba2-b253-074aa307c18a')
+  t.equal(identifyCommand({ id: 'c' }, 'ann')?.row, '157adb4c-8818-8f5d-b7c1-10135b325642')
+  t.equal(nameOtherRow('c-1', 'deals', 'd-2'), 'c4633529-2355-8eba-89f6-97b88e8ce74e')
+  const creation = makeRecord(family, decided({
+    command: { action: 'CreateDeal', target: undefined, params: { id: 'd-1' } },
+    current: undefined,
+    decision: { outcome: 'done', after: deal }
+  }))
+  t.match(creation, { createdHigh: 208312927215412, createdLow: 213203394244391 })
 })
