@@ -402,6 +402,34 @@ t.test('nothing is authorized twice when it is decided again', async t => {
   }
 })
 
+t.test('a reference is checked when it is given, and a refusal knows what it refers to', async t => {
+  const storage = memoryStorage()
+  for (const branch of ['north', 'south']) await machines.service({ storage }).create({ branch })
+  const all = bookings.service({ storage })
+  const guarded = bookings.service({
+    storage,
+    authorize: (_call, { family }) =>
+      family === 'machines' ? { where: [{ field: 'branch', op: 'eq', values: ['south'] }] } : {}
+  })
+  const hidden = (field: string) => ({ code: 'invalid-body', errors: [{ pointer: `/${field}` }] })
+  await t.rejects(guarded.create({ machine: 1 }), hidden('machine'))
+  t.match(await guarded.create({ machine: 2 }), { item: { machine: 2 } })
+  await t.rejects(guarded.run('edit', 1, { spare: 1 }), hidden('spare'))
+  await all.run('edit', 1, { spare: 1 })
+  t.match(await guarded.run('edit', 1, { spare: 1 }), { changed: false }, 'it is so already')
+  t.match(await guarded.run('edit', 1, { spare: null }), { changed: true })
+  await all.create({ machine: 1 })
+  await all.run('hand-out', 2)
+  const { item: { id } } = await all.create({ machine: 1 })
+  const refused = (book: typeof all) => book.run('remind', id).then(() => undefined, problem => problem)
+  t.match(await refused(all), { code: 'wrong-state', members: { allowed: ['swap', 'edit'] } }, 'the machine is rented')
+  await all.run('edit', 1, { spare: null })
+  const free = (await all.create({ machine: 2 })).item.id
+  const offered = await all.run('remind', free).catch(problem => problem)
+  t.match(offered, { code: 'wrong-state', members: { allowed: ['hand-out', 'swap', 'edit'] } }, 'this one is not')
+  t.match(await guarded.remove(id), { changed: true })
+})
+
 t.test('who may not use another item has asked nothing of the storage', async t => {
   const events: string[] = []
   const storage = recordingStorage(events)

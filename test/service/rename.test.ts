@@ -424,9 +424,9 @@ t.test('secrets, and the items of commands that ran before, have the names of th
     create: ['label', 'pin'],
     edit: ['label', 'pin']
   })
-  type Call = (...parameters: readonly unknown[]) => Promise<any>
+  type Calls = Readonly<Record<'create' | 'run' | 'remove' | 'runAll', (...parameters: unknown[]) => Promise<any>>>
   const [base, book] = [keys, keys.rename({ label: 'title', pin: 'code' })]
-    .map(family => family.service({ storage }) as unknown as Readonly<Record<'create' | 'run' | 'runAll', Call>>)
+    .map(family => family.service({ storage }) as unknown as Calls)
   const members = (item: object | undefined) => {
     const { id, revision, createdAt, updatedAt, ...own } = item as Record<string, unknown>
     return own
@@ -442,4 +442,6 @@ t.test('secrets, and the items of commands that ran before, have the names of th
     t.match(done, { replayed })
     t.strictSame(members(done.item), { title: 'd' }, 'a secret is shown by the command that sets it')
   }
+  t.match(await book!.run('edit', 1, { title: 'd' }), { changed: false, item: { title: 'd', code: undefined } })
+  t.match(await book!.remove(1), { changed: true })
 })

@@ -3,7 +3,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { real, useRuntime } from '../../lib/core/runtime.js'
 import type { Storage } from '../../lib/index.js'
-import { checkHealth, ConflictError, deals, memoryStorage, readMetrics } from '../../lib/index.js'
+import { checkHealth, ConflictError, deals, memoryStorage, readMetrics, Type } from '../../lib/index.js'
 import { createDeal, dealsApp, home } from '../deals/app.js'
 import { dealAfter, openBook, testOverStorages } from './book.js'
 
@@ -142,6 +142,27 @@ t.test('a command that others are always faster than ends', async t => {
   t.match(readMetrics(storage), { retries_total: 150, commands_failed_total: 1 })
   t.strictSame(times.slice(0, 10), [6, 8, 10, 12, 14, 16, 18, 20, 20, 20], 'the pauses grow')
   t.equal(times.length, 147, 'the first attempts follow at once')
+})
+
+t.test('the host is told of changes, and of nothing else', async t => {
+  const told: unknown[] = []
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(deals.extend({ fields: Type.Object({ pin: Type.Optional(Type.String({ writeOnly: true })) }) }), {
+    storage: memoryStorage(),
+    version: 'v1',
+    onCommitted: ({ action, before, after }) => { told.push([action, before?.revision, after?.revision]) }
+  })
+  const { id } = await createDeal(app)
+  const hold = ['HoldDeal', { reason: 'a' }] as const
+  for (const [command, status, action, params = {}] of [
+    ['c-1', 201, ...hold], ['c-2', 201, ...hold], ['c-3', 409, 'CompleteDeal'], ['c-1', 200, ...hold]
+  ] as const) {
+    const url = `${home}/${id}/commands/${command}`
+    t.equal((await app.inject({ method: 'PUT', url, payload: { action, params } })).statusCode, status)
+  }
+  await app.inject({ method: 'DELETE', url: `${home}/${id}` })
+  t.strictSame(told, [['CreateDeal', undefined, 1], ['HoldDeal', 1, 2], ['DeleteDeal', 2, undefined]])
 })
 
 t.test('decisions and commits are spans of the tracing of the host', async t => {
