@@ -3,7 +3,7 @@ import { errorCodes } from '../../lib/core/errors.js'
 import {
   BusyError, ConflictError, ConstraintError, DuplicateError, ReadOnlyError, type Storage
 } from '../../lib/core/storage/storage.js'
-import { defineFamily, readMetrics, Type } from '../../lib/index.js'
+import { defineFamily, loadItems, readMetrics, Type } from '../../lib/index.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import type { Book } from './book.js'
 import { makeDeal, openBook, refusal } from './book.js'
@@ -184,4 +184,15 @@ t.test('ids of the storage are used, unless an item had them', async t => {
   t.equal(asked.length, 3)
   t.equal((await tickets.service({ storage, makeId: () => 3 }).create({})).item.id, 3)
   t.equal(asked.length, 3, 'the host is asked first')
+})
+
+t.test('an id is taken by an item that has no log', async t => {
+  const storage = memoryStorage()
+  const rooms = defineFamily({
+    name: 'rooms', singular: 'room', fields: Type.Object({ id: Type.String() }), create: ['id']
+  })
+  await loadItems(storage, rooms, [{ id: 'a' }])
+  const book = rooms.service({ storage })
+  t.match(await refusal(book.create({ id: 'a' })), { code: 'taken', errors: [{ pointer: '/id' }] })
+  t.equal(readMetrics(storage).retries_total, 0)
 })

@@ -428,6 +428,10 @@ t.test('a reference is checked when it is given, and a refusal knows what it ref
   const offered = await all.run('remind', free).catch(problem => problem)
   t.match(offered, { code: 'wrong-state', members: { allowed: ['hand-out', 'swap', 'edit'] } }, 'this one is not')
   t.match(await guarded.remove(id), { changed: true })
+  const read: string[] = []
+  const counted = bookings.service({ storage: recordingStorage(read, storage) })
+  await counted.run('edit', 1, { spare: 2 })
+  t.strictSame(read, ['get bookings', 'commit'], 'what is not refused needs nothing else')
 })
 
 t.test('who may not use another item has asked nothing of the storage', async t => {

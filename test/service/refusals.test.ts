@@ -275,6 +275,41 @@ t.test('rules of a database are refused in the words of the family, or in ours',
     t.strictSame([problem.code, problem.message, problem.errors, problem.members, problem.cause],
       [expected[0], expected[1], expected[2], members, error])
   }
+  const bins = defineFamily({
+    name: 'bins',
+    singular: 'bin',
+    fields: Type.Object({ id: Type.Integer(), full: Type.Boolean({ default: false }) }),
+    create: [],
+    constraints: { 'bins-full': 'The bin is full' }
+  })
+  const items = defineFamily({
+    name: 'items',
+    singular: 'item',
+    fields: Type.Object({ id: Type.Integer(), bin: Type.Integer() }),
+    references: { bin: bins },
+    create: ['bin'],
+    operations: {
+      drop: {
+        name: 'drop',
+        verb: 'drop',
+        participle: 'dropped',
+        noun: 'drops',
+        action: 'DropItem',
+        params: Type.Object({}),
+        with: { bin: 'bin' },
+        creates: { next: bins },
+        apply: (item, _params, { items: { bin } }) =>
+          ({ item, others: { bin: { ...bin, full: true } }, created: { next: {} } })
+      }
+    }
+  })
+  const memory = memoryStorage()
+  await bins.service({ storage: memory }).create({})
+  await items.service({ storage: memory }).create({ bin: 1 })
+  const full = new ConstraintError('bins', 1, 'other', { constraint: 'bins-full' })
+  const storage = { ...memory, commit: async () => { throw full } }
+  t.equal((await refusal(items.service({ storage }).run('drop', 1))).message, 'The bin is full', 'of another item')
+
   const dear = { constraint: 'deals-dear' }
   for (const [error, family] of [
     [new ConstraintError('others', 'd-1', 'other', dear), named],

@@ -365,6 +365,18 @@ t.test('who finds what was run before', async t => {
     t.match(answer, expected, `${command} by ${principal}`)
     t.equal((answer as { replayed?: true }).replayed, expected === found ? true : undefined)
   }
+  t.match(await all.run('hold', gone, reason, { command: 'nobody-gone' }), found, 'where nothing is hidden')
+  const read: unknown[] = []
+  const watched: Storage = {
+    ...storage,
+    get (family, id, signal) {
+      read.push([family, id])
+      return storage.get(family, id, signal)
+    }
+  }
+  const clerk = notes.service({ storage: watched, authorize: () => ({ where: [{ field: 'id', op: 'gt', value: 0 }] }) })
+  await t.rejects(clerk.remove(1, { command: 'nobody-hers' }), { code: 'id-reused' })
+  t.strictSame(read, [['commands', 'nobody-hers']], 'the id of a deal is none of a note')
   const key = await refusal(guarded.run('hold', hers, reason, { key: 'k-note', principal: 'ann' }))
   t.equal(key.code, 'id-reused')
   t.notMatch(key.message, /[0-9a-f]{8}-/, 'a derived id is not shown')
