@@ -209,8 +209,11 @@ t.test('who changes the same waits, and nobody else', async t => {
   await desk.create({ id: 'first' })
   await book.run('mark', 4)
   const add = (options = {}) => own.create({ name: 'Tea', price: 1 }, options)
-  let total = 10
-  const edit = (id: number) => book.run('edit', id, { total: ++total })
+  let total = 0
+  const edit = (id: number) => {
+    total += 1000
+    return book.run('edit', id, { total })
+  }
   type Row = readonly [what: string, waits: boolean, first: () => Promise<unknown>, second: () => Promise<unknown>]
   const rows: readonly Row[] = [
     ['one item', true, () => edit(1), () => edit(1)],
@@ -247,6 +250,7 @@ t.test('who changes the same waits, and nobody else', async t => {
   close()
   const calls = [edit(1), book.run('give', 1, { to: 2 }), book.run('give', 2, { to: 1 })]
   await settle()
+  t.equal(readMetrics(storage).writers_waiting, 2)
   open()
   t.equal((await Promise.all(calls)).length, 3, 'no two wait for each other')
 })
