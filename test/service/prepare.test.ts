@@ -1,6 +1,6 @@
 import Fastify, { type FastifyRequest } from 'fastify'
 import t from 'tap'
-import { defineFamily, memoryStorage, Problem, type Storage, Type } from '../../lib/index.js'
+import { defineFamily, loadItems, memoryStorage, Problem, type Storage, Type } from '../../lib/index.js'
 import { storages } from '../storages.js'
 
 const rates = defineFamily({
@@ -227,6 +227,34 @@ t.test('a command that means another action since has the facts of that', async 
   }
   const { statusCode, body } = await app.inject({ method: 'PUT', url: '/bills/1', payload: { paid: true } })
   t.match({ statusCode, ...JSON.parse(body) }, { statusCode: 200, paid: true, by: 'PayBill', revision: 3 })
+})
+
+t.test('prepare gets the context of the command, and is not asked where nothing is decided', async t => {
+  const seen: Record<string, unknown>[] = []
+  const fixed = defineFamily({
+    name: 'fixed',
+    singular: 'one',
+    fields: Type.Object({ id: Type.Integer(), text: Type.Optional(Type.String()) }),
+    edit: ['text'],
+    async prepare ({ context }) { seen.push({ ...context }) }
+  })
+  const storage = memoryStorage()
+  await loadItems(storage, fixed, [{ id: 1 }])
+  const claims = { list: [1] }
+  const book = fixed.service({ storage, authorize: () => ({ principal: 'ann', claims }) })
+  await book.run('edit', 1, { text: 'a' }, { command: 'c-1' })
+  await book.run('edit', 1, { text: 'b' })
+  const context = { principal: 'ann', claims, items: {}, newIds: {}, facts: {} }
+  t.strictSame(seen.map(({ now, ...rest }) => rest), [{ command: 'c-1', ...context }, { command: '', ...context }])
+  t.ok(Object.isFrozen((seen[0]?.['claims'] as typeof claims).list) && !Object.isFrozen(claims.list))
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(fixed, { storage })
+  seen.length = 0
+  for (const [text, count] of [['b', 0], ['c', 1]] as const) {
+    t.equal((await app.inject({ method: 'PATCH', url: '/fixed/1', payload: { text } })).statusCode, 200)
+    t.equal(seen.length, count)
+  }
 })
 
 t.test('lookups in one commit see what the commands before have done', async t => {

@@ -434,6 +434,93 @@ t.test('a reference is checked when it is given, and a refusal knows what it ref
   t.strictSame(read, ['get bookings', 'commit'], 'what is not refused needs nothing else')
 })
 
+const visits = defineFamily({
+  name: 'visits',
+  singular: 'visit',
+  fields: Type.Object({
+    id: Type.Integer(),
+    site: Type.Optional(Type.Integer()),
+    next: Type.Optional(Type.Integer()),
+    note: Type.Optional(Type.String()),
+    plan: Type.Optional(Type.Array(Type.Union([Type.Integer(), Type.Null()])))
+  }),
+  references: { site: machines, next: 'visits' },
+  create: ['site', 'next', 'note', 'plan'],
+  edit: ['site', 'next', 'note'],
+  initial (visit) {
+    const site = visit.note === 'rule' ? 1 : visit.site ?? visit.plan?.[1]
+    return typeof site === 'number' ? { ...visit, site } : visit
+  }
+})
+
+t.test('who gives the id of an item must be able to read it', async t => {
+  const storage = memoryStorage()
+  for (const branch of ['north', 'south']) await machines.service({ storage }).create({ branch })
+  const all = visits.service({ storage })
+  await all.create({ site: 1, note: 'secret' })
+  await all.create({ site: 1 })
+  const grant = (principal: unknown, { family }: Intent): Grant => {
+    if (family === 'machines' && principal === 'none') throw new Problem('forbidden', 'No machines')
+    return family === 'machines'
+      ? { where: [{ field: 'branch', op: 'eq', values: ['south'] }] }
+      : { where: [{ field: 'note', op: 'ne', values: ['secret'] }] }
+  }
+  const book = visits.service({ storage, authorize: ({ principal }, intent) => grant(principal, intent) })
+  type Row = readonly [what: string, run: () => Promise<unknown>, pointer?: string]
+  const rows: readonly Row[] = [
+    ['hidden', () => book.create({ site: 1 }), '/site'],
+    ['readable', () => book.create({ site: 2 })],
+    ['hidden, within a list', () => book.create({ plan: [null, 1] }), '/site'],
+    ['readable, within a list', () => book.create({ plan: [null, 2] })],
+    ['of a rule', () => book.create({ note: 'rule' })],
+    ['none', () => book.create({})],
+    ['as it was', () => book.run('edit', 2, { site: 1, note: 'a' })],
+    ['no longer', () => book.run('edit', 2, { site: null, note: 'b' })],
+    ['of its own family, hidden', () => book.run('edit', 2, { next: 1 }), '/next'],
+    ['of its own family, readable', () => book.run('edit', 2, { next: 2 })],
+    ['of one who may read none', () => book.create({ site: 2 }, { principal: 'none' }), '/site']
+  ]
+  for (const [what, run, pointer] of rows) {
+    const answer = await run().catch((problem: unknown) => problem)
+    t.match(answer, pointer === undefined ? { changed: true } : { code: 'invalid-body', errors: [{ pointer }] }, what)
+  }
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(visits, { storage, authorize: (_request, intent) => grant(undefined, intent) })
+  t.match(await send(app, 'POST', '/visits', { site: 1 }), { statusCode: 201 }, 'of a family that clients do not know')
+})
+
+t.test('an item can be used once by a command, and only what it names is read', async t => {
+  const events: string[] = []
+  const storage = recordingStorage(events)
+  for (const branch of ['north', 'south']) await machines.service({ storage }).create({ branch })
+  const book = bookings.service({ storage })
+  for (const spare of [2, undefined]) await book.create({ machine: 2, ...(spare && { spare }) })
+  const detail = 'must be a different machine: an item can be used only once'
+  await t.rejects(book.run('hand-out', 1), { code: 'invalid-body', errors: [{ pointer: '/spare', detail }] })
+  const people = defineFamily({
+    name: 'people',
+    singular: 'person',
+    fields: Type.Object({ id: Type.Integer(), name: Type.Optional(Type.String()) }),
+    create: ['name'],
+    operations: {
+      meet: {
+        ...words('meet'),
+        params: Type.Object({ whom: Type.Unknown() }),
+        with: { other: { family: 'people', id: ({ whom }) => whom as number } },
+        apply: person => person
+      }
+    }
+  }).service({ storage })
+  await people.create({})
+  await t.rejects(people.run('meet', 1, { whom: 1 }), { code: 'invalid-body', message: /a different person/ })
+  events.length = 0
+  await t.rejects(people.run('meet', 1, { whom: '1' }), { code: 'invalid-body', message: /existing person/ })
+  t.strictSame(events, [], 'a text is no id of these')
+  await t.rejects(book.run('remind', 2), { code: 'wrong-state' })
+  t.strictSame(events, ['get bookings', 'get machines'], 'there is no spare one')
+})
+
 t.test('who may not use another item has asked nothing of the storage', async t => {
   const events: string[] = []
   const storage = recordingStorage(events)
