@@ -442,6 +442,10 @@ t.test('secrets, and the items of commands that ran before, have the names of th
     t.match(done, { replayed })
     t.strictSame(members(done.item), { title: 'd' }, 'a secret is shown by the command that sets it')
   }
+  for (const [code, expected] of [['4', { replayed: false }], ['4', { replayed: true }], ['5', 'id-reused']] as const) {
+    const again = book!.create({ title: 'e', code }, { key: 'k-1' })
+    t.match(await again.catch((problem: { code: string }) => problem.code), expected, 'a secret is part of a command')
+  }
   t.match(await book!.run('edit', 1, { title: 'd' }), { changed: false, item: { title: 'd', code: undefined } })
   t.match(await book!.remove(1), { changed: true })
 })
