@@ -1,3 +1,4 @@
+import { type TProperties, Type } from '@sinclair/typebox'
 import t from 'tap'
 import { compileFamily } from '../../lib/core/family/compile.js'
 import { Problem } from '../../lib/core/problems.js'
@@ -6,6 +7,7 @@ import {
   type CommandRecord, type Decided, digestParams, identifyCommand, isSameCommand, listChangedOthers, makeChanges,
   makeRecord, nameOtherRow, nameRecord, readTarget, restoreProblem, showCommand
 } from '../../lib/core/service/record.js'
+import { toShown } from '../../lib/core/service/shown.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
 import type { FamilyDefinition } from '../../lib/index.js'
@@ -320,4 +322,80 @@ t.test('what is derived is as earlier versions have stored it', async t => {
     decision: { outcome: 'done', after: deal }
   }))
   t.match(creation, { createdHigh: 208312927215412, createdLow: 213203394244391 })
+})
+
+/** A version of boxes: what it shows, what clients send, and the parameters of its operation. */
+function compileBoxes (fields: TProperties, create: readonly string[], params: TProperties, more: object = {}) {
+  return compileFamily({
+    name: 'boxes',
+    singular: 'box',
+    fields: Type.Object({ id: Type.Integer(), ...fields }),
+    create,
+    edit: ['a'],
+    operations: {
+      note: {
+        name: 'note',
+        verb: 'note',
+        participle: 'noted',
+        noun: 'notes',
+        action: 'NoteBox',
+        params: Type.Object(params),
+        apply: (box: object) => box
+      }
+    },
+    ...more
+  } as unknown as FamilyDefinition)
+}
+
+t.test('of an entry, a version shows what it has', async t => {
+  const pin = Type.Optional(Type.String({ writeOnly: true }))
+  const text = Type.Optional(Type.String())
+  const compile = (more: object = {}) =>
+    compileBoxes({ a: Type.Integer(), shown: text, pin }, ['a'], { text, pin }, more)
+  const title = 'The operation is not allowed in this state'
+  const hidden = { code: 'wrong-state', detail: title, members: {} }
+  const problem = (errors?: readonly object[], more: object = {}) =>
+    ({ code: 'wrong-state', detail: 'x', members: { x: 1 }, ...(errors && { errors }), ...more })
+  const flaw = (pointer: string) => ({ pointer, detail: 'x' })
+  const [x, change] = ['x', { from: 1, to: 2 }]
+  type Row = readonly [what: string, given: object, expected?: object]
+  const rows: readonly Row[] = [
+    ['a creation', { action: 'CreateBox', params: { a: 1, shown: x } }],
+    ['a creation with more', { action: 'CreateBox', params: { a: 1, b: x, pin: x } }, { params: { a: 1 } }],
+    ['an edit', { action: 'EditBox', params: { a: 1, shown: x } }],
+    ['an edit with more', { action: 'EditBox', params: { b: x } }, { params: {} }],
+    ['an operation', { action: 'NoteBox', params: { text: x } }],
+    ['an operation with more', { action: 'NoteBox', params: { text: x, a: 1, pin: x } }, { params: { text: x } }],
+    ['a deletion', { action: 'DeleteBox', params: {} }],
+    ['a deletion with more', { action: 'DeleteBox', params: { a: 1 } }, { params: {} }],
+    ['an unknown operation', { action: 'AuditBox', params: { a: 1 } }, { params: undefined }],
+    ['no parameters', { action: 'AuditBox' }],
+    ['changes', { action: 'NoteBox', changes: { a: change, pin: {} } }, { changes: { a: change, pin: {} } }],
+    ['changes of what it shows', { action: 'NoteBox', changes: { a: change, shown: {} } }],
+    ['more changes', { action: 'NoteBox', changes: { a: change, b: change } }, { changes: { a: change } }],
+    ['a secret change', { action: 'NoteBox', changes: { pin: change } }, { changes: { pin: {} } }],
+    ['a refusal', { action: 'NoteBox', problem: problem() }],
+    ['a refusal of fields', { action: 'NoteBox', problem: problem([flaw('/a'), flaw('/text/0'), flaw('')]) }],
+    ['a refusal of a query', { action: 'NoteBox', problem: problem([{ parameter: 'b', detail: x }]) }],
+    ['a refusal of more', { action: 'NoteBox', problem: problem([flaw('/a'), flaw('/b')]) }, { problem: hidden }],
+    ['a refusal with a status', { action: 'NoteBox', problem: problem([flaw('/b')], { status: 418 }) },
+      { problem: { ...hidden, status: 418 } }],
+    ['an unknown refusal', { action: 'AuditBox', problem: problem() }, { problem: hidden }]
+  ]
+  const base = makeRecord(family, decided({}))
+  for (const [what, given, expected] of rows) {
+    const boxes = compile()
+    const record = { ...base, family: 'boxes', ...given } as CommandRecord
+    const shown = toShown(boxes, record, boxes)
+    if (expected === undefined) t.equal(shown, record, `${what}: as it is`)
+    else t.strictSame({ ...shown }, JSON.parse(JSON.stringify({ ...record, ...expected })), what)
+    t.equal(JSON.stringify(toShown(boxes, record, boxes)), JSON.stringify(shown), 'again')
+  }
+  const record = { ...base, family: 'boxes', action: 'NoteBox', params: { text: x } } as CommandRecord
+  t.notOk('params' in toShown(compile(), record, undefined), 'of a family that is not known')
+  const kept = { ...record, action: 'DeleteBox', params: {} }
+  t.notOk('params' in toShown(compile({ remove: false }), kept, compile({ remove: false })), 'nor what it cannot do')
+  const plain = compile({ create: undefined, edit: undefined })
+  t.equal(toShown(plain, record, plain), record)
+  t.notOk('params' in toShown(plain, { ...record, action: 'CreateBox' }, plain))
 })
