@@ -422,3 +422,46 @@ t.test('given a family that creates and deletes nothing, then its rules hold all
     [{ seen: 'now', weight: 5 }, /\/seen/]
   ] as const) t.throws(() => turn(stone => ({ ...stone, ...more })), unknown(flaw))
 })
+
+t.test('a refusal says in which state the item is, and what is allowed', async t => {
+  const words = (verb: string) => ({
+    name: verb, verb, participle: `${verb}-ed`, noun: `${verb}s`, action: `Do${verb}`, params: Type.Object({})
+  })
+  const change = (thing: { size: number }) => ({ ...thing, size: thing.size + 1 })
+  const refuse = (state: unknown, allowed: unknown, apply: (thing: { size: number }) => object = change) => {
+    const things = compileFamily({
+      name: 'things',
+      singular: 'thing',
+      fields: Type.Object({ id: Type.Integer(), size: Type.Integer() }),
+      ...(state !== undefined && { state: () => state }),
+      operations: {
+        go: { ...words('go'), allowed: () => false, apply }, turn: { ...words('turn'), allowed: () => allowed, apply }
+      }
+    } as unknown as FamilyDefinition)
+    const decision = decide(things, { id: 1, size: 1, ...service }, { action: 'Dogo', target: 1, params: {} }, context)
+    return decision.outcome === 'refused' ? decision.problem : undefined
+  }
+  const rows: readonly (readonly [state: unknown, allowed: unknown, message: string, members: object])[] = [
+    ['open', false, 'while the thing is open; no operation is allowed now', { state: 'open', allowed: [] }],
+    ['open', true, 'while the thing is open; allowed now: turn', { state: 'open', allowed: ['turn'] }],
+    ['open', 'No', 'while the thing is open; no operation is allowed now', { state: 'open', allowed: [] }],
+    ['', true, 'for this thing now; allowed now: turn', { allowed: ['turn'] }],
+    [7, true, 'for this thing now; allowed now: turn', { allowed: ['turn'] }],
+    [undefined, true, 'for this thing now; allowed now: turn', { allowed: ['turn'] }],
+    ['x'.repeat(200), false, `while the thing is ${'x'.repeat(100)}; no operation is allowed now`,
+      { state: 'x'.repeat(100), allowed: [] }]
+  ]
+  for (const [state, allowed, message, members] of rows) {
+    const problem = refuse(state, allowed)
+    t.equal(problem?.message, `go is not allowed ${message}`)
+    t.same(problem?.members, { operation: 'go', ...members })
+    t.equal(Object.hasOwn(problem?.members ?? {}, 'state'), 'state' in members)
+  }
+  const errors = Array.from({ length: 25 }, (_, index) => ({ pointer: `/${index}`, detail: 'x'.repeat(1500) }))
+  const thrown = (options: object) =>
+    refuse('open', true, () => { throw new Problem('wrong-state', 'No', options) })
+  const lengths = thrown({ errors })?.errors?.map(({ detail }) => detail.length)
+  t.strictSame(lengths, Array(20).fill(1000), 'as much as is kept')
+  t.equal(thrown({})?.errors, undefined)
+  t.equal(thrown({})?.message, 'No')
+})
