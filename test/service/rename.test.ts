@@ -449,3 +449,35 @@ t.test('secrets, and the items of commands that ran before, have the names of th
   t.match(await book!.run('edit', 1, { title: 'd' }), { changed: false, item: { title: 'd', code: undefined } })
   t.match(await book!.remove(1), { changed: true })
 })
+
+t.test('a grant, a precondition and a repetition have the names of this version', async t => {
+  const storage = memoryStorage()
+  const notes = defineFamily({
+    name: 'notes',
+    singular: 'note',
+    fields: Type.Object({ id: Type.Integer(), text: Type.String(), hue: Type.Optional(Type.String()) }),
+    create: ['text', 'hue'],
+    edit: ['text']
+  })
+  await notes.service({ storage }).create({ text: 'hidden' })
+  const asked: object[] = []
+  const book = notes.rename({ text: 'hue', hue: 'text' }).service({
+    storage,
+    authorize (_call, { action, params }) {
+      if (action !== 'read') asked.push({ action, params })
+      return { where: [{ field: 'hue', op: 'ne', values: ['hidden'] }] }
+    }
+  })
+  for (const replayed of [false, true]) {
+    const made = await book.create({ hue: 'a', text: 'b' }, { key: 'k' })
+    t.match(made, { replayed, item: { hue: 'a', text: 'b' }, command: { params: { hue: 'a', text: 'b' } } })
+  }
+  await t.rejects(book.run('edit', 2, { hue: 'c' }, { revision: 7 }), { code: 'precondition-failed' })
+  t.match(await book.run('edit', 2, { hue: 'c' }, { revision: 1 }), { item: { hue: 'c', text: 'b' } })
+  await t.rejects(book.run('edit', 1, { hue: 'c' }), { code: 'not-found', message: /1/ })
+  await t.rejects(book.run('edit', 2, { hue: 'hidden' }), { code: 'forbidden' })
+  const create = { action: 'CreateNote', params: { hue: 'a', text: 'b' } }
+  const edit = { action: 'EditNote', params: { hue: 'c' } }
+  t.strictSame(asked, [create, create, edit, edit, edit, { ...edit, params: { hue: 'hidden' } }])
+  t.strictSame((await book.log(2)).items.map(({ params }) => params), [create.params, edit.params])
+})
