@@ -1,16 +1,18 @@
 import { type TProperties, Type } from '@sinclair/typebox'
 import t from 'tap'
 import { compileFamily } from '../../lib/core/family/compile.js'
+import { getFamily } from '../../lib/core/family/family.js'
 import { Problem } from '../../lib/core/problems.js'
 import type { Command } from '../../lib/core/service/decide.js'
 import {
   type CommandRecord, type Decided, digestParams, identifyCommand, isSameCommand, listChangedOthers, makeChanges,
   makeRecord, nameOtherRow, nameRecord, readTarget, restoreProblem, showCommand
 } from '../../lib/core/service/record.js'
+import { toOwnRecord } from '../../lib/core/service/renamed.js'
 import { toShown } from '../../lib/core/service/shown.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
-import type { FamilyDefinition } from '../../lib/index.js'
+import { defineFamily, type FamilyDefinition } from '../../lib/index.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
 const now = '2026-02-02T00:00:00.000Z'
@@ -398,4 +400,34 @@ t.test('of an entry, a version shows what it has', async t => {
   const plain = compile({ create: undefined, edit: undefined })
   t.equal(toShown(plain, record, plain), record)
   t.notOk('params' in toShown(plain, { ...record, action: 'CreateBox' }, plain))
+})
+
+t.test('an entry has the names of its version, and its parameters those of its command', async t => {
+  const notes = defineFamily({
+    name: 'notes',
+    singular: 'note',
+    fields: Type.Object({ id: Type.Integer(), text: Type.String() }),
+    create: ['text'],
+    edit: ['text']
+  })
+  const [plain, renamed] = [getFamily(notes), getFamily(notes.rename({ text: 'hue' }))]
+  const base = { ...makeRecord(family, decided({})), family: 'notes', action: 'EditNote' } as CommandRecord
+  const write = (name: string) => ({
+    params: { [name]: 'a' },
+    changes: { [name]: { from: 'a', to: 'b' } },
+    result: { id: 1, [name]: 'b', revision: 2, createdAt: now, updatedAt: now },
+    problem: {
+      code: 'wrong-state', detail: `/${name} is bad`, members: {}, errors: [{ pointer: `/${name}`, detail: 'is bad' }]
+    }
+  })
+  const [old, own] = [write('text'), write('hue')]
+  const record = { ...base, ...old } as CommandRecord
+  t.strictSame(toOwnRecord(renamed, record, renamed), { ...base, ...own } as CommandRecord)
+  t.strictSame(toOwnRecord(renamed, record, undefined), { ...base, ...own, params: old.params } as CommandRecord)
+  t.strictSame(toOwnRecord(renamed, record, plain), { ...base, ...own, params: old.params } as CommandRecord)
+  t.strictSame(toOwnRecord(plain, record, renamed), { ...base, ...old, params: own.params } as CommandRecord)
+  t.equal(toOwnRecord(plain, record, plain), record)
+  t.equal(toOwnRecord(plain, record, undefined), record)
+  t.strictSame(toOwnRecord(renamed, base, renamed), base, 'what it does not have is not made')
+  t.strictSame(toOwnRecord(plain, base, renamed), base)
 })
