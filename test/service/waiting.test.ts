@@ -214,6 +214,8 @@ t.test('who changes the same waits, and nobody else', async t => {
     total += 1000
     return book.run('edit', id, { total })
   }
+  const give = (id: number, to: number) => ({ operation: 'give', id, params: { to } }) as const
+  const several = (...commands: readonly ReturnType<typeof give>[]) => book.runAll(commands, { atomic: true })
   type Row = readonly [what: string, waits: boolean, first: () => Promise<unknown>, second: () => Promise<unknown>]
   const rows: readonly Row[] = [
     ['one item', true, () => edit(1), () => edit(1)],
@@ -231,7 +233,13 @@ t.test('who changes the same waits, and nobody else', async t => {
     ['an item that neither changes', false, () => book.run('give', 1, { to: 2 }), () => edit(3)],
     ['items that are created, and counted', true, () => book.run('bill', 1), () => book.run('bill', 2)],
     ['such a creation alone', true, () => book.run('bill', 1), () => log.create({ text: 'd' })],
-    ['items that are created under random ids', false, () => book.run('mark', 1), () => book.run('mark', 2)]
+    ['items that are created under random ids', false, () => book.run('mark', 1), () => book.run('mark', 2)],
+    ['one item of several in a commit', true, () => several(give(3, 4), give(1, 3)), () => edit(1)],
+    ['another item of several', true, () => several(give(3, 4), give(1, 2)), () => edit(2)],
+    ['an item of no command', false, () => several(give(3, 4), give(1, 3)), () => edit(2)],
+    ['ids that are counted in a commit', true,
+      () => log.runAll([{ operation: 'create', params: { text: 'e' } }], { atomic: true }),
+      () => log.create({ text: 'f' })]
   ]
   for (const [what, waits, first, second] of rows) {
     const { retries_total: before } = readMetrics(storage)
