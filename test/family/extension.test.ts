@@ -245,6 +245,12 @@ t.test('an extension of an extension, with another state and other attributes', 
   })
 })
 
+t.test('a field that no client reads is no column of the list', async t => {
+  const [tag, pin] = [Type.String({ default: '' }), Type.String({ default: '', writeOnly: true })]
+  const pinned = deals.extend({ fields: Type.Object({ pin, tag }) })
+  t.strictSame(pinned.definition.list?.slice(-2), ['createdAt', 'tag'])
+})
+
 t.test('clashes are errors that say which', async t => {
   const free = Type.Object({})
   const words = {

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { writePosition } from '../../lib/core/service/feed.js'
 import { choosePartSize, countFitting } from '../../lib/core/storage/pages.js'
 import type { Change, Storage } from '../../lib/index.js'
-import { consume, deals, memoryStorage } from '../../lib/index.js'
+import { consume, deals, defineFamily, memoryStorage, Type } from '../../lib/index.js'
 import { storages } from '../storages.js'
 import { makeOld } from './old-entries.js'
 
@@ -98,6 +98,111 @@ t.test('a page skips a number of entries, in however many parts it is read', asy
   t.ok(links.next !== undefined, 'the next page continues')
   // Their items are read, too.
   t.ok(counted.items < 10_000, `${counted.items} rows are read`)
+})
+
+/** Writes texts, as databases do. */
+function withTexts (storage: Storage): Storage {
+  return {
+    ...storage,
+    async findText (family, query, members, signal) {
+      const { items, total } = await storage.find(family, { ...query, limit: query.limit + 1 }, signal)
+      const shown = items.slice(0, query.limit).map(item => Object.fromEntries(members
+        .flatMap(name => item[name] === undefined ? [] : [[name, item[name]]]))) as unknown as typeof items
+      const [first, last] = [shown[0], shown.at(-1)]
+      return {
+        text: shown.map(item => JSON.stringify(item)).join(),
+        count: shown.length,
+        more: items.length > query.limit,
+        ...(first && last && { first, last }),
+        ...(total !== undefined && { total })
+      }
+    }
+  }
+}
+
+const notes = defineFamily({
+  name: 'notes',
+  singular: 'note',
+  fields: Type.Object({ id: Type.Integer(), owner: Type.String(), text: Type.Optional(Type.String()) }),
+  create: ['owner', 'text'],
+  edit: ['owner']
+})
+const anns = { where: [{ field: 'owner', op: 'eq', values: ['ann'] }] } as const
+
+interface Page {
+  readonly items: readonly { readonly note: number, readonly action: string }[]
+  readonly links: Readonly<Record<'next' | 'prev' | 'follow', string | undefined>>
+}
+
+for (const hasTexts of [true, false]) {
+  t.test(`pages of a caller who may not see all, from a storage ${hasTexts ? 'with' : 'without'} texts`, async t => {
+    const storage = hasTexts ? withTexts(memoryStorage()) : memoryStorage()
+    const book = notes.service({ storage })
+    for (const owner of 'abbaabbbabba') await book.create({ owner: owner === 'a' ? 'ann' : 'bob' })
+    const app = Fastify()
+    t.teardown(() => app.close())
+    const none = { where: [{ ...anns.where[0], values: [] }] }
+    await app.register(notes, { storage, authorize: ({ headers }) => headers['x-user'] === 'nobody' ? none : anns })
+    const read = async (url: string, headers = {}) => (await app.inject({ url, headers })).json<Page>()
+    const walk = async (url: string, link: 'next' | 'prev'): Promise<{ seen: number[][], last: Page }> => {
+      const seen: number[][] = []
+      for (let page = await read(url); ; page = await read(page.links[link] as string)) {
+        seen.push(page.items.map(({ note }) => note))
+        if (page.links[link] === undefined) return { seen, last: page }
+      }
+    }
+    const first = '/rest/commands?maxpagesize=2'
+    const { seen, last } = await walk(first, 'next')
+    t.strictSame(seen, [[1, 4], [5, 9], [12]])
+    const newest = await walk(`${first}&sort=-position`, 'next')
+    t.strictSame(newest.seen, [[12, 9], [5, 4], [1]])
+    t.strictSame((await walk(last.links.prev as string, 'prev')).seen, [[5, 9], [1, 4]])
+    t.strictSame((await walk(newest.last.links.prev as string, 'prev')).seen, [[5, 4], [12, 9]])
+    t.strictSame((await read('/rest/commands?maxpagesize=5')).links.next, undefined, 'as many as there are')
+    t.strictSame((await read(`${first}&action=EditNote`)).items, [])
+    t.strictSame((await read('/rest/commands', { 'x-user': 'nobody' })).items, [])
+    const csv = (await app.inject('/rest/commands.csv')).body.trimEnd().split('\r\n')
+    t.equal(csv.length, 6, 'a header, and five')
+    const follow = (await read('/rest/commands')).links.follow as string
+    await book.run('edit', 2, { owner: 'ann' })
+    t.strictSame((await read(follow)).items.map(({ note, action }) => [note, action]), [[2, 'EditNote']])
+    t.strictSame((await read('/rest/commands')).items.map(({ note }) => note), [1, 2, 4, 5, 9, 12, 2], 'all of it')
+  })
+}
+
+t.test('a follower passes over long entries that it may not see, by their keys', async t => {
+  const inner = memoryStorage()
+  let length = 0
+  const storage = withTexts({
+    ...inner,
+    async find (...asked) {
+      const found = await inner.find(...asked)
+      if (asked[1].maxLength !== undefined) length += JSON.stringify(found.items).length
+      return found
+    }
+  })
+  const book = notes.service({ storage })
+  const text = 'x'.repeat(150_000)
+  const create = async (owner: string, count = 1) => {
+    for (let made = 0; made < count; made++) await book.create({ owner, text: owner === 'ann' ? 'y' : text })
+  }
+  await create('bob', 30)
+  await create('ann')
+  await create('bob', 3)
+  await create('ann', 2)
+  const stop = new AbortController()
+  const seen: unknown[] = []
+  length = 0
+  for await (const { note } of notes.service({ storage, authorize: () => anns }).follow({ signal: stop.signal })) {
+    seen.push(note)
+    if (seen.length === 3) {
+      await create('bob', 2)
+      await create('ann')
+    }
+    if (seen.length === 4) stop.abort()
+  }
+  t.strictSame(seen, [31, 35, 36, 39])
+  t.ok(length < 16 * text.length, `${length} characters are read`)
 })
 
 t.test('how many fit', async t => {

@@ -541,6 +541,53 @@ t.test('references and unique values', async t => {
   }
 })
 
+t.test('several commands of one commit change an item once', async t => {
+  for (const { make } of storages) {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const bells = defineFamily({
+      name: 'bells',
+      singular: 'bell',
+      fields: Type.Object({ id: Type.String(), tone: Type.Integer(), hue: Type.Optional(Type.String()) }),
+      create: ['id', 'tone'],
+      edit: ['tone', 'hue'],
+      unique: [['tone', 'hue']]
+    })
+    const book = bells.service({ storage })
+    const create = (id: string, tone = 1) => ({ operation: 'create', params: { id, tone } }) as const
+    const edit = (id: string, tone: number, more = {}) =>
+      ({ operation: 'edit', id, params: { tone, ...more } }) as const
+    const remove = (id: string) => ({ operation: 'remove', id }) as const
+    type Commands = readonly ReturnType<typeof create | typeof edit | typeof remove>[]
+    const rows: readonly (readonly [id: string, commands: Commands, expected: unknown])[] = [
+      ['a', [create('a'), edit('a', 2), edit('a', 3)], [3, 3]],
+      ['a', [edit('a', 4), edit('a', 5)], [5, 5]],
+      ['a', [edit('a', 6), remove('a')], 'not-found'],
+      ['b', [create('b'), edit('b', 2), remove('b')], 'not-found'],
+      ['c', [create('c'), remove('c')], 'not-found']
+    ]
+    for (const [id, commands, expected] of rows) {
+      const done = await book.runAll(commands, { atomic: true })
+      t.strictSame(await book.get(id).then(({ revision, tone }) => [revision, tone], ({ code }) => code), expected)
+      t.ok(done.every(({ changed }) => changed))
+      const { items } = await book.log(id)
+      t.strictSame(items.slice(-commands.length).map(({ revision }) => revision),
+        done.map(({ command }) => command.revision), 'each is in the log')
+    }
+    const refused: readonly (readonly [commands: Commands, pointer: string])[] = [
+      [[create('d'), create('d')], '/commands/1/params/id'],
+      [[create('d'), remove('d'), create('d')], '/commands/2/params/id'],
+      [[create('e'), edit('e', 2, { hue: 'x' }), create('f', 2), edit('f', 2, { hue: 'x' })], '/commands/3/params/tone']
+    ]
+    for (const [commands, pointer] of refused) {
+      await t.rejects(book.runAll(commands, { atomic: true }), { code: 'taken', errors: [{ pointer }] })
+      t.equal((await book.find()).items.length, 0)
+    }
+    t.equal((await book.runAll([create('g', 7), create('h', 7), edit('h', 7, { hue: 'y' }), edit('g', 7, { hue: 'z' })],
+      { atomic: true })).length, 4, 'where not all values are the same, or some are absent')
+  }
+})
+
 t.test('a storage that fails', async t => {
   const inner = memoryStorage()
   let failure: 'before' | 'after' | undefined

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
-import type { FamilyOptions } from '../../lib/index.js'
-import { dealbook, defineFamily, defineQuery, loadItems, memoryStorage, Problem } from '../../lib/index.js'
+import type { FamilyOptions, Storage, Stored } from '../../lib/index.js'
+import { dealbook, deals, defineFamily, defineQuery, loadItems, memoryStorage, Problem } from '../../lib/index.js'
 
 const home = '/rest/v1/deals'
 
@@ -149,4 +149,33 @@ t.test('two meanings of a path with one intent are authorized once', async t => 
   t.strictSame(asked.splice(0), ['read'])
   t.equal((await app.inject(`${url}/commands/c-2.json`)).statusCode, 404)
   t.strictSame(asked.splice(0), ['read'])
+})
+
+t.test('a replica answers what is only read, if it has what the client has seen', async t => {
+  const inner = memoryStorage()
+  const asked: unknown[] = []
+  const show = (item: Stored | undefined) => item && { ...item, name: 'of a replica' }
+  const storage: Storage = {
+    ...inner,
+    seen: async () => 'token-2',
+    replica (seen) {
+      asked.push(seen)
+      return {
+        get: async (...args) => show(await inner.get(...args)),
+        async find (...args) {
+          const found = await inner.find(...args)
+          return { ...found, items: found.items.map(item => show(item) as Stored) }
+        }
+      }
+    }
+  }
+  const { app } = await makeApp(t, { storage })
+  const made = await app.inject({ method: 'POST', url: home, payload: { name: 'Tea', price: 1 } })
+  const { id } = made.json<{ id: string }>()
+  t.strictSame([made.headers['dealbook-seen'], made.json().name, asked], ['token-2', 'Tea', []], 'not a write')
+  const read = async (url: string, headers = {}) => (await app.inject({ url, headers })).json()
+  t.equal((await read(`${home}/${id}`)).name, 'of a replica')
+  t.equal((await read(home, { 'dealbook-seen': 'token-1' })).items[0].name, 'of a replica')
+  t.strictSame(asked, [undefined, 'token-1'])
+  t.equal((await deals.service({ storage }).get(id)).name, 'Tea', 'nor a program')
 })

@@ -166,6 +166,8 @@ for (const { name, make } of storages) {
           }
           const found = (await person('GET', `${home}/${id}/commands?id=${entry.id}`)).json<{ items: Entry[] }>().items
           t.strictSame(found, [entry], 'and can filter by it')
+          const either = await person('GET', `${home}/${id}/commands?or.id=${entry.id}&or.revision=77`)
+          t.strictSame(either.json<{ items: Entry[] }>().items, [entry], 'also as one of several conditions')
           const others = (await person('GET', `${home}/${id}/commands?id.ne=${entry.id}`)).json<{ items: Entry[] }>()
           t.strictSame(others.items, items.filter(other => other !== entry))
         }

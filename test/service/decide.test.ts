@@ -1,12 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { compileFamily } from '../../lib/core/family/compile.js'
+import { getFamily } from '../../lib/core/family/family.js'
 import { Problem } from '../../lib/core/problems.js'
 import type { Decision } from '../../lib/core/service/decide.js'
 import { decide, decideCreation } from '../../lib/core/service/decide.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
-import type { FamilyDefinition } from '../../lib/index.js'
+import { defineFamily, type FamilyDefinition } from '../../lib/index.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
 const now = '2026-02-02T00:00:00.000Z'
@@ -260,4 +261,207 @@ t.test('what was stored before a field was as it is now stays, and is no fault o
     const complete = { action: 'CompleteDeal', target: 'd-1', params: {} }
     t.strictSame(decide(family, item, complete, context), after(item, { status: 'completed' }), what)
   }
+})
+
+const shelves = defineFamily({
+  name: 'shelves',
+  singular: 'shelf',
+  fields: Type.Object({ id: Type.Integer(), used: Type.Integer() }),
+  create: ['used']
+})
+
+/** Books on a shelf, whose rules return what is given. */
+function makeBooks (result: (book: object, shelf: object) => unknown) {
+  return compileFamily({
+    name: 'books',
+    singular: 'book',
+    fields: Type.Object({ id: Type.Integer(), text: Type.String(), shelf: Type.Integer() }),
+    references: { shelf: shelves },
+    create: { fields: ['text', 'shelf'], with: { shelf: 'shelf' } },
+    initial: (book: object, { items }: { items: { shelf: object } }) => result(book, items.shelf),
+    operations: {
+      move: {
+        name: 'move',
+        verb: 'move',
+        participle: 'moved',
+        noun: 'moves',
+        action: 'MoveBook',
+        params: Type.Object({}),
+        with: { shelf: 'shelf' },
+        creates: { spare: shelves },
+        apply: (book: object, _params: object, { items }: { items: { shelf: object } }) => result(book, items.shelf)
+      }
+    }
+  } as unknown as FamilyDefinition)
+}
+
+const service = { revision: 1, createdAt: now, updatedAt: now }
+const shelf = { id: 3, used: 1, ...service, revision: 5 }
+const others = [{ name: 'shelf', family: getFamily(shelves), current: shelf }]
+const spare = [{ name: 'spare', family: getFamily(shelves), id: 9 }]
+const fuller = { ...shelf, used: 2, revision: 6 }
+const unknown = (message: RegExp) => ({ code: 'FST_DEALBOOK_INVALID_ITEM', message })
+
+/** Given what a rule returns, then these other items are changed, and these created. */
+const made: readonly (readonly [
+  what: string, result: (book: object, shelf: object) => unknown, changed: object | undefined, created?: object
+])[] = [
+  ['the item alone', book => book, undefined],
+  ['no others', book => ({ item: book, others: {} }), undefined],
+  ['an undefined one', book => ({ item: book, others: { shelf: undefined } }), undefined],
+  ['the same', (book, shelf) => ({ item: book, others: { shelf } }), undefined],
+  ['another', (book, shelf) => ({ item: book, others: { shelf: { ...shelf, used: 2 } } }), fuller],
+  ['a new one', book => ({ item: book, created: { spare: { used: 7 } } }), undefined, { id: 9, used: 7, ...service }],
+  ['none that is new', book => ({ item: book, created: { spare: undefined } }), undefined]
+]
+
+for (const [what, result, changed, created] of made) {
+  t.test(`given a rule with other items, when it returns ${what}`, async t => {
+    const books = makeBooks(result)
+    const book = { id: 1, text: 'a', shelf: 3, ...service }
+    const next = { outcome: 'done', after: { ...book, revision: 2 } }
+    const move = { action: 'MoveBook', target: 1, params: {} }
+    const decision = decide(books, book, move, context, others, new Map(), spare) as
+      { others?: ReadonlyMap<string, Stored>, created?: ReadonlyMap<string, Stored> }
+    const isChanged = changed !== undefined || created !== undefined
+    t.match(decision, isChanged ? next : unchanged)
+    t.strictSame(decision.others?.get('shelf'), changed)
+    t.strictSame(decision.created?.get('spare'), created)
+    t.equal('others' in decision, isChanged)
+    if (what.includes('new')) return
+    const creation = decideCreation(books, 1, { text: 'a', shelf: 3 }, context, others)
+    t.strictSame(creation, {
+      outcome: 'done', after: book, ...(changed && { others: new Map([['shelf', changed]]) })
+    })
+  })
+}
+
+t.test('given a rule with other items, when it returns some that it was not given, then that is a fault', async t => {
+  const book = { id: 1, text: 'a', shelf: 3, ...service }
+  const move = { action: 'MoveBook', target: 1, params: {} }
+  const run = (result: object) => () =>
+    decide(makeBooks(book => ({ item: book, ...result })), book, move, context, others, new Map(), spare)
+  t.throws(run({ others: { shelv: {} } }), unknown(/books, move: .*others\.shelv is unknown; there is shelf$/))
+  t.throws(run({ created: { spar: {} } }), unknown(/created\.spar is unknown; there is spare$/))
+  const create = () => decideCreation(makeBooks(book => ({ item: book, created: { spare: {} } })), 1,
+    { text: 'a', shelf: 3 }, context, others)
+  t.throws(create, unknown(/books, create: .*created\.spare is unknown$/))
+  for (const [result, said] of [[undefined, 'nothing'], [null, 'null'], ['a', 'a value of the type string']] as const) {
+    const nothing = () => decide(makeBooks(() => result), book, move, context, others, new Map(), spare)
+    t.throws(nothing, unknown(new RegExp(`it must be an object, but the rule returned ${said}$`)))
+  }
+  t.throws(run({ others: { shelf: { ...shelf, used: 'much' } } }), unknown(/shelves, move: .*\/used must be an integer/))
+})
+
+t.test('given rules without other items, when they return a field of that name, then it is a field', async t => {
+  const plain = compileFamily({
+    name: 'plain',
+    singular: 'one',
+    fields: Type.Object({ id: Type.Integer(), others: Type.String(), created: Type.Integer({ default: 0 }) }),
+    create: ['others'],
+    remove: false,
+    initial: (item: object) => item,
+    operations: {
+      count: {
+        name: 'count',
+        verb: 'count',
+        participle: 'counted',
+        noun: 'counts',
+        action: 'CountOne',
+        params: Type.Object({}),
+        apply: (item: { created: number }) => ({ ...item, created: item.created + 1 })
+      }
+    }
+  } as unknown as FamilyDefinition)
+  const { after } = decideCreation(plain, 1, { others: 'a' }, context)
+  t.strictSame(after, { id: 1, others: 'a', created: 0, ...service })
+  t.strictSame(decide(plain, after, { action: 'CountOne', target: 1, params: {} }, context),
+    { outcome: 'done', after: { ...after, created: 1, revision: 2 } })
+})
+
+t.test('given a family that creates and deletes nothing, then its rules hold all the same', async t => {
+  const stones = (apply: (stone: object) => object) => compileFamily({
+    name: 'stones',
+    singular: 'stone',
+    fields: Type.Object({
+      id: Type.Integer(),
+      weight: Type.Number({ minimum: 1 }),
+      seen: Type.Optional(Type.String({ format: 'date-time', maxLength: 24 })),
+      marks: Type.Optional(Type.Array(Type.Integer()))
+    }),
+    operations: {
+      turn: {
+        name: 'turn',
+        verb: 'turn',
+        participle: 'turned',
+        noun: 'turns',
+        action: 'TurnStone',
+        params: Type.Object({}),
+        apply
+      }
+    }
+  } as unknown as FamilyDefinition)
+  const stone = { id: 1, weight: 0, marks: [1], ...service }
+  const turn = (apply: (stone: object) => object) =>
+    decide(stones(apply), stone, { action: 'TurnStone', target: 1, params: {} }, context)
+  const turned = { ...stone, marks: [2], revision: 2 }
+  const marks = [2]
+  const decision = turn(stone => ({ ...stone, id: 7, weight: -0, marks }))
+  t.strictSame(decision, { outcome: 'done', after: turned },
+    'the id is not that of the rule, and what is as it was need not fit')
+  marks.push(3)
+  t.strictSame('after' in decision && decision.after?.marks, [2], 'what a rule keeps of it does not matter')
+  t.strictSame(turn(stone => ({ ...stone, marks: [1], seen: undefined })), unchanged)
+  t.strictSame(turn(stone => ({ ...stone, seen: '2026-01-01T00:00:00Z' })),
+    { outcome: 'done', after: { ...stone, seen: '2026-01-01T00:00:00.000Z', revision: 2 } })
+  const same = stones(stone => ({ ...stone, seen: '2026-01-01T01:00:00.0+01:00' }))
+  const seen = { ...stone, seen: '2026-01-01T00:00:00.000Z' }
+  t.strictSame(decide(same, seen, { action: 'TurnStone', target: 1, params: {} }, context), unchanged, 'the same time')
+  for (const [more, flaw] of [
+    [{ weight: 0.5 }, /\/weight must be at least 1/], [{ mark: 1 }, /\/mark is unknown/], [{ marks: [1n] }, /\/marks\/0/],
+    [{ seen: 'now', weight: 5 }, /\/seen/]
+  ] as const) t.throws(() => turn(stone => ({ ...stone, ...more })), unknown(flaw))
+})
+
+t.test('a refusal says in which state the item is, and what is allowed', async t => {
+  const words = (verb: string) => ({
+    name: verb, verb, participle: `${verb}-ed`, noun: `${verb}s`, action: `Do${verb}`, params: Type.Object({})
+  })
+  const change = (thing: { size: number }) => ({ ...thing, size: thing.size + 1 })
+  const refuse = (state: unknown, allowed: unknown, apply: (thing: { size: number }) => object = change) => {
+    const things = compileFamily({
+      name: 'things',
+      singular: 'thing',
+      fields: Type.Object({ id: Type.Integer(), size: Type.Integer() }),
+      ...(state !== undefined && { state: () => state }),
+      operations: {
+        go: { ...words('go'), allowed: () => false, apply }, turn: { ...words('turn'), allowed: () => allowed, apply }
+      }
+    } as unknown as FamilyDefinition)
+    const decision = decide(things, { id: 1, size: 1, ...service }, { action: 'Dogo', target: 1, params: {} }, context)
+    return decision.outcome === 'refused' ? decision.problem : undefined
+  }
+  const rows: readonly (readonly [state: unknown, allowed: unknown, message: string, members: object])[] = [
+    ['open', false, 'while the thing is open; no operation is allowed now', { state: 'open', allowed: [] }],
+    ['open', true, 'while the thing is open; allowed now: turn', { state: 'open', allowed: ['turn'] }],
+    ['open', 'No', 'while the thing is open; no operation is allowed now', { state: 'open', allowed: [] }],
+    ['', true, 'for this thing now; allowed now: turn', { allowed: ['turn'] }],
+    [7, true, 'for this thing now; allowed now: turn', { allowed: ['turn'] }],
+    [undefined, true, 'for this thing now; allowed now: turn', { allowed: ['turn'] }],
+    ['x'.repeat(200), false, `while the thing is ${'x'.repeat(100)}; no operation is allowed now`,
+      { state: 'x'.repeat(100), allowed: [] }]
+  ]
+  for (const [state, allowed, message, members] of rows) {
+    const problem = refuse(state, allowed)
+    t.equal(problem?.message, `go is not allowed ${message}`)
+    t.same(problem?.members, { operation: 'go', ...members })
+    t.equal(Object.hasOwn(problem?.members ?? {}, 'state'), 'state' in members)
+  }
+  const errors = Array.from({ length: 25 }, (_, index) => ({ pointer: `/${index}`, detail: 'x'.repeat(1500) }))
+  const thrown = (options: object) =>
+    refuse('open', true, () => { throw new Problem('wrong-state', 'No', options) })
+  const lengths = thrown({ errors })?.errors?.map(({ detail }) => detail.length)
+  t.strictSame(lengths, Array(20).fill(1000), 'as much as is kept')
+  t.equal(thrown({})?.errors, undefined)
+  t.equal(thrown({})?.message, 'No')
 })

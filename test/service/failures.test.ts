@@ -1,6 +1,9 @@
 import t from 'tap'
 import { errorCodes } from '../../lib/core/errors.js'
-import { ConstraintError, type Storage } from '../../lib/core/storage/storage.js'
+import {
+  BusyError, ConflictError, ConstraintError, DuplicateError, ReadOnlyError, type Storage
+} from '../../lib/core/storage/storage.js'
+import { defineFamily, loadItems, readMetrics, Type } from '../../lib/index.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import type { Book } from './book.js'
 import { makeDeal, openBook, refusal } from './book.js'
@@ -60,6 +63,7 @@ t.test('a storage that fails is unavailable, by any call, and nothing has happen
       t.notMatch(problem.message, 'tiger')
     }
   }
+  t.equal(readMetrics(storage).commands_failed_total, 5, 'of those that would have changed something')
   t.match(await book.get(id), { revision: 1 })
   t.match(await book.log(id), { items: { length: 1 } })
   t.match(await book.find(), { items: { length: 1 } })
@@ -113,4 +117,82 @@ t.test('a rule of the database for the log is no duplicate: it is refused once',
   fail('commit', new ConstraintError('commands', 'x', 'value', { constraint: 'short_logs' }))
   await t.rejects(book.create({ name: 'Ink', price: 5 }), { code: 'constraint' })
   t.equal(commits, 1)
+})
+
+t.test('what a storage throws is the problem that it means', async t => {
+  const { storage, fail } = makeUnreliable()
+  const book = openBook(storage)
+  const id = await makeDeal(book)
+  const rows: readonly (readonly [error: Error, expected: object])[] = [
+    [new BusyError('Too many wait'), { code: 'busy', message: 'Too many wait', headers: { 'retry-after': '1' } }],
+    [new ReadOnlyError('deals'), { code: 'read-only', message: /^deals is read-only/, headers: {} }],
+    [new ConstraintError('deals', id, 'unique'), { code: 'constraint' }],
+    [new ConstraintError('commands', id, 'other'), { code: 'constraint' }],
+    [new TypeError('broken'), { code: 'storage-unavailable' }]
+  ]
+  for (const [error, expected] of rows) {
+    for (const method of ['get', 'commit'] as const) {
+      fail(method, error)
+      const problem = await refusal(book.run('hold', id, { reason: 'a' }))
+      fail()
+      t.match({ ...problem, message: problem.message }, expected, `${error.name}, ${method}`)
+      t.strictSame(problem.headers, 'headers' in expected ? expected.headers : problem.headers)
+    }
+  }
+})
+
+t.test('after these errors a command is decided again', async t => {
+  const { storage, fail } = makeUnreliable()
+  const book = openBook(storage)
+  let id = await makeDeal(book)
+  for (const error of [
+    new ConflictError('deals', id), new DuplicateError('deals', id), new ConstraintError('commands', id, 'unique')
+  ]) {
+    const { commit } = storage
+    let commits = 0
+    storage.commit = async changes => {
+      fail(commits++ === 0 ? 'commit' : undefined, error)
+      await commit(changes)
+    }
+    t.match(await book.run('hold', id, { reason: 'a' }), { changed: true }, error.name)
+    t.equal(commits, 2)
+    storage.commit = commit
+    id = await makeDeal(book)
+  }
+})
+
+t.test('ids of the storage are used, unless an item had them', async t => {
+  const inner = memoryStorage()
+  const given = [5, 5, 9]
+  const asked: unknown[] = []
+  const storage: Storage = {
+    ...inner,
+    async nextId (family, signal) {
+      asked.push([family, signal])
+      return given.shift() ?? 77
+    }
+  }
+  const tickets = defineFamily({
+    name: 'tickets', singular: 'ticket', fields: Type.Object({ id: Type.Integer() }), create: []
+  })
+  const book = tickets.service({ storage })
+  const { signal } = new AbortController()
+  t.equal((await book.create({}, { signal })).item.id, 5)
+  t.strictSame(asked, [['tickets', signal]])
+  await book.remove(5)
+  t.equal((await book.create({})).item.id, 9, 'one that is gone is not given again')
+  t.equal(asked.length, 3)
+  t.equal((await tickets.service({ storage, makeId: () => 3 }).create({})).item.id, 3)
+  t.equal(asked.length, 3, 'the host is asked first')
+})
+
+t.test('an id is taken by an item that has no log', async t => {
+  const storage = memoryStorage()
+  const rooms = defineFamily({
+    name: 'rooms', singular: 'room', fields: Type.Object({ id: Type.String() }), create: ['id']
+  })
+  await loadItems(storage, rooms, [{ id: 'a' }])
+  const book = rooms.service({ storage })
+  t.match(await refusal(book.create({ id: 'a' })), { code: 'taken', errors: [{ pointer: '/id' }] })
+  t.equal(readMetrics(storage).retries_total, 0)
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Condition } from '../../lib/core/storage/storage.js'
-import { deals } from '../../lib/index.js'
-import { dealAfter, makeDeal, testOverStorages } from './book.js'
+import { deals, defineFamily, Type } from '../../lib/index.js'
+import { dealAfter, makeDeal, refusal, testOverStorages } from './book.js'
 
 testOverStorages(async (t, { book, storage }) => {
   t.test('items are found by the grammar of the query string, or by conditions', async t => {
@@ -68,6 +68,39 @@ testOverStorages(async (t, { book, storage }) => {
     t.match(await book.find([ours], { limit: 2, count: false }), { total: undefined })
     for (let count = 0; count < 50; count++) await makeDeal(book)
     t.equal((await book.find()).items.length, 50, 'fifty, where nothing is said')
+  })
+
+  t.test('pages continue from items whose values are too long for a cursor', async t => {
+    const notes = defineFamily({
+      name: 'long-notes',
+      singular: 'note',
+      fields: Type.Object({ id: Type.Integer(), text: Type.String(), kind: Type.Optional(Type.String()) }),
+      create: ['text', 'kind'],
+      order: ['-text']
+    })
+    const own = notes.service({ storage })
+    const texts = ['b', 'a', 'c', 'a', 'd']
+    for (const [index, text] of texts.entries()) await own.create({ text: text.repeat(5000), kind: String(index % 2) })
+    const read = async (query: string, options: object) => {
+      const { items, next, prev, total } = await own.find(query, { limit: 2, ...options })
+      return { ids: items.map(({ id }) => id), next: next as string, prev: prev as string, total }
+    }
+    const first = await read('', {})
+    const second = await read('', { after: first.next, count: true })
+    const third = await read('', { after: second.next })
+    t.strictSame([first, second, third].map(({ ids }) => ids), [[5, 3], [1, 2], [4]])
+    t.equal(second.total, 5, 'all are counted')
+    t.ok(first.next.length < 200)
+    t.strictSame((await read('', { before: third.prev })).ids, [1, 2])
+    t.strictSame((await read('', { before: second.prev })).ids, [5, 3])
+    t.strictSame((await read('kind=1', { after: first.next })).ids, [2, 4], 'whether it is found or not')
+    await own.remove(3)
+    await own.remove(1)
+    for (const options of [{ after: first.next }, { before: second.prev }]) {
+      const [parameter] = Object.keys(options) as ['after']
+      const detail = `${parameter} refers to a deleted item; start at the first page`
+      t.match(await refusal(read('', options)), { code: 'invalid-query', errors: [{ parameter, detail }] })
+    }
   })
 
   t.test('the log is read in parts', async t => {

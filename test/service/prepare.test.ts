@@ -1,6 +1,6 @@
 import Fastify, { type FastifyRequest } from 'fastify'
 import t from 'tap'
-import { defineFamily, memoryStorage, Problem, type Storage, Type } from '../../lib/index.js'
+import { defineFamily, loadItems, memoryStorage, Problem, type Storage, Type } from '../../lib/index.js'
 import { storages } from '../storages.js'
 
 const rates = defineFamily({
@@ -227,6 +227,67 @@ t.test('a command that means another action since has the facts of that', async 
   }
   const { statusCode, body } = await app.inject({ method: 'PUT', url: '/bills/1', payload: { paid: true } })
   t.match({ statusCode, ...JSON.parse(body) }, { statusCode: 200, paid: true, by: 'PayBill', revision: 3 })
+})
+
+t.test('prepare gets the context of the command, and is not asked where nothing is decided', async t => {
+  const seen: Record<string, unknown>[] = []
+  const fixed = defineFamily({
+    name: 'fixed',
+    singular: 'one',
+    fields: Type.Object({ id: Type.Integer(), text: Type.Optional(Type.String()) }),
+    edit: ['text'],
+    async prepare ({ context }) { seen.push({ ...context }) }
+  })
+  const storage = memoryStorage()
+  await loadItems(storage, fixed, [{ id: 1 }])
+  const claims = { list: [1] }
+  const book = fixed.service({ storage, authorize: () => ({ principal: 'ann', claims }) })
+  await book.run('edit', 1, { text: 'a' }, { command: 'c-1' })
+  await book.run('edit', 1, { text: 'b' })
+  const context = { principal: 'ann', claims, items: {}, newIds: {}, facts: {} }
+  t.strictSame(seen.map(({ now, ...rest }) => rest), [{ command: 'c-1', ...context }, { command: '', ...context }])
+  t.ok(Object.isFrozen((seen[0]?.['claims'] as typeof claims).list) && !Object.isFrozen(claims.list))
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(fixed, { storage })
+  seen.length = 0
+  for (const [text, count] of [['b', 0], ['c', 1]] as const) {
+    t.equal((await app.inject({ method: 'PATCH', url: '/fixed/1', payload: { text } })).statusCode, 200)
+    t.equal(seen.length, count)
+  }
+})
+
+t.test('lookups in one commit see what the commands before have done', async t => {
+  const seen: unknown[] = []
+  const parts = defineFamily({
+    name: 'parts',
+    singular: 'part',
+    fields: Type.Object({ id: Type.String(), size: Type.Integer() }),
+    create: ['id', 'size'],
+    edit: ['size'],
+    async prepare (_asked, { find, get }) {
+      const large = await find('parts', 'size>=2', { count: true, limit: 2, sort: '-size' })
+      const rest = await find('parts', '', { limit: 2, page: 2, sort: 'size' })
+      const ids = (page: typeof large) => page.items.map(({ id }) => id).join('')
+      seen.push([ids(large), large.total, ids(rest), rest.total, (await get('parts', 'c'))?.size])
+    }
+  })
+  const book = parts.service({ storage: memoryStorage() })
+  for (const [size, id] of ['a', 'b', 'c'].entries()) await book.create({ id, size: size + 1 })
+  seen.length = 0
+  await book.runAll([
+    { operation: 'create', params: { id: 'd', size: 5 } },
+    { operation: 'edit', id: 'a', params: { size: 4 } },
+    { operation: 'remove', id: 'b' },
+    { operation: 'edit', id: 'c', params: { size: 1 } },
+    { operation: 'create', params: { id: 'e', size: 2 } }
+  ], { atomic: true })
+  t.strictSame(seen, [
+    ['cb', 2, 'c', undefined, 3],
+    ['dc', 3, 'cd', undefined, 3],
+    ['da', 3, 'd', undefined, 3],
+    ['da', 2, 'd', undefined, 1]
+  ])
 })
 
 t.test('where the storage of another family refuses, nothing is decided', async t => {

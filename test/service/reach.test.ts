@@ -1,8 +1,10 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import t from 'tap'
 import {
-  type AnyFamily, type Committed, defineFamily, type Grant, type Intent, memoryStorage, Problem, type Storage, Type
+  type AnyFamily, type Committed, ConflictError, defineFamily, type Grant, type Intent, memoryStorage, Problem,
+  type Storage, Type
 } from '../../lib/index.js'
+import { recordingStorage } from '../recording-storage.js'
 import { storages } from '../storages.js'
 
 const machines = defineFamily({
@@ -364,6 +366,223 @@ t.test('a page that asks shows what the command with its id would do', async t =
   const asked = await app.inject({ method: 'POST', url: '/stamps/1/presss', headers, payload })
   t.equal(asked.statusCode, 200, asked.body)
   t.match((await app.inject('/stamps/1')).json(), { revision: 1 }, 'nothing was done')
+})
+
+t.test('nothing is authorized twice when it is decided again', async t => {
+  const inner = memoryStorage()
+  let conflicts = 0
+  const storage: Storage = {
+    ...inner,
+    async commit (changes) {
+      if (conflicts-- > 0) throw new ConflictError('orders', 1)
+      await inner.commit(changes)
+    }
+  }
+  for (const branch of ['north', 'south']) await machines.service({ storage }).create({ branch })
+  const asked: string[] = []
+  const authorize = (_call: object, { family, action, id }: Intent): undefined => {
+    if (action !== 'read') asked.push(`${action} ${family} ${id}`)
+  }
+  const [book, desk] = [orders.service({ storage, authorize }), bookings.service({ storage, authorize })]
+  const rows: readonly (readonly [run: () => Promise<unknown>, expected: readonly string[]])[] = [
+    [() => book.create({ machine: 1, total: 5 }), ['CreateOrder orders undefined', 'CreateOrder machines 1']],
+    [() => book.run('bill', 1, { note: 'a' }),
+      ['Bill orders 1', 'Bill invoices undefined', 'Bill entries undefined']],
+    [() => desk.create({ machine: 2, spare: 1 }), ['CreateBooking bookings undefined']],
+    [() => desk.run('swap', 1), ['Swap bookings 1', 'Swap machines 1']],
+    [() => desk.run('swap', 1, { by: 2 }), ['Swap bookings 1', 'Swap machines 2']],
+    [() => desk.run('edit', 1, { spare: 2 }), ['EditBooking bookings 1']],
+    [() => book.remove(1), ['DeleteOrder orders 1']]
+  ]
+  for (const [run, expected] of rows) {
+    conflicts = 2
+    asked.length = 0
+    await run()
+    t.strictSame(asked, expected)
+  }
+})
+
+t.test('a reference is checked when it is given, and a refusal knows what it refers to', async t => {
+  const storage = memoryStorage()
+  for (const branch of ['north', 'south']) await machines.service({ storage }).create({ branch })
+  const all = bookings.service({ storage })
+  const guarded = bookings.service({
+    storage,
+    authorize: (_call, { family }) =>
+      family === 'machines' ? { where: [{ field: 'branch', op: 'eq', values: ['south'] }] } : {}
+  })
+  const hidden = (field: string) => ({ code: 'invalid-body', errors: [{ pointer: `/${field}` }] })
+  await t.rejects(guarded.create({ machine: 1 }), hidden('machine'))
+  t.match(await guarded.create({ machine: 2 }), { item: { machine: 2 } })
+  await t.rejects(guarded.run('edit', 1, { spare: 1 }), hidden('spare'))
+  await all.run('edit', 1, { spare: 1 })
+  t.match(await guarded.run('edit', 1, { spare: 1 }), { changed: false }, 'it is so already')
+  t.match(await guarded.run('edit', 1, { spare: null }), { changed: true })
+  await all.create({ machine: 1 })
+  await all.run('hand-out', 2)
+  const { item: { id } } = await all.create({ machine: 1 })
+  const refused = (book: typeof all) => book.run('remind', id).then(() => undefined, problem => problem)
+  t.match(await refused(all), { code: 'wrong-state', members: { allowed: ['swap', 'edit'] } }, 'the machine is rented')
+  await all.run('edit', 1, { spare: null })
+  const free = (await all.create({ machine: 2 })).item.id
+  const offered = await all.run('remind', free).catch(problem => problem)
+  t.match(offered, { code: 'wrong-state', members: { allowed: ['hand-out', 'swap', 'edit'] } }, 'this one is not')
+  t.match(await guarded.remove(id), { changed: true })
+  const read: string[] = []
+  const counted = bookings.service({ storage: recordingStorage(read, storage) })
+  await counted.run('edit', 1, { spare: 2 })
+  t.strictSame(read, ['get bookings', 'commit'], 'what is not refused needs nothing else')
+})
+
+const visits = defineFamily({
+  name: 'visits',
+  singular: 'visit',
+  fields: Type.Object({
+    id: Type.Integer(),
+    site: Type.Optional(Type.Integer()),
+    next: Type.Optional(Type.Integer()),
+    note: Type.Optional(Type.String()),
+    plan: Type.Optional(Type.Array(Type.Union([Type.Integer(), Type.Null()])))
+  }),
+  references: { site: machines, next: 'visits' },
+  create: ['site', 'next', 'note', 'plan'],
+  edit: ['site', 'next', 'note'],
+  initial (visit) {
+    const site = visit.note === 'rule' ? 1 : visit.site ?? visit.plan?.[1]
+    return typeof site === 'number' ? { ...visit, site } : visit
+  }
+})
+
+t.test('who gives the id of an item must be able to read it', async t => {
+  const storage = memoryStorage()
+  for (const branch of ['north', 'south']) await machines.service({ storage }).create({ branch })
+  const all = visits.service({ storage })
+  await all.create({ site: 1, note: 'secret' })
+  await all.create({ site: 1 })
+  const grant = (principal: unknown, { family }: Intent): Grant => {
+    if (family === 'machines' && principal === 'none') throw new Problem('forbidden', 'No machines')
+    return family === 'machines'
+      ? { where: [{ field: 'branch', op: 'eq', values: ['south'] }] }
+      : { where: [{ field: 'note', op: 'ne', values: ['secret'] }] }
+  }
+  const book = visits.service({ storage, authorize: ({ principal }, intent) => grant(principal, intent) })
+  type Row = readonly [what: string, run: () => Promise<unknown>, pointer?: string]
+  const rows: readonly Row[] = [
+    ['hidden', () => book.create({ site: 1 }), '/site'],
+    ['readable', () => book.create({ site: 2 })],
+    ['hidden, within a list', () => book.create({ plan: [null, 1] }), '/site'],
+    ['readable, within a list', () => book.create({ plan: [null, 2] })],
+    ['of a rule', () => book.create({ note: 'rule' })],
+    ['none', () => book.create({})],
+    ['as it was', () => book.run('edit', 2, { site: 1, note: 'a' })],
+    ['no longer', () => book.run('edit', 2, { site: null, note: 'b' })],
+    ['of its own family, hidden', () => book.run('edit', 2, { next: 1 }), '/next'],
+    ['of its own family, readable', () => book.run('edit', 2, { next: 2 })],
+    ['of one who may read none', () => book.create({ site: 2 }, { principal: 'none' }), '/site']
+  ]
+  for (const [what, run, pointer] of rows) {
+    const answer = await run().catch((problem: unknown) => problem)
+    t.match(answer, pointer === undefined ? { changed: true } : { code: 'invalid-body', errors: [{ pointer }] }, what)
+  }
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(visits, { storage, authorize: (_request, intent) => grant(undefined, intent) })
+  t.match(await send(app, 'POST', '/visits', { site: 1 }), { statusCode: 201 }, 'of a family that clients do not know')
+})
+
+t.test('an item can be used once by a command, and only what it names is read', async t => {
+  const events: string[] = []
+  const storage = recordingStorage(events)
+  for (const branch of ['north', 'south']) await machines.service({ storage }).create({ branch })
+  const book = bookings.service({ storage })
+  for (const spare of [2, undefined]) await book.create({ machine: 2, ...(spare && { spare }) })
+  const detail = 'must be a different machine: an item can be used only once'
+  await t.rejects(book.run('hand-out', 1), { code: 'invalid-body', errors: [{ pointer: '/spare', detail }] })
+  const people = defineFamily({
+    name: 'people',
+    singular: 'person',
+    fields: Type.Object({ id: Type.Integer(), name: Type.Optional(Type.String()) }),
+    create: ['name'],
+    operations: {
+      meet: {
+        ...words('meet'),
+        params: Type.Object({ whom: Type.Unknown() }),
+        with: { other: { family: 'people', id: ({ whom }) => whom as number } },
+        apply: person => person
+      }
+    }
+  }).service({ storage })
+  await people.create({})
+  await t.rejects(people.run('meet', 1, { whom: 1 }), { code: 'invalid-body', message: /a different person/ })
+  events.length = 0
+  await t.rejects(people.run('meet', 1, { whom: '1' }), { code: 'invalid-body', message: /existing person/ })
+  t.strictSame(events, [], 'a text is no id of these')
+  await t.rejects(book.run('remind', 2), { code: 'wrong-state' })
+  t.strictSame(events, ['get bookings', 'get machines'], 'there is no spare one')
+})
+
+t.test('who may not use another item has asked nothing of the storage', async t => {
+  const events: string[] = []
+  const storage = recordingStorage(events)
+  const shops = defineFamily({
+    name: 'shops',
+    singular: 'shop',
+    fields: Type.Object({ id: Type.Integer(), list: Type.Array(Type.Integer()) }),
+    create: ['list'],
+    operations: {
+      take: {
+        ...words('take'),
+        params: Type.Object({ by: Type.Integer() }),
+        with: { one: { family: machines, id: ({ by }) => by } },
+        apply: shop => shop
+      },
+      sort: {
+        ...words('sort'),
+        params: Type.Object({}),
+        with: { one: { family: machines, id: (_params, { list }) => list[0] } },
+        apply: shop => shop
+      }
+    }
+  })
+  await machines.service({ storage }).create({ branch: 'a' })
+  await shops.service({ storage }).create({ list: [1] })
+  const book = shops.service({
+    storage,
+    authorize (_call, { family }) { if (family === 'machines') throw new Problem('forbidden', 'Not these') }
+  })
+  await book.get(1)
+  events.length = 0
+  await t.rejects(book.run('take', 1, { by: 1 }), { code: 'forbidden' })
+  t.strictSame(events, [])
+  await t.rejects(book.run('sort', 1), { code: 'forbidden' }, 'unless the item says which one')
+  t.equal(events.length, 1)
+})
+
+t.test('a parameter that names a missing item is pointed to', async t => {
+  const storage = memoryStorage()
+  const trips = (id: (params: Readonly<Record<string, unknown>>) => unknown) => defineFamily({
+    name: 'trips',
+    singular: 'trip',
+    fields: Type.Object({ id: Type.Integer() }),
+    create: [],
+    operations: {
+      ride: {
+        ...words('ride'),
+        params: Type.Object({ other: Type.Optional(Type.Integer()), on: Type.Optional(Type.Integer()) }),
+        with: { on: { family: machines, id: id as () => number } },
+        apply: trip => trip
+      }
+    }
+  }).service({ storage })
+  await trips(() => 1).create({})
+  for (const [params, pointer, id = () => 9] of [
+    [{ on: 9 }, '/on'], [{ other: 1, on: 3 }, '/on'], [{ other: 9 }, '/other'], [{ other: 1 }, '/on'], [{}, '/on'],
+    [{}, '/on', () => '9'], [{}, '/on', () => 0.5]
+  ] as const) {
+    const errors = [{ pointer, detail: 'does not name an existing machine' }]
+    await t.rejects(trips(id).run('ride', 1, params), { code: 'invalid-body', errors }, JSON.stringify(params))
+  }
+  t.match(await trips(() => undefined).run('ride', 1), { changed: false }, 'none is needed')
 })
 
 t.test('mistakes in with are found when the family is defined', async t => {

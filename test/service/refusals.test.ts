@@ -4,6 +4,7 @@ import { Problem } from '../../lib/core/problems.js'
 import type { Members } from '../../lib/core/values/json.js'
 import { deals } from '../../lib/deals/deals.js'
 import { defineFamily } from '../../lib/http/plugin/define-family.js'
+import { ConstraintError } from '../../lib/index.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import { makeDeal, openBook, refusal, testOverStorages } from './book.js'
 
@@ -190,6 +191,9 @@ t.test('options that cannot be', async t => {
     [{}, /"storage" is missing/],
     [{ storage: 'memory' }, /"storage" must be a storage/],
     [{ storage: () => storage }, /"storage" must be a storage/],
+    [{ storage: null }, /"storage" must be a storage/],
+    ...(['prepare', 'find', 'get', 'commit', 'close'] as const).map((name): [unknown, RegExp] =>
+      [{ storage: { ...storage, [name]: undefined } }, /"storage" must be a storage/]),
     [{ storage, authorize: true }, /"authorize" must be a function/],
     [{ storage, authorize: null }, /"authorize" must be a function/],
     [{ storage, authorise () {} }, /unknown option "authorise". Did you mean "authorize"\?/],
@@ -218,4 +222,97 @@ t.test('options of a call that are misspelt, or not what they must be', async t 
   }
   t.strictSame((await book.find()).items.length, 1)
   t.match(await book.get(id), { held: false, revision: 1 })
+})
+
+t.test('rules of a database are refused in the words of the family, or in ours', async t => {
+  const unnamed = deals.extend({ fields: Type.Object({ region: Type.Optional(Type.String()) }) })
+  const named = unnamed.extend({
+    constraints: {
+      'deals-dear': 'It is too dear', 'deals-far': { detail: 'It is too far', pointers: ['/region', '/name'] }
+    }
+  })
+  type Options = ConstructorParameters<typeof ConstraintError>[3]
+  type Rule = ConstructorParameters<typeof ConstraintError>[2]
+  const database = (reason: string) => `The database does not allow this: ${reason}. Nothing was done`
+  const one = [{ pointer: '/name', detail: 'is already taken' }]
+  const two = ['/name', '/region'].map((pointer, index, all) =>
+    ({ pointer, detail: `is already taken, together with ${all[1 - index]}` }))
+  const fields = ['name']
+  const declared = true
+  type Expected = readonly [code: string, message: string, errors?: unknown]
+  const rows: readonly (readonly [rule: Rule, Options, Expected, members?: object])[] = [
+    ['unique', { fields, declared }, ['taken', '/name is already taken. Nothing was done', one]],
+    ['unique', { fields: ['name', 'region'], declared },
+      ['taken', '/name is already taken, together with /region. Nothing was done', two]],
+    ['reference', { fields, declared, other: 'people' }, ['invalid-body', '/name must be an existing id of people',
+      [{ pointer: '/name', detail: 'must be an existing id of people' }]]],
+    ['in-use', { fields, declared, other: 'bills' },
+      ['in-use', 'It cannot be deleted while bills refer to it. Nothing was done'], { family: 'bills' }],
+    ['unique', { fields }, ['constraint', database('/name is already taken'), one]],
+    ['unique', {}, ['constraint', database('it already exists')]],
+    ['required', { fields }, ['constraint', database('/name must be given'),
+      [{ pointer: '/name', detail: 'must be given' }]]],
+    ['required', {}, ['constraint', database('a required value is missing')]],
+    ['reference', {}, ['constraint', database('it refers to something that does not exist')]],
+    ['reference', { fields }, ['constraint', database('/name refers to something that does not exist'),
+      [{ pointer: '/name', detail: 'refers to something that does not exist' }]]],
+    ['in-use', {}, ['constraint', database('something else refers to it')]],
+    ['value', {}, ['constraint', database('it has a value that is not allowed')]],
+    ['value', { fields, allowed: 'must be short' }, ['constraint', database('/name must be short'),
+      [{ pointer: '/name', detail: 'must be short' }]]],
+    ['other', {}, ['constraint', database('a rule of the database rejects it')]],
+    ['other', { constraint: 'toString' }, ['constraint', database('a rule of the database rejects it')]],
+    ['other', { constraint: 'deals-dear', fields }, ['constraint', 'It is too dear']],
+    ['other', { constraint: 'deals-far' }, ['constraint', 'It is too far',
+      [{ pointer: '/region', detail: 'It is too far' }, { pointer: '/name', detail: 'It is too far' }]]]
+  ]
+  const run = async (error: unknown, family = named) =>
+    await refusal(family.service({ storage: { ...memoryStorage(), commit: async () => { throw error } } })
+      .create({ name: 'Tea', price: 1 }))
+  for (const [rule, options, expected, members = {}] of rows) {
+    const error = new ConstraintError('deals', 'd-1', rule, options)
+    const problem = await run(error)
+    t.strictSame([problem.code, problem.message, problem.errors, problem.members, problem.cause],
+      [expected[0], expected[1], expected[2], members, error])
+  }
+  const bins = defineFamily({
+    name: 'bins',
+    singular: 'bin',
+    fields: Type.Object({ id: Type.Integer(), full: Type.Boolean({ default: false }) }),
+    create: [],
+    constraints: { 'bins-full': 'The bin is full' }
+  })
+  const items = defineFamily({
+    name: 'items',
+    singular: 'item',
+    fields: Type.Object({ id: Type.Integer(), bin: Type.Integer() }),
+    references: { bin: bins },
+    create: ['bin'],
+    operations: {
+      drop: {
+        name: 'drop',
+        verb: 'drop',
+        participle: 'dropped',
+        noun: 'drops',
+        action: 'DropItem',
+        params: Type.Object({}),
+        with: { bin: 'bin' },
+        creates: { next: bins },
+        apply: (item, _params, { items: { bin } }) =>
+          ({ item, others: { bin: { ...bin, full: true } }, created: { next: {} } })
+      }
+    }
+  })
+  const memory = memoryStorage()
+  await bins.service({ storage: memory }).create({})
+  await items.service({ storage: memory }).create({ bin: 1 })
+  const full = new ConstraintError('bins', 1, 'other', { constraint: 'bins-full' })
+  const storage = { ...memory, commit: async () => { throw full } }
+  t.equal((await refusal(items.service({ storage }).run('drop', 1))).message, 'The bin is full', 'of another item')
+
+  const dear = { constraint: 'deals-dear' }
+  for (const [error, family] of [
+    [new ConstraintError('others', 'd-1', 'other', dear), named],
+    [new ConstraintError('deals', 'd-1', 'other', dear), unnamed]
+  ] as const) t.equal((await run(error, family)).message, database('a rule of the database rejects it'))
 })

@@ -414,3 +414,70 @@ t.test('a constraint of another item is not about fields of this one', async t =
   await book.run('charge', 1)
   await t.rejects(book.run('charge', 1), { code: 'taken', errors: [{ pointer: '/number' }] })
 })
+
+t.test('secrets, and the items of commands that ran before, have the names of this version', async t => {
+  const storage = memoryStorage()
+  const keys = defineFamily({
+    name: 'keys',
+    singular: 'key',
+    fields: Type.Object({ id: Type.Integer(), label: Type.String(), pin: Type.String({ writeOnly: true }) }),
+    create: ['label', 'pin'],
+    edit: ['label', 'pin']
+  })
+  type Calls = Readonly<Record<'create' | 'run' | 'remove' | 'runAll', (...parameters: unknown[]) => Promise<any>>>
+  const [base, book] = [keys, keys.rename({ label: 'title', pin: 'code' })]
+    .map(family => family.service({ storage }) as unknown as Calls)
+  const members = (item: object | undefined) => {
+    const { id, revision, createdAt, updatedAt, ...own } = item as Record<string, unknown>
+    return own
+  }
+  const create = (params: object) => [{ operation: 'create', params }]
+  t.strictSame(members((await book!.create({ title: 'a', code: '1' })).item), { title: 'a', code: '1' })
+  const [alone] = await book!.runAll(create({ title: 'b', code: '2' }), { atomic: true })
+  t.strictSame(members(alone.item), { title: 'b', code: '2' })
+  const [other] = await base!.runAll(create({ label: 'c', pin: '3' }), { atomic: true })
+  t.strictSame(members(other.item), { label: 'c', pin: '3' })
+  for (const replayed of [false, true]) {
+    const done = await book!.run('edit', 1, { title: 'd' }, { command: 'c-1' })
+    t.match(done, { replayed })
+    t.strictSame(members(done.item), { title: 'd' }, 'a secret is shown by the command that sets it')
+  }
+  for (const [code, expected] of [['4', { replayed: false }], ['4', { replayed: true }], ['5', 'id-reused']] as const) {
+    const again = book!.create({ title: 'e', code }, { key: 'k-1' })
+    t.match(await again.catch((problem: { code: string }) => problem.code), expected, 'a secret is part of a command')
+  }
+  t.match(await book!.run('edit', 1, { title: 'd' }), { changed: false, item: { title: 'd', code: undefined } })
+  t.match(await book!.remove(1), { changed: true })
+})
+
+t.test('a grant, a precondition and a repetition have the names of this version', async t => {
+  const storage = memoryStorage()
+  const notes = defineFamily({
+    name: 'notes',
+    singular: 'note',
+    fields: Type.Object({ id: Type.Integer(), text: Type.String(), hue: Type.Optional(Type.String()) }),
+    create: ['text', 'hue'],
+    edit: ['text']
+  })
+  await notes.service({ storage }).create({ text: 'hidden' })
+  const asked: object[] = []
+  const book = notes.rename({ text: 'hue', hue: 'text' }).service({
+    storage,
+    authorize (_call, { action, params }) {
+      if (action !== 'read') asked.push({ action, params })
+      return { where: [{ field: 'hue', op: 'ne', values: ['hidden'] }] }
+    }
+  })
+  for (const replayed of [false, true]) {
+    const made = await book.create({ hue: 'a', text: 'b' }, { key: 'k' })
+    t.match(made, { replayed, item: { hue: 'a', text: 'b' }, command: { params: { hue: 'a', text: 'b' } } })
+  }
+  await t.rejects(book.run('edit', 2, { hue: 'c' }, { revision: 7 }), { code: 'precondition-failed' })
+  t.match(await book.run('edit', 2, { hue: 'c' }, { revision: 1 }), { item: { hue: 'c', text: 'b' } })
+  await t.rejects(book.run('edit', 1, { hue: 'c' }), { code: 'not-found', message: /1/ })
+  await t.rejects(book.run('edit', 2, { hue: 'hidden' }), { code: 'forbidden' })
+  const create = { action: 'CreateNote', params: { hue: 'a', text: 'b' } }
+  const edit = { action: 'EditNote', params: { hue: 'c' } }
+  t.strictSame(asked, [create, create, edit, edit, edit, { ...edit, params: { hue: 'hidden' } }])
+  t.strictSame((await book.log(2)).items.map(({ params }) => params), [create.params, edit.params])
+})

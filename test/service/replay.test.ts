@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
+import t from 'tap'
 import type { Storage } from '../../lib/core/storage/storage.js'
+import { deals } from '../../lib/deals/deals.js'
 import { defineFamily } from '../../lib/http/plugin/define-family.js'
+import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 import { dealsApp, home } from '../deals/app.js'
 import { type Book, dealAfter, openBook, refusal, testOverStorages } from './book.js'
 
@@ -316,4 +319,68 @@ testOverStorages(async (t, { book, storage, another }) => {
     await first.remove(last)
     t.equal((await first.create({ text: 'a' })).item.id, last + 1, 'what is gone is not given again')
   })
+})
+
+t.test('who finds what was run before', async t => {
+  const storage = memoryStorage()
+  const owned = deals.extend({ fields: Type.Object({ owner: Type.String() }), create: ['owner'] })
+  const notes = defineFamily({
+    name: 'notes', singular: 'note', fields: Type.Object({ id: Type.Integer() }), create: []
+  })
+  const all = owned.service({ storage })
+  const guarded = owned.service({
+    storage,
+    authorize: ({ principal }, { id }) =>
+      id === undefined && principal === 'eve' ? {} : { where: [{ field: 'owner', op: 'eq', values: ['ann'] }] }
+  })
+  const make = async (owner: string) => (await all.create({ name: 'Tea', price: 1, owner })).item.id
+  const [hers, his, gone] = [await make('ann'), await make('bob'), await make('ann')]
+  const reason = { reason: 'a' }
+  const commands: readonly (readonly [command: string, id: string, principal?: string])[] = [
+    ['hers', hers, 'ann'], ['his', his, 'ann'], ['gone', gone, 'ann'], ['nobody-hers', hers], ['nobody-gone', gone]
+  ]
+  for (const [command, id, principal] of commands) {
+    await all.run('hold', id, reason, { command, ...(principal && { principal }) })
+    await all.run('unhold', id)
+  }
+  await all.remove(gone)
+  await notes.service({ storage }).create({}, { key: 'k-note', principal: 'ann' })
+  await notes.service({ storage }).remove(1, { command: 'note', principal: 'ann' })
+  const reused = (id: string) => ({ code: 'id-reused', message: new RegExp(`"?${id}"?`) })
+  const missing = { code: 'not-found' }
+  const found = { replayed: true, changed: true }
+  const rows: readonly (readonly [command: string, id: string, principal: string | undefined, expected: object])[] = [
+    ['hers', hers, 'ann', found],
+    ['his', his, 'ann', missing],
+    ['his', hers, 'ann', reused('his')],
+    ['gone', gone, 'ann', found],
+    ['gone', hers, 'ann', reused('gone')],
+    ['nobody-hers', hers, undefined, found],
+    ['nobody-gone', gone, undefined, missing],
+    ['note', hers, 'ann', reused('note')]
+  ]
+  for (const [command, id, principal, expected] of rows) {
+    const run = guarded.run('hold', id, reason, { command, ...(principal && { principal }) })
+    const answer = await run.catch((problem: unknown) => problem)
+    t.match(answer, expected, `${command} by ${principal}`)
+    t.equal((answer as { replayed?: true }).replayed, expected === found ? true : undefined)
+  }
+  t.match(await all.run('hold', gone, reason, { command: 'nobody-gone' }), found, 'where nothing is hidden')
+  const read: unknown[] = []
+  const watched: Storage = {
+    ...storage,
+    get (family, id, signal) {
+      read.push([family, id])
+      return storage.get(family, id, signal)
+    }
+  }
+  const clerk = notes.service({ storage: watched, authorize: () => ({ where: [{ field: 'id', op: 'gt', value: 0 }] }) })
+  await t.rejects(clerk.remove(1, { command: 'nobody-hers' }), { code: 'id-reused' })
+  t.strictSame(read, [['commands', 'nobody-hers']], 'the id of a deal is none of a note')
+  const key = await refusal(guarded.run('hold', hers, reason, { key: 'k-note', principal: 'ann' }))
+  t.equal(key.code, 'id-reused')
+  t.notMatch(key.message, /[0-9a-f]{8}-/, 'a derived id is not shown')
+  const creation = { name: 'Tea', price: 1, owner: 'bob' }
+  await all.create(creation, { key: 'k', principal: 'ann' })
+  await t.rejects(guarded.create(creation, { key: 'k', principal: 'ann' }), { code: 'id-reused' }, 'what is hidden')
 })

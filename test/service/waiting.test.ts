@@ -3,8 +3,9 @@ import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
+import { maybeMade } from '../../lib/core/problems.js'
 import type { Storage } from '../../lib/index.js'
-import { memoryStorage, readMetrics } from '../../lib/index.js'
+import { deals, defineFamily, memoryStorage, readMetrics, Type } from '../../lib/index.js'
 import { createDeal, dealsApp, home, readDeal } from '../deals/app.js'
 import { makeDeal, openBook, refusal } from './book.js'
 
@@ -89,7 +90,14 @@ t.test('a hundred wait for one item by default', async t => {
   close()
   const calls = Array.from({ length: 110 }, (_, index) => book.run('change-price', id, price(index)))
   const settled = Promise.allSettled(calls)
-  await refusal(book.run('change-price', id, price(111)))
+  const detail = 'Too many writers are waiting, 100 of them for this item'
+  const change = { operation: 'change-price', id, params: price(111) } as const
+  const run = (options: object) => book.run('change-price', id, price(111), options)
+  const runAll = (options: object) => book.runAll([change, { ...change, ...options }], { atomic: true })
+  for (const call of [run, runAll]) {
+    t.equal((await refusal(call({}))).message, `${detail}; nothing was done`)
+    t.equal((await refusal(call({ command: 'c-1' }))).message, `${detail}. ${maybeMade}`, 'an earlier try may be done')
+  }
   open()
   const done = (await settled).filter(({ status }) => status === 'fulfilled')
   t.equal(done.length, 101, 'one at work, and a hundred behind it')
@@ -140,4 +148,151 @@ t.test('clients that have left wait no longer, and nothing is done for them', as
   t.match(String(await once(staying, 'data')), /^HTTP\/1.1 200/)
   staying.destroy()
   t.equal(count() - before, 2)
+})
+
+const words = (verb: string) => ({ name: verb, verb, participle: `${verb}-ed`, noun: `${verb}s`, action: `Do${verb}` })
+
+const lines = defineFamily({
+  name: 'lines',
+  singular: 'line',
+  fields: Type.Object({ id: Type.Integer(), text: Type.String() }),
+  create: ['text'],
+  edit: ['text']
+})
+const cards = defineFamily({
+  name: 'cards', singular: 'card', fields: Type.Object({ id: Type.String() }), create: ['id']
+})
+const marks = defineFamily({
+  name: 'marks', singular: 'mark', fields: Type.Object({ id: Type.String(), text: Type.String() }), create: ['text']
+})
+const orders = defineFamily({
+  name: 'orders',
+  singular: 'order',
+  fields: Type.Object({ id: Type.Integer(), total: Type.Integer() }),
+  create: ['total'],
+  edit: ['total'],
+  operations: {
+    give: {
+      ...words('give'),
+      params: Type.Object({ to: Type.Integer() }),
+      with: { to: { family: 'orders', id: ({ to }) => to } },
+      apply: (order, _params, { items: { to } }) =>
+        ({ item: { ...order, total: order.total - 1 }, others: { to: { ...to, total: to.total + 1 } } })
+    },
+    bill: {
+      ...words('bill'),
+      params: Type.Object({}),
+      creates: { line: lines },
+      apply: order => ({ item: { ...order, total: order.total + 1 }, created: { line: { text: 'a' } } })
+    },
+    mark: {
+      ...words('mark'),
+      params: Type.Object({}),
+      creates: { mark: marks },
+      apply: order => ({ item: { ...order, total: order.total + 1 }, created: { mark: { text: 'a' } } })
+    }
+  }
+})
+
+async function settle (): Promise<void> {
+  for (let turns = 0; turns < 5; turns++) await new Promise(resolve => { setImmediate(resolve) })
+}
+
+t.test('who changes the same waits, and nobody else', async t => {
+  const { storage, close, open } = makeGate()
+  const book = orders.service({ storage })
+  const [log, desk, own] = [lines.service({ storage }), cards.service({ storage }), openBook(storage)]
+  let made = 100
+  const numbered = lines.service({ storage, makeId: () => ++made })
+  for (let total = 1; total <= 4; total++) await book.create({ total })
+  await log.create({ text: 'a' })
+  await desk.create({ id: 'first' })
+  await book.run('mark', 4)
+  const add = (options = {}) => own.create({ name: 'Tea', price: 1 }, options)
+  let total = 0
+  const edit = (id: number) => {
+    total += 1000
+    return book.run('edit', id, { total })
+  }
+  const give = (id: number, to: number) => ({ operation: 'give', id, params: { to } }) as const
+  const several = (...commands: readonly ReturnType<typeof give>[]) => book.runAll(commands, { atomic: true })
+  type Row = readonly [what: string, waits: boolean, first: () => Promise<unknown>, second: () => Promise<unknown>]
+  const rows: readonly Row[] = [
+    ['one item', true, () => edit(1), () => edit(1)],
+    ['two items', false, () => edit(1), () => edit(2)],
+    ['ids that are counted', true, () => log.create({ text: 'b' }), () => log.create({ text: 'c' })],
+    ['one of them', false, () => log.create({ text: 'b' }), () => log.run('edit', 1, { text: String(total) })],
+    ['ids of the host', false, () => numbered.create({ text: 'b' }), () => numbered.create({ text: 'c' })],
+    ['ids that are random', false, () => add(), () => add()],
+    ['one key', true, () => add({ key: 'k' }), () => add({ key: 'k' })],
+    ['two keys', false, () => add({ key: 'k-1' }), () => add({ key: 'k-2' })],
+    ['one id of the client', true, () => desk.create({ id: 'a' }), () => desk.create({ id: 'a' })],
+    ['two ids of the client', false, () => desk.create({ id: 'b' }), () => desk.create({ id: 'c' })],
+    ['another item that is changed', true, () => book.run('give', 1, { to: 2 }), () => edit(2)],
+    ['the item that changes another', true, () => book.run('give', 1, { to: 2 }), () => edit(1)],
+    ['an item that neither changes', false, () => book.run('give', 1, { to: 2 }), () => edit(3)],
+    ['items that are created, and counted', true, () => book.run('bill', 1), () => book.run('bill', 2)],
+    ['such a creation alone', true, () => book.run('bill', 1), () => log.create({ text: 'd' })],
+    ['items that are created under random ids', false, () => book.run('mark', 1), () => book.run('mark', 2)],
+    ['one item of several in a commit', true, () => several(give(3, 4), give(1, 3)), () => edit(1)],
+    ['another item of several', true, () => several(give(3, 4), give(1, 2)), () => edit(2)],
+    ['an item of no command', false, () => several(give(3, 4), give(1, 3)), () => edit(2)],
+    ['ids that are counted in a commit', true,
+      () => log.runAll([{ operation: 'create', params: { text: 'e' } }], { atomic: true }),
+      () => log.create({ text: 'f' })]
+  ]
+  for (const [what, waits, first, second] of rows) {
+    const { retries_total: before } = readMetrics(storage)
+    close()
+    const calls = [first()]
+    await settle()
+    calls.push(second())
+    await settle()
+    t.equal(readMetrics(storage).writers_waiting, waits ? 1 : 0, what)
+    open()
+    const refused = (await Promise.allSettled(calls)).filter(({ status }) => status === 'rejected')
+    t.match(refused, what === 'one id of the client' ? [{ reason: { code: 'taken' } }] : { length: 0 }, what)
+    t.equal(readMetrics(storage).retries_total, before, `${what}: nothing is decided twice`)
+  }
+
+  close()
+  const calls = [edit(1), book.run('give', 1, { to: 2 }), book.run('give', 2, { to: 1 })]
+  await settle()
+  t.equal(readMetrics(storage).writers_waiting, 2)
+  open()
+  t.equal((await Promise.all(calls)).length, 3, 'no two wait for each other')
+})
+
+t.test('who may not see or change an item does not wait for it', async t => {
+  const { storage, close, open } = makeGate()
+  const book = orders.service({ storage })
+  const guarded = orders.service({
+    storage,
+    authorize: ({ principal }) => ({ where: principal === 'ann' ? [] : [{ field: 'total', op: 'lt', value: 2 }] })
+  })
+  for (const total of [1, 2]) await book.create({ total })
+  close()
+  const writing = [book.run('edit', 1, { total: 3 }), book.run('edit', 2, { total: 3 })]
+  await settle()
+  t.equal((await refusal(guarded.run('edit', 2, { total: 1 }))).code, 'not-found')
+  t.equal((await refusal(book.run('give', 1, { to: 9 }))).code, 'invalid-body')
+  const waiting = guarded.run('edit', 2, { total: 4 }, { principal: 'ann' })
+  await settle()
+  t.equal(readMetrics(storage).writers_waiting, 1, 'who may waits')
+  open()
+  await Promise.all(writing)
+  t.match(await waiting, { item: { total: 4 } })
+})
+
+t.test('an item is read once for a change, unless somebody must be refused first', async t => {
+  const inner = memoryStorage()
+  let reads = 0
+  const storage: Storage = { ...inner, get: (...args) => { reads++; return inner.get(...args) } }
+  const { item: { id } } = await deals.service({ storage }).create({ name: 'Tea', price: 1 })
+  const granted = deals.service({ storage, authorize: () => ({}) })
+  for (const [index, book] of [deals.service({ storage }), granted].entries()) {
+    reads = 0
+    await book.run('hold', id, { reason: String(index) }).catch(() => {})
+    t.equal(reads, 1)
+  }
 })

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import Fastify from 'fastify'
 import t from 'tap'
+import { real, useRuntime } from '../../lib/core/runtime.js'
 import type { Storage } from '../../lib/index.js'
-import { checkHealth, ConflictError, memoryStorage, readMetrics } from '../../lib/index.js'
+import { checkHealth, ConflictError, deals, memoryStorage, readMetrics, Type } from '../../lib/index.js'
 import { createDeal, dealsApp, home } from '../deals/app.js'
 import { dealAfter, openBook, testOverStorages } from './book.js'
 
@@ -77,6 +79,140 @@ t.test('failures, retries and those that wait', async t => {
   t.equal(readMetrics(storage).writers_waiting, 0)
 })
 
+t.test('commands of one commit are counted when it is made', async t => {
+  const inner = memoryStorage()
+  let failures = 0
+  const storage: Storage = {
+    ...inner,
+    async commit (changes) {
+      if (failures-- > 0) throw new Error('no disk')
+      await inner.commit(changes)
+    }
+  }
+  const book = openBook(storage)
+  const id = await dealAfter(book)
+  const count = () => {
+    const { commands_done_total: done, commands_unchanged_total: unchanged, ...rest } = readMetrics(storage)
+    return [done, unchanged, rest.commands_refused_total, rest.commands_failed_total, rest.replays_total]
+  }
+  const run = (operation: string, more: object = {}) => ({ operation, id, ...more })
+  const hold = run('hold', { params: { reason: 'a' }, command: 'c-1' })
+  const all = (...commands: readonly ReturnType<typeof run>[]) => book.runAll(commands as never, { atomic: true })
+  await all(hold, run('hold', { params: { reason: 'a' } }), run('unhold'))
+  t.strictSame(count(), [3, 1, 0, 0, 0])
+  await all(hold)
+  t.strictSame(count(), [3, 1, 0, 0, 1], 'one that was run before, where nothing is committed')
+  await all(hold, run('hold', { params: { reason: 'b' } }))
+  t.strictSame(count(), [4, 1, 0, 0, 2])
+  const other = run('hold', { params: { reason: 'c' } })
+  await t.rejects(all(run('unhold'), other, run('complete')), { code: 'wrong-state' })
+  t.strictSame(count(), [4, 1, 1, 0, 2], 'one is refused, and none is done')
+  await t.rejects(all(run('unhold', { revision: 1 })), { code: 'precondition-failed' })
+  t.strictSame(count(), [4, 1, 1, 0, 2], 'nor is this a failure')
+  failures = 1
+  await t.rejects(all(run('unhold'), run('complete')), { code: 'storage-unavailable' })
+  t.strictSame(count(), [4, 1, 1, 1, 2])
+})
+
+t.test('a command that others are always faster than ends', async t => {
+  const inner = memoryStorage()
+  let isFast = true
+  const storage: Storage = {
+    ...inner,
+    async commit (changes) {
+      if (isFast) return await inner.commit(changes)
+      throw new ConflictError('deals', 'a')
+    }
+  }
+  const book = openBook(storage)
+  const id = await dealAfter(book)
+  isFast = false
+  const times: number[] = []
+  useRuntime({
+    ...real,
+    random: () => 1,
+    setTimeout (run, time) {
+      times.push(time)
+      return real.setTimeout(run, 0)
+    }
+  })
+  t.teardown(() => { useRuntime() })
+  const message = 'Other clients kept changing it at the same time; nothing was done'
+  await t.rejects(book.run('hold', id, { reason: 'a' }), { code: 'busy', message, headers: { 'retry-after': '1' } })
+  t.match(readMetrics(storage), { retries_total: 150, commands_failed_total: 1 })
+  t.strictSame(times.slice(0, 10), [6, 8, 10, 12, 14, 16, 18, 20, 20, 20], 'the pauses grow')
+  t.equal(times.length, 147, 'the first attempts follow at once')
+})
+
+t.test('the host is told of changes, and of nothing else', async t => {
+  const told: unknown[] = []
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(deals.extend({ fields: Type.Object({ pin: Type.Optional(Type.String({ writeOnly: true })) }) }), {
+    storage: memoryStorage(),
+    version: 'v1',
+    onCommitted: ({ action, before, after }) => { told.push([action, before?.revision, after?.revision]) }
+  })
+  const { id } = await createDeal(app)
+  const hold = ['HoldDeal', { reason: 'a' }] as const
+  for (const [command, status, action, params = {}] of [
+    ['c-1', 201, ...hold], ['c-2', 201, ...hold], ['c-3', 409, 'CompleteDeal'], ['c-1', 200, ...hold]
+  ] as const) {
+    const url = `${home}/${id}/commands/${command}`
+    t.equal((await app.inject({ method: 'PUT', url, payload: { action, params } })).statusCode, status)
+  }
+  await app.inject({ method: 'DELETE', url: `${home}/${id}` })
+  t.strictSame(told, [['CreateDeal', undefined, 1], ['HoldDeal', 1, 2], ['DeleteDeal', 2, undefined]])
+})
+
+t.test('decisions and commits are spans of the tracing of the host', async t => {
+  const spans: unknown[] = []
+  const inner = memoryStorage()
+  let isBroken = false
+  const storage: Storage = {
+    ...inner,
+    async commit (changes) {
+      if (isBroken) throw new Error('no disk')
+      await inner.commit(changes)
+    }
+  }
+  const context = {}
+  let given: object | null | undefined = context
+  const tracer = {
+    async startActiveSpan (name: string, _options: object, parent: object, work: (span: object) => Promise<unknown>) {
+      const span: unknown[] = [name, parent === context]
+      spans.push(span)
+      return await work({
+        recordException: ({ code }: { code: string }) => { span.push(code) },
+        setStatus: ({ code }: { code: number }) => { span.push(code) },
+        end: () => { span.push('end') }
+      })
+    }
+  }
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.decorateRequest('opentelemetry', (() => ({ tracer, context: given })) as never)
+  app.register(deals, { storage, version: 'v1' })
+  const { id } = await createDeal(app)
+  const done = [['dealbook decide', true, 'end'], ['dealbook commit', true, 'end']]
+  t.strictSame(spans.splice(0), done)
+  const commands = ['HoldDeal', 'UnholdDeal'].map((action, index) =>
+    ({ deal: id, action, params: index === 0 ? { reason: 'a' } : {} }))
+  const post = async () =>
+    await app.inject({ method: 'POST', url: '/rest/commands', payload: { commands, atomic: true } })
+  t.equal((await post()).statusCode, 200)
+  t.strictSame(spans.splice(0), [done[0], ...done], 'of several, one commit')
+  isBroken = true
+  t.equal((await post()).statusCode, 503)
+  const failed = ['dealbook commit', true, 'storage-unavailable', 2, 'end']
+  t.strictSame(spans.splice(0), [done[0], done[0], failed])
+  isBroken = false
+  for (given of [undefined, null]) {
+    t.equal((await post()).statusCode, 200)
+    t.strictSame(spans.splice(0), [], 'a route that is not traced')
+  }
+})
+
 t.test('a commit that outlasts its deadline counts by how it ended', async t => {
   const inner = memoryStorage()
   let end: ((error?: Error) => void) | undefined
@@ -95,8 +231,11 @@ t.test('a commit that outlasts its deadline counts by how it ended', async t => 
     const metrics = readMetrics(storage)
     return [metrics.commands_done_total, metrics.commands_refused_total, metrics.commands_failed_total]
   }
-  const run = async (url: string, payload: object = {}): Promise<void> => {
-    const answer = await app.inject({ method: 'PUT', url: `${home}/${id}/${url}`, payload })
+  const run = async (url: string, payload?: object): Promise<void> => {
+    const commands = [{ deal: id, action: 'UnholdDeal' }]
+    const answer = await app.inject(payload === undefined
+      ? { method: 'POST', url: '/rest/commands', payload: { commands, atomic: true } }
+      : { method: 'PUT', url: `${home}/${id}/${url}`, payload })
     t.equal(answer.statusCode, 503)
     t.match(answer.json(), { type: 'urn:dealbook:problem:timeout' })
   }
@@ -112,12 +251,19 @@ t.test('a commit that outlasts its deadline counts by how it ended', async t => 
   await run(`commands/${randomUUID()}`, { action: 'CompleteDeal', params: {} })
   await settle()
   t.strictSame(count(), [2, 1, 0], 'it is held, and that was recorded')
-  await run('unhold')
+  await run('unhold', {})
   await settle(new Error('no disk'))
   t.strictSame(count(), [2, 1, 1], 'it was not made')
-  await run('unhold')
+  await run('unhold', {})
   await settle(new ConflictError('deals', id))
   t.strictSame(count(), [2, 1, 2], 'nor was this, and nobody is there to try again')
+  await run('unhold')
+  t.strictSame(count(), [2, 1, 2], 'several in one commit')
+  await settle(new Error('no disk'))
+  t.strictSame(count(), [2, 1, 3])
+  await run('unhold')
+  await settle()
+  t.strictSame(count(), [3, 1, 3])
 })
 
 t.test('a storage that fails, or does not answer, is not healthy', async t => {

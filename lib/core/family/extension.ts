@@ -70,7 +70,7 @@ export function extendDefinition (base: FamilyDefinition, extension: AnyExtensio
     unique: [...base.unique ?? [], ...unique],
     references: { ...base.references, ...references },
     // Fields that a host adds are shown, unless it names the columns.
-    list: list ?? (base.list && [...base.list, ...Object.keys(fields?.properties ?? {})]),
+    list: list ?? (base.list && [...base.list, ...listReadable(fields?.properties)]),
     // An added state is often a part of another, and the first that fits an item is its state.
     states: states ? { ...states, ...base.states, ...states } : base.states,
     labels: mix(base.labels, labels, 3),
@@ -102,4 +102,8 @@ function findRepeated (what: string, base: Names = [], added: Names = []): strin
   const [names, others] = [base, added].map(names => Array.isArray(names) ? names : Object.keys(names))
   const repeated = others?.find(name => names?.includes(name))
   return repeated === undefined ? undefined : `the ${what} "${repeated}" already exists`
+}
+
+function listReadable (properties: TProperties = {}): string[] {
+  return Object.keys(properties).filter(name => properties[name]?.writeOnly !== true)
 }

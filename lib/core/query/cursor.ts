@@ -60,7 +60,9 @@ const maxLength = 3000
 
 /** It reveals nothing: it has only values of an item that its reader saw. */
 export function writeCursor (list: OrderedList, { isAfter, item }: Position): string {
-  const text = encode(list, isAfter, list.order.map(({ field }) => item[field] ?? null))
+  // Of a position that was read from such a short cursor, only the id is known.
+  const isShort = list.order.length > 1 && Object.keys(item).length === 1
+  const text = encode(list, isAfter, isShort ? [item.id] : list.order.map(({ field }) => item[field] ?? null))
   return text.length <= maxLength ? text : encode(list, isAfter, [item.id])
 }
 
