@@ -10,15 +10,25 @@ const isFast = process.argv.includes('--fast')
 const root = import.meta.dirname
 const logs = join('.tap', 'run')
 const counts = { total: 0, pass: 0, fail: 0, skip: 0 }
+/** Tests of which any part failed, also what cannot be counted, such as a process that ended early. */
+let failed = 0
+/** Files of tests that ran to their end. */
+const ended = new Set<string>()
+const running = new Set<ChildProcess>()
 
 async function run (): Promise<boolean> {
   mkdirSync(logs, { recursive: true })
   if (!isFast) await runScript('postgres/before.js')
   try {
     const parts = isFast ? [1, 2] : [1, 2, 3, 4]
-    const ended = await Promise.all(parts.map(runPart))
+    const areWhole = await Promise.all(parts.map(runPart))
+    if (isFast) process.env['TEST_FAST'] = 'true'
+    const { listFiles } = await import('./list-files.js')
+    const missing = listFiles().filter(file => !ended.has(file))
+    for (const file of missing) console.log(`# ${file} has not run to its end`)
+    if (failed + missing.length > 0) counts.fail = Math.max(counts.fail, 1)
     console.log(`# ${JSON.stringify(counts).replaceAll('"', '').replace(/[:,{]/g, '$& ').replace('}', ' }')}`)
-    return ended.every(Boolean) && counts.fail === 0 && counts.pass > 0
+    return areWhole.every(Boolean) && counts.fail === 0 && counts.pass > 0
   } finally {
     if (!isFast) await runScript('postgres/after.js')
   }
@@ -35,7 +45,8 @@ async function runPart (number: number): Promise<boolean> {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, TAP: '1', TAP_TIMEOUT: '7200', ...isFast && { TEST_FAST: 'true' } }
   })
-  const ended = waitFor(part)
+  running.add(part)
+  const code = waitFor(part)
   const log = createWriteStream(join(logs, `${number}.tap`))
   let test: string[] = []
   let isShown = false
@@ -47,27 +58,33 @@ async function runPart (number: number): Promise<boolean> {
       count(line)
       if (line.startsWith(' ')) continue
       if (line.startsWith('ok')) showEnd(test)
-      isShown = line.startsWith('not')
+      isShown = line.startsWith('not') && !isExcused(line)
+      if (isShown) failed++
     } else if (!isShown) continue
     // Of a test that failed, then what is said of it below.
     if (isShown) console.log(test.filter(each => !/^ *ok /.test(each)).join('\n'))
     test = []
   }
   log.end()
-  const code = await ended
-  if (code !== 0) console.log(`# part ${number} ended with ${code}; see ${join(logs, `${number}.tap`)}`)
-  return code === 0
+  running.delete(part)
+  if (await code === 0) return true
+  console.log(`# part ${number} ended with ${await code}; see ${join(logs, `${number}.tap`)}`)
+  return false
 }
 
 function isResult (line: string): boolean {
   return /^ *(?:not )?ok \d/.test(line)
 }
 
+function isExcused (line: string): boolean {
+  return / # (?:SKIP|TODO)/.test(line)
+}
+
 /** As tap does, only what has no tests within. */
 function count (line: string): void {
   if (/ # time=[\d.]+ms$/.test(line)) return
   counts.total++
-  if (/ # (?:SKIP|TODO)/.test(line)) counts.skip++
+  if (isExcused(line)) counts.skip++
   else if (line.trimStart().startsWith('not')) counts.fail++
   else counts.pass++
 }
@@ -76,7 +93,9 @@ function count (line: string): void {
 function showEnd (test: readonly string[]): void {
   const [, file] = /^ok \d+ - (\S+\.test\.js) has ended/.exec(test.at(-1) as string) ?? []
   const cpu = test.find(line => line.includes('s of CPU'))?.trim()
-  if (file !== undefined) console.log(`${file} ${cpu}`)
+  if (file === undefined) return
+  ended.add(file)
+  console.log(`${file} ${cpu}`)
 }
 
 async function waitFor (child: ChildProcess): Promise<number | string> {
@@ -84,4 +103,11 @@ async function waitFor (child: ChildProcess): Promise<number | string> {
   return code ?? signal ?? 1
 }
 
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    // Some may be in a loop without an end. PostgreSQL ends when it finds itself alone.
+    for (const part of running) part.kill('SIGKILL')
+    process.exit(1)
+  })
+}
 process.exitCode = await run() ? 0 : 1

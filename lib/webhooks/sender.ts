@@ -152,25 +152,29 @@ export class Sender {
     const { storage } = this.options
     const name = nameConsumer(webhook.id)
     const isNew = await storage.get(consumersShape.name, name) === undefined
-    const start = isNew ? await this.#findStart(webhook) : 'now'
+    const start = await this.#findStart(webhook, isNew)
     if (start === 'gone') return
     if (webhook.status !== 'active') {
-      // So that `prune` keeps what it is to get, also while it is paused.
-      if (typeof start === 'number') await addPlace(storage, { id: name }, start)
+      // So that `prune` keeps what it is to get, also while it is paused. From 0, it will miss what was pruned.
+      if (isNew) await addPlace(storage, { id: name }, start === 'pruned' ? 0 : start)
       return
     }
-    if (start !== 'pruned' && await this.#consume(webhook, start, signal)) return
+    // What was pruned of the log does not matter to one that has a place.
+    const first = isNew ? start : start === 'pruned' ? 'now' : start
+    if (first !== 'pruned' && await this.#consume(webhook, first, signal)) return
     // First, so that nothing is skipped silently if this process ends in between.
     await this.#end('fail', webhook, 'Events that were not sent yet were deleted by prune')
     await skipPruned(storage, name)
   }
 
   /** A webhook gets what happened after it was created. If its creation was pruned, events after it may be as well. */
-  async #findStart ({ id }: Webhook): Promise<number | 'pruned' | 'gone'> {
+  async #findStart ({ id }: Webhook, isNew: boolean): Promise<number | 'pruned' | 'gone'> {
     const { storage, family } = this.options
-    if (await storage.get(family.name, id) === undefined) return 'gone'
-    // A failover may take a new webhook back; its place would stay.
-    await storage.confirm?.(family.name, id)
+    if (isNew) {
+      if (await storage.get(family.name, id) === undefined) return 'gone'
+      // A failover may take a new webhook back; its place would stay.
+      await storage.confirm?.(family.name, id)
+    }
     const { entries: [created] } = await findKeys(storage, [...selectCreation(family, id), ...numbered], 1)
     if (created !== undefined) return created.position
     // One that was loaded has no log.

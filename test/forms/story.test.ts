@@ -3,9 +3,9 @@ import type { InjectOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions, Storage } from '../../lib/index.js'
+import { defineFamily, memoryStorage, Problem, Type } from '../../lib/index.js'
 
 type Json = Record<string, unknown>
-import { defineFamily, memoryStorage, Problem, Type } from '../../lib/index.js'
 
 const words = (name: string) => ({ name, verb: name, participle: `${name}ed`, noun: `${name}s` })
 const fields = Type.Object({
@@ -112,7 +112,8 @@ async function * tell (
     const told = shown.filter(name => headers[name] !== undefined).map(name => `| ${name}: ${String(headers[name])}`)
     const cookie = String(headers['set-cookie'] ?? '').replace(/; Max-Age.*/, '')
     const parts = [String(statusCode), show(body), ...told, cookie && `| ${cookie}`]
-    yield parts.filter(part => part !== '').join(' ').replace(/-(json|html)-[^"]+"/, '-$1-*"').replace(/made-\d+/g, 'made')
+    const text = parts.filter(part => part !== '').join(' ')
+    yield text.replace(/-(json|html)-[^"]+"/, '-$1-*"').replace(/made-\d+/g, 'made')
   }
 }
 
@@ -208,8 +209,13 @@ for (const [title, makeOptions] of Object.entries(setups)) {
       if (value !== answer) break
     }
     await answers.return()
+    t.ok(steps.length > 0)
   })
 }
+
+t.test('every story has its application', async t => {
+  t.strictSame([...stories.keys()].sort(), Object.keys(setups).sort())
+})
 
 /** The lines of the host's log that have this message. */
 async function readLines (requests: readonly string[], message: string): Promise<Json[]> {

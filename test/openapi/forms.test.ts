@@ -222,7 +222,8 @@ t.test('of the forms that are mounted, the first is described in full', async t 
     t.match(lines, expected, String(forms))
     if (!forms.includes('commands')) continue
     t.match(schemaOf('SentCommands400'), { examples: [{ errors: [{ pointer: '/commands/3/params/reason' }] }] })
-    t.match(schemaOf('SentCommands422'), { examples: [{ detail: /order-17-hold/, errors: [{ pointer: '/commands/3' }] }] })
+    const example = { detail: /order-17-hold/, errors: [{ pointer: '/commands/3' }] }
+    t.match(schemaOf('SentCommands422'), { examples: [example] })
   }
 })
 

@@ -350,7 +350,8 @@ t.test('given a rule with other items, when it returns some that it was not give
     const nothing = () => decide(makeBooks(() => result), book, move, context, others, new Map(), spare)
     t.throws(nothing, unknown(new RegExp(`it must be an object, but the rule returned ${said}$`)))
   }
-  t.throws(run({ others: { shelf: { ...shelf, used: 'much' } } }), unknown(/shelves, move: .*\/used must be an integer/))
+  const wrong = { ...shelf, used: 'much' }
+  t.throws(run({ others: { shelf: wrong } }), unknown(/shelves, move: .*\/used must be an integer/))
 })
 
 t.test('given rules without other items, when they return a field of that name, then it is a field', async t => {
@@ -418,7 +419,9 @@ t.test('given a family that creates and deletes nothing, then its rules hold all
   const seen = { ...stone, seen: '2026-01-01T00:00:00.000Z' }
   t.strictSame(decide(same, seen, { action: 'TurnStone', target: 1, params: {} }, context), unchanged, 'the same time')
   for (const [more, flaw] of [
-    [{ weight: 0.5 }, /\/weight must be at least 1/], [{ mark: 1 }, /\/mark is unknown/], [{ marks: [1n] }, /\/marks\/0/],
+    [{ weight: 0.5 }, /\/weight must be at least 1/],
+    [{ mark: 1 }, /\/mark is unknown/],
+    [{ marks: [1n] }, /\/marks\/0/],
     [{ seen: 'now', weight: 5 }, /\/seen/]
   ] as const) t.throws(() => turn(stone => ({ ...stone, ...more })), unknown(flaw))
 })

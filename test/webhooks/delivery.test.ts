@@ -311,6 +311,47 @@ t.test('nothing stays of a webhook that is lost in a failover', async t => {
   t.strictSame(await listConsumers(storage), [])
 })
 
+t.test('a webhook whose place is lost in a failover begins again where it was created', async t => {
+  const storage = memoryStorage()
+  const { url, received } = await receive(t)
+  const { item: { id } } = await makeWebhooks(quick).service({ storage }).create({ url })
+  await (await startApp(t, storage)).close()
+  const app = await startApp(t, storage)
+  await until(async () => (await storage.get('command-consumers', `webhook/${id}`))?.holder !== undefined)
+  const ids: string[] = []
+  for (let count = 1; count <= 3; count++) {
+    const place = await storage.get('command-consumers', `webhook/${id}`)
+    if (place !== undefined) {
+      const { id, revision: expected } = place
+      await storage.commit([{ type: 'delete', family: 'command-consumers', id, expected }])
+    }
+    ids.push(`deals/${await createDeal(app)}/1`)
+  }
+  await until(() => new Set(received.map(({ event }) => event.id)).size === 3)
+  t.strictSame([...new Set(received.map(({ event }) => event.id))], ids)
+})
+
+t.test('prune keeps what a paused webhook is to get, whose creation was pruned before', async t => {
+  const storage = memoryStorage()
+  const { url, received } = await receive(t)
+  const service = makeWebhooks(quick).service({ storage })
+  const { item: { id } } = await service.create({ url })
+  await service.run('pause', id)
+  await delay(5)
+  await prune(storage, { before: new Date() })
+  const app = await startApp(t, storage)
+  await until(async () => (await listConsumers(storage)).length === 1)
+  const deal = await createDeal(app)
+  await delay(5)
+  t.equal(await prune(storage, { before: new Date() }), 0)
+  const read = async () => (await app.inject(`/crm/webhooks/${id}`)).json<{ status: string }>()
+  await app.inject({ method: 'PUT', url: `/crm/webhooks/${id}/resume` })
+  await until(async () => (await read()).status === 'failing')
+  await app.inject({ method: 'PUT', url: `/crm/webhooks/${id}/resume` })
+  await until(() => received.length > 0)
+  t.strictSame(received.map(({ event }) => event.id), [`deals/${deal}/1`])
+})
+
 t.test('an application closes, though its storage no longer answers', async t => {
   const memory = memoryStorage()
   let isHanging = false

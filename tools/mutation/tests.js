@@ -59,6 +59,10 @@ export function choose (tests, fileName, kills, budget) {
       return { test, weight, turn }
     })
     .sort((one, other) => other.weight - one.weight || one.turn - other.turn)
-  let sum = 0
-  return ranked.map(({ test }) => test).filter(({ cost }) => (sum += cost) <= budget || sum === cost)
+  let left = budget
+  return ranked.map(({ test }) => test).filter(({ cost }, index) => {
+    const isTaken = cost <= left || index === 0
+    if (isTaken) left -= cost
+    return isTaken
+  })
 }

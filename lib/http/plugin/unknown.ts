@@ -11,13 +11,10 @@ import { type Endpoint, namePlugin, retire } from '../routes.js'
 
 /** Handles unmatched requests under the prefix or, without one, on the paths of the family; the host handles others. */
 export function mountUnknown (app: FastifyInstance, mount: Mount): void {
-  const { family: { name }, home, version, unversioned, prefix } = mount
-  if (unversioned === false) return setNotFoundHandler(app, mount, [home])
-  if (prefix !== '') return setNotFoundHandler(app, mount, ['/'])
-  const words = ['/query', '/command']
-  setNotFoundHandler(app, mount, version === undefined ? [home, ...words] : words)
-  for (const path of ['/rest/commands', `/rest/:parameter/${name}`]) setNotFoundHandler(app, mount, [path])
-  if (version !== undefined) setNotFoundHandler(app, mount, [home])
+  const { family: { name }, home, unversioned, prefix } = mount
+  const shared = ['/query', '/command', '/rest/commands', `/rest/:parameter/${name}`]
+  const all = prefix === '' ? [home, ...shared] : ['/']
+  for (const path of unversioned === false ? [home] : all) setNotFoundHandler(app, mount, path)
 }
 
 // By server: only one not-found handler can be set at a path.
@@ -25,24 +22,19 @@ const taken = new WeakMap<object, Set<string>>()
 
 // An empty end or a suffix: the router then keeps ours apart from a handler of the host on the same path, which comes
 // first. The parameter is named like one of our routes, which no prefix can have.
-const end = '|\\.[^/]+'
-const anything = '/:extension([^/]*)'
+const end = ':extension(|\\.[^/]+)'
+const anything = ':extension([^/]*)'
 
-/** Several paths, if each is one word: a handler is a route for every method there is, which takes time at boot. */
-function setNotFoundHandler (app: FastifyInstance, mount: Mount, paths: readonly string[]): void {
-  const known = taken.get(app.server) ?? new Set()
-  taken.set(app.server, known)
-  const free = paths.filter(path => !known.has(mount.prefix + path))
-  const [first] = free
-  if (first === undefined) return
-  for (const path of free) known.add(mount.prefix + path)
-  const words = free.map(path => path.slice(1)).join('|')
-  const one = first === '/' ? anything : `${first}:extension(${end})`
+function setNotFoundHandler (app: FastifyInstance, mount: Mount, path: string): void {
+  const paths = taken.get(app.server) ?? new Set()
+  taken.set(app.server, paths)
+  if (paths.has(mount.prefix + path)) return
+  paths.add(mount.prefix + path)
   app.register(namePlugin('fastify-dealbook-unknown', async scope => {
     // The body is not read.
     scope.removeAllContentTypeParsers()
     scope.setNotFoundHandler((request, reply) => answerUnknown(mount, request, reply))
-  }), { prefix: free.length === 1 ? one : `/:extension((?:${words})(?:${end}))` })
+  }), { prefix: path === '/' ? path + anything : path + end })
 }
 
 /** `depth` is the number of segments that match the request. */
