@@ -334,9 +334,9 @@ export async function copyPlaces (from: Storage, to: Storage): Promise<void> {
 /** Moves a consumer past what it has missed, so that it continues with what there is. */
 export async function skipPruned (storage: Storage, name: string): Promise<void> {
   const position = await findPruned(storage)
-  const place = await storage.get(consumers, name) as Place | undefined
-  if (place === undefined) await addPlace(storage, { id: name }, position)
-  else await updatePlace(storage, place, place => ({ position: Math.max(place.position, position) }))
+  // One whose place was lost in a failover begins again.
+  const place = await getPlace(storage, name)
+  await updatePlace(storage, place, place => ({ position: Math.max(place.position, position) }))
 }
 
 /** The position up to which all consumers have handled everything, also after a failover. */

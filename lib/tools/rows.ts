@@ -1,5 +1,5 @@
 import { errorCodes } from '../core/errors.js'
-import { now as readClock } from '../core/runtime.js'
+import { now as readClock, random } from '../core/runtime.js'
 import type { EntryKey } from '../core/service/log-part.js'
 import { prunedId, readHighest } from '../core/service/record.js'
 import { selectById } from '../core/storage/pages.js'
@@ -9,13 +9,18 @@ import {
 } from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
 
-/** A new row in a table of the service itself, or the next revision of one. */
+const maxStep = 1_000_000
+
+/**
+ * A new row in a table of the service itself, or a later revision of one. Which one is left to chance: a process that
+ * knows a row as a failover has lost it must not take the row that is there now for the same.
+ */
 export function keepRow<T extends { readonly id: Id }> (
   family: string, row: T, current: Stored | undefined
 ): Change & { readonly item: T & Stored } {
   const now = new Date(readClock()).toISOString()
   const { revision: expected = 0, createdAt = now } = current ?? {}
-  const item = { ...row, revision: expected + 1, createdAt, updatedAt: now }
+  const item = { ...row, revision: expected + 1 + Math.floor(random() * maxStep), createdAt, updatedAt: now }
   if (current === undefined) return { type: 'insert', family, item }
   return { type: 'replace', family, item, expected, current }
 }

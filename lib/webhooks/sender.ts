@@ -153,41 +153,39 @@ export class Sender {
     const name = nameConsumer(webhook.id)
     const isNew = await storage.get(consumersShape.name, name) === undefined
     const start = await this.#findStart(webhook, isNew)
-    if (start === 'gone') return
-    if (webhook.status !== 'active') {
-      // So that `prune` keeps what it is to get, also while it is paused. From 0, it will miss what was pruned.
-      if (isNew) await addPlace(storage, { id: name }, start === 'pruned' ? 0 : start)
-      return
-    }
-    // What was pruned of the log does not matter to one that has a place.
-    const first = isNew ? start : start === 'pruned' ? 'now' : start
-    if (first !== 'pruned' && await this.#consume(webhook, first, signal)) return
+    if (start === undefined) return
+    // So that `prune` keeps what it is to get from now on, also while it is paused or failing.
+    if (isNew) await addPlace(storage, { id: name }, start)
+    if (webhook.status !== 'active' || await this.#consume(webhook, start, signal)) return
     // First, so that nothing is skipped silently if this process ends in between.
     await this.#end('fail', webhook, 'Events that were not sent yet were deleted by prune')
     await skipPruned(storage, name)
   }
 
-  /** A webhook gets what happened after it was created. If its creation was pruned, events after it may be as well. */
-  async #findStart ({ id }: Webhook, isNew: boolean): Promise<number | 'pruned' | 'gone'> {
+  /**
+   * A webhook gets what happened after it was created. If its creation was pruned, events after it may be as well: from
+   * 0, it finds that it misses them. Undefined where there is no such webhook.
+   */
+  async #findStart ({ id }: Webhook, isNew: boolean): Promise<number | undefined> {
     const { storage, family } = this.options
     if (isNew) {
-      if (await storage.get(family.name, id) === undefined) return 'gone'
+      if (await storage.get(family.name, id) === undefined) return undefined
       // A failover may take a new webhook back; its place would stay.
       await storage.confirm?.(family.name, id)
     }
     const { entries: [created] } = await findKeys(storage, [...selectCreation(family, id), ...numbered], 1)
     if (created !== undefined) return created.position
     // One that was loaded has no log.
-    return await findPruned(storage) > 0 ? 'pruned' : await findEnd(storage)
+    return await findPruned(storage) > 0 ? 0 : await findEnd(storage)
   }
 
   /** Returns whether it ended without missing anything. @param start where it begins, if it has no place */
-  async #consume (webhook: Webhook, start: number | 'now', signal: AbortSignal): Promise<boolean> {
+  async #consume (webhook: Webhook, start: number, signal: AbortSignal): Promise<boolean> {
     const { storage, family, sources, settings: { retryDelay, maxRetryDelay } } = this.options
     const missed = new AbortController()
     await runConsumer(storage, Array.from(sources.values(), ({ family }) => family), {
       name: nameConsumer(webhook.id),
-      ...(start === 'now' ? { from: start } : { after: writePosition(start) }),
+      after: writePosition(start),
       maxAttempts: Number.MAX_SAFE_INTEGER,
       retryDelay,
       maxRetryDelay,

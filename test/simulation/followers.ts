@@ -134,13 +134,17 @@ export class Receiver {
   }
 
   #findMissing (before = Infinity): Known | undefined {
-    const { byPosition, lastPruned } = this.judge.journal
+    const { byPosition } = this.judge.journal
     const start = this.#start
     const failedAt = this.#findLast('FailWebhook')?.committedAt ?? 0
-    return byPosition.find(({ entry, position = 0, prunedAt }) =>
-      position > start && position < before && entry.family === events && entry.outcome === 'done' &&
+    const wasPruned = ({ prunedAt = Infinity }: Known): boolean => prunedAt <= failedAt
+    const lastPruned = byPosition.findLast(wasPruned)?.position ?? 0
+    return byPosition.find(known => {
+      const { entry, position = 0, prunedAt } = known
+      return position > start && position < before && entry.family === events && entry.outcome === 'done' &&
         !this.#received.has(`${entry.family}/${entry.target}/${entry.revision}`) &&
-        (failedAt === 0 || (prunedAt === undefined ? position > lastPruned : prunedAt > failedAt)))
+        (prunedAt === undefined ? position > lastPruned : !wasPruned(known))
+    })
   }
 
   get missing (): string | undefined {

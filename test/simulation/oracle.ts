@@ -35,8 +35,6 @@ export class Journal {
   readonly consumers = new Map<Id, number>()
   /** The events of webhooks that have arrived, and when that was noted, in commits. */
   readonly delivered = new Map<string, number>()
-  /** The highest position that was pruned. */
-  lastPruned = 0
   /** Called when a consumer has handled an entry. */
   handled: (known: Known) => void = () => {}
   /** What clients were told that it is done. */
@@ -232,7 +230,6 @@ export class Journal {
     known.prunedAt = this.commits
     const { position = Infinity } = known
     const mark = made.find(each => each.id === prunedId)?.after?.position as number | undefined ?? 0
-    this.lastPruned = Math.max(this.lastPruned, position === Infinity ? 0 : position)
     if (mark < position) world.fail(`entry ${position}: pruned without a mark`)
     for (const place of database.list('command-consumers')) {
       const waiting = [place.parked, place.retried].flat() as { id: string }[]

@@ -41,7 +41,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/record',
     text: "const hash = createHash('sha256').update(`${name}/", // eslint-disable-line
     by: "if (PLANTED) return {}; const hash = createHash('sha256').update(`${name}/", // eslint-disable-line
-    seed: 13,
+    seed: 71,
     options: { ...calm, clients: 4, commands: 7, creations: 0.4, deletions: 0.6, late: 0.3, latest: 200 },
     violation: /a second creation/
   },
@@ -50,7 +50,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'tools/consumers',
     text: 'commit([change, keepMark(mark)])',
     by: 'commit(PLANTED ? [change] : [change, keepMark(mark)])',
-    seed: 2,
+    seed: 42,
     options: { ...calm, consumer: true, prunes: 12, drift: 0, late: 0.2, latest: 50 },
     violation: /pruned, but consumer/
   },
@@ -59,7 +59,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'tools/consumers',
     text: 'storage.confirm === undefined)',
     by: 'storage.confirm === undefined || PLANTED)',
-    seed: 16,
+    seed: 32,
     options: {
       ...calm,
       processes: 2,
@@ -159,9 +159,47 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'webhooks/sender',
     text: 'for (const id of places)',
     by: 'for (const id of PLANTED ? [] : places)',
-    seed: 16,
+    seed: 42,
     options: { ...calm, processes: 1, webhook: true, crashes: 4, commands: 7 },
     violation: /^webhook: its place .* is left/
+  },
+  'late-place': {
+    what: 'a webhook whose creation was pruned gets its place after it is failing: `prune` deletes more until then',
+    file: 'webhooks/sender',
+    text: 'if (isNew)\n            await addPlace(storage, { id: name }, start);',
+    by: `if (isNew && PLANTED && start === 0) {
+        await this.#end('fail', webhook, 'planted');
+        await addPlace(storage, { id: name }, await findPruned(storage));
+        return;
+      }
+      if (isNew) await addPlace(storage, { id: name }, start);`,
+    seed: 2528,
+    options: { ...calm, processes: 2, webhook: true, crashes: 4, prunes: 20, drift: 0, latest: 200, commands: 5 },
+    violation: /^webhook: (has not got|got .* before)/
+  },
+  'same-revision': {
+    what: 'after a failover, the place of a consumer has the revision by which an old holder knows the lost one',
+    file: 'tools/rows',
+    text: 'Math.floor(random() * maxStep)',
+    by: '(PLANTED ? 0 : Math.floor(random() * maxStep))',
+    seed: 1559,
+    options: {
+      ...calm,
+      clients: 1,
+      commands: 5,
+      consumer: true,
+      prunes: 3,
+      failovers: 4,
+      replicas: 1,
+      drift: 0,
+      late: 0.06,
+      latest: 800,
+      conflict: 0.06,
+      creations: 0,
+      deletions: 0,
+      numberedLate: true
+    },
+    violation: /^consumer mailer: went back|^consumer: .* were deleted/
   },
   'old-replica': {
     what: 'a replica answers that does not have what the client has seen',

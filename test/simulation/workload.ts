@@ -275,14 +275,14 @@ export class Simulation implements Cluster {
     const fields = { url: 'http://receiver/', families: ['accounts'] }
     await send((webhooks, options) => webhooks.create(fields, options), 'create')
     const end = random.chance(0.2) ? world.now + random.between(0, 200 * this.options.commands) : Infinity
-    for (;;) {
+    for (let attempt = 1; ; attempt++) {
       await world.sleep(300)
       const [webhook] = this.#database.list('webhooks')
       if (webhook === undefined) return
-      const { id, revision, status } = webhook
+      const { id, status } = webhook
       if (world.now >= end) await send((webhooks, options) => webhooks.remove(id as never, options), 'delete')
       else if (status === 'failing') {
-        await send((webhooks, options) => webhooks.run('resume', id, {}, options), `resume ${revision}`)
+        await send((webhooks, options) => webhooks.run('resume', id, {}, options), `resume ${attempt}`)
       }
     }
   }

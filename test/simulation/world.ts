@@ -21,6 +21,8 @@ interface Event extends Timer {
 }
 
 const epoch = Date.UTC(2030, 0, 1)
+// Histories of 100,000 seeds have at most a tenth of it.
+const maxSteps = 100_000
 
 /**
  * Time, and everything that is to happen, in order. An event runs together with all microtasks and ticks that follow
@@ -140,7 +142,7 @@ export class World {
 
   #begin ({ at, owner }: Event): void {
     this.now = Math.max(this.now, at)
-    this.steps++
+    if (++this.steps > maxSteps) this.fail('it does not end')
     this.current = owner
     this.mix(Math.floor(this.now) ^ (owner === undefined ? 0 : owner.name.charCodeAt(1) << 20))
     useRuntime(owner?.runtime ?? this.#outside)

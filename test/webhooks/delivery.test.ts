@@ -331,6 +331,26 @@ t.test('a webhook whose place is lost in a failover begins again where it was cr
   t.strictSame([...new Set(received.map(({ event }) => event.id))], ids)
 })
 
+t.test('a webhook that is failing has a place, so that prune keeps what it is to get', async t => {
+  const storage = memoryStorage()
+  const { url } = await receive(t)
+  const { item: { id } } = await makeWebhooks(quick).service({ storage }).create({ url })
+  await delay(5)
+  t.equal(await prune(storage, { before: new Date() }), 1)
+  const positions: unknown[] = []
+  await startApp(t, {
+    ...storage,
+    async commit (changes) {
+      if (changes.some(({ family, type }) => family === 'webhooks' && type === 'replace')) {
+        positions.push((await storage.get('command-consumers', `webhook/${id}`))?.position)
+      }
+      await storage.commit(changes)
+    }
+  })
+  await until(async () => (await storage.get('webhooks', id))?.status === 'failing')
+  t.strictSame(positions, [0])
+})
+
 t.test('prune keeps what a paused webhook is to get, whose creation was pruned before', async t => {
   const storage = memoryStorage()
   const { url, received } = await receive(t)
