@@ -68,3 +68,11 @@ t.test('only names are time zones', async t => {
     t.notOk(isTimeZone(text), JSON.stringify(text.slice(0, 20)))
   }
 })
+
+t.test('a name with a sign whose lower case is a letter is not kept for the zone', async t => {
+  for (const zone of ['America/New_York', 'Asia/Tokyo']) {
+    t.notOk(isTimeZone(zone.replace('k', '\u212a')), 'the sign of kelvins')
+    t.ok(isTimeZone(zone), zone)
+    t.notOk(isTimeZone(zone.replace('k', '\u212a')), 'also after the zone')
+  }
+})

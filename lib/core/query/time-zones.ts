@@ -4,10 +4,12 @@ import { type Day, toDay } from '../values/formats.js'
 // A formatter takes much memory. Unknown names are cached too, as undefined.
 const formatters = new BoundedCache<Intl.DateTimeFormat | undefined>(50, 100)
 
+// Newer versions of Node know offsets too, such as +05:00. Other letters may have the lower case of one of these.
+const namePattern = /^[a-z][\w+/-]*$/i
+
 function getFormatter (timeZone: string): Intl.DateTimeFormat | undefined {
+  if (!namePattern.test(timeZone)) return undefined
   return formatters.get(timeZone.toLowerCase(), () => {
-    // Newer versions of Node know offsets too, such as +05:00.
-    if (!/^[a-z][\w+/-]*$/i.test(timeZone)) return undefined
     try {
       return new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' })
     } catch {
