@@ -72,9 +72,8 @@ export function toInstant (text: string, timeZone: string): string | undefined {
   return new Date(findMoment(formatter, clock)).toISOString()
 }
 
-/** A moment as the clock of a zone shows it, `YYYY-MM-DDTHH:mm:ss.sss`. */
+/** A moment as the clock of a known zone shows it, `YYYY-MM-DDTHH:mm:ss.sss`. */
 export function toLocal (moment: string, timeZone = 'UTC'): string {
-  const formatter = getFormatter(timeZone)
   const time = Date.parse(moment)
-  return new Date(time + (formatter === undefined ? 0 : getOffset(formatter, time))).toISOString().slice(0, -1)
+  return new Date(time + getOffset(getFormatter(timeZone) as Intl.DateTimeFormat, time)).toISOString().slice(0, -1)
 }
