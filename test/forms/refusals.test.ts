@@ -1,6 +1,6 @@
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
-import { memoryStorage } from '../../lib/index.js'
+import { defineFamily, memoryStorage, Type } from '../../lib/index.js'
 import type { Checks, TestRequest, TestResponse } from '../deals/app.js'
 import { createDeal, dealsApp, home, snapshot } from '../deals/app.js'
 import { forms } from '../deals/forms.js'
@@ -583,6 +583,21 @@ t.test('no bytes are the empty object, whatever they are said to be', async t =>
     t.equal((await app.inject({ method: 'PATCH', url: `${home}/${id}`, headers })).statusCode, 200)
     t.equal((await app.inject({ method: 'DELETE', url: `${home}/${id}`, headers })).statusCode, 204)
   }
+})
+
+t.test('a form cannot send a text for what is nested too deeply for forms', async t => {
+  const grids = defineFamily({
+    name: 'grids',
+    singular: 'grid',
+    fields: Type.Object({ id: Type.Integer(), cells: Type.Optional(Type.Array(Type.Array(Type.Integer()))) }),
+    create: ['cells']
+  })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(grids, { storage: memoryStorage() })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const answer = await app.inject({ method: 'POST', url: '/grids', headers, payload: 'cells=[[1]]' })
+  t.match(answer.json(), { status: 400, errors: [{ pointer: '/cells', detail: 'cannot be given as text' }] })
 })
 
 /** Sends it and checks the client's view of the refusal, and that nothing else can be seen of it. */

@@ -1,6 +1,6 @@
 import Fastify from 'fastify'
 import t from 'tap'
-import { readCursor, writeCursor } from '../../lib/core/query/cursor.js'
+import { listParts, readCursor, readOrder, toTotalOrder, writeCursor } from '../../lib/core/query/cursor.js'
 import type { Field, Order } from '../../lib/index.js'
 import { customers, defineFamily, loadItems, memoryStorage, Type } from '../../lib/index.js'
 import { customersApp } from '../customers-app.js'
@@ -13,14 +13,15 @@ const fields: Field[] = [
   { name: 'grade', kind: 'string', optional: false, nullable: true },
   { name: 'held', kind: 'boolean', optional: false },
   { name: 'born', kind: 'date', optional: false },
-  { name: 'seen', kind: 'date-time', optional: false }
+  { name: 'seen', kind: 'date-time', optional: false },
+  { name: 'cost', kind: 'decimal', optional: false, scale: 2 }
 ]
-const order: Order[] = ['age', '-score', 'grade', 'held', 'born', 'seen', 'id']
+const order: Order[] = ['age', '-score', 'grade', 'held', 'born', 'seen', 'cost', 'id']
   .map(name => ({ field: name.replace('-', ''), descending: name.startsWith('-') }))
 const list = { name: 'people', fields, order }
-const values: unknown[] = [30, 1.5, 'Ä"', true, '2026-01-01', '2026-01-01T00:00:00.000Z', 7]
+const values: unknown[] = [30, 1.5, 'Ä"', true, '2026-01-01', '2026-01-01T00:00:00.000Z', '1.50', 7]
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
-const head = 'people age,-score,grade,held,born,seen,id'
+const head = 'people age,-score,grade,held,born,seen,cost,id'
 
 t.test('a place is read as it was written', async t => {
   const item = Object.fromEntries(order.map(({ field }, index) => [field, values[index]])) as { id: number }
@@ -34,7 +35,9 @@ t.test('a place is read as it was written', async t => {
   t.strictSame(readCursor(list, absent)?.item, { ...item, score: null, grade: null })
   const long = writeCursor(list, { isAfter: true, item: { ...item, grade: 'x'.repeat(10_000) } })
   t.ok(long.length < 200)
-  t.strictSame(readCursor(list, long), { isAfter: true, item: { id: 7 } }, 'of what is too long, the id')
+  const short = { isAfter: true, item: { id: 7 } }
+  t.strictSame(readCursor(list, long), short, 'of what is too long, the id')
+  t.equal(writeCursor(list, short), long, 'and the link to where a page began is the same')
   const longest = 2250 - Buffer.byteLength(JSON.stringify([head, true, ...values.with(2, '')]))
   for (const [more, isWhole] of [[0, true], [1, false]] as const) {
     const whole = { ...item, grade: 'x'.repeat(longest + more) }
@@ -59,8 +62,8 @@ t.test('pages forth and back', async t => {
   const back = [pages.at(-1)!]
   for (let { prev } = back[0]!; prev !== undefined; { prev } = back.at(-1)!) back.push(await read({ before: prev }))
   t.strictSame(back.map(({ ids }) => ids), pages.map(({ ids }) => ids).reverse())
-  const numbered = await read({ page: 2 })
-  t.strictSame([numbered.ids, (await read({ before: numbered.prev })).ids], [[1, 4], [2, 5]])
+  const numbered = await read({ page: 3 })
+  t.strictSame([numbered.ids, (await read({ before: numbered.prev })).ids], [[0, 3], [1, 4]])
   t.equal((await read({ page: 1 })).prev, undefined)
   t.strictSame((await read({ after: back[2]?.next })).ids, [0, 3], 'forth again from a page that was read backwards')
 })
@@ -69,13 +72,23 @@ t.test('what is no place in this order', async t => {
   const good: unknown[] = [head, true, ...values]
   t.ok(readCursor(list, encode(good)))
   const put = (index: number, value: unknown) => encode(good.with(index, value))
+  for (const [index, ...others] of [
+    [2, '9007199254740993', '-9223372036854775808'], [3, 'NaN', 'Infinity', '-Infinity'],
+    [8, '-1.5', '1e+20', 'NaN', '-Infinity']
+  ] as const) {
+    for (const value of others) {
+      t.equal(readCursor(list, put(index, value))?.item[order[index - 2]?.field as string], value, 'of a mapped table')
+    }
+  }
   const bad = [
     '', 'x', '====', encode(1), encode(null), encode([]), encode({}), encode(head), encode([head, true]),
     encode(good.slice(0, -1)), encode([...good, 1]), put(1, 1), put(1, 'true'),
     put(0, head.replace('people', 'persons')), put(0, head.replace('-score', 'score')),
-    put(2, 2 ** 53), put(2, 1e300), put(8, -1e19),
+    put(2, 2 ** 53), put(2, 1e300), put(9, -1e19),
     put(2, '30'), put(2, 1.5), put(2, null), put(3, '1'), put(4, 1), put(4, '\u0000'), put(5, 0), put(6, '2026-02-30'),
-    put(7, '2026-01-01'), put(7, 'today'), put(8, null), put(8, [7]), put(3, []), encode([head, true, ['7']]),
+    put(6, ['2026-01-01']), put(7, '2026-01-01'), put(7, 'today'), put(7, [values[5]]), put(8, 1.5),
+    put(8, 'much'), put(8, '1.'), put(2, '9223372036854775808'), put(3, '-NaN'),
+    put(9, null), put(9, [7]), put(3, []), encode([head, true, ['7']]),
     encode([head, true, [7, 8]]), encode([head, true, [7], 1]), `${encode(good)}=`, ` ${encode(good)}`,
     `${encode(good)}A`, Buffer.from(JSON.stringify(good, null, 1)).toString('base64url'),
     put(4, 'x'.repeat(10_000)), Buffer.from(JSON.stringify(good)).toString('base64').replace(/$/, '+/')
@@ -83,6 +96,28 @@ t.test('what is no place in this order', async t => {
   for (const text of bad) {
     t.equal(readCursor(list, text), undefined, Buffer.from(text, 'base64url').toString().slice(0, 80))
   }
+})
+
+t.test('what is beyond an item, and absent values last where the order descends', async t => {
+  const item = { id: 7, age: 30, score: 1.5, grade: '12', cost: '1.50' }
+  const at = (sort: string, given: object = item, isAfter = true, backwards = false) =>
+    listParts(fields, toTotalOrder([readOrder(sort)], fields), {
+      position: { isAfter, item: given as typeof item }, backwards
+    }).parts
+  const eq = (field: string, value: unknown) => ({ field, op: 'eq', values: [value] })
+  const isNull = (field: string) => ({ field, op: 'null', is: true })
+  const bound = (field: string, op: string, value: unknown) => ({ field, op, value })
+  const [after, from] = [bound('id', 'gt', 7), bound('id', 'gte', 7)]
+  t.strictSame(at('id'), [[after]])
+  t.strictSame(at('-id', item, false), [[bound('id', 'lte', 7)]], 'with the item')
+  t.strictSame(at('age'), [[eq('age', 30), after], [bound('age', 'gt', 30)]])
+  t.strictSame(at('-age'), [[eq('age', 30), after], [bound('age', 'lt', 30)]], 'never absent')
+  t.strictSame(at('-score'), [[eq('score', 1.5), after], [bound('score', 'lt', 1.5)], [isNull('score')]], 'optional')
+  t.strictSame(at('-grade'), [[eq('grade', '12'), after], [bound('grade', 'lt', '12')], [isNull('grade')]], 'nullable')
+  t.strictSame(at('-cost'), [[eq('cost', 1.5), after], [bound('cost', 'lt', 1.5)]], 'a decimal, as a number')
+  t.strictSame(at('-grade', { id: 7, grade: null }, false), [[isNull('grade'), from]], 'nothing is below')
+  t.strictSame(at('grade', item, false, true),
+    [[eq('grade', '12'), bound('id', 'lt', 7)], [bound('grade', 'lt', '12')], [isNull('grade')]], 'backwards')
 })
 
 t.test('a cursor belongs to one list in one order', async t => {

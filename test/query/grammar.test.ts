@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { ParsedQuery } from '../../lib/core/query/grammar.js'
-import { compileGrammar } from '../../lib/core/query/grammar.js'
+import { compileGrammar, makePageMembers } from '../../lib/core/query/grammar.js'
+import { splitQuery } from '../../lib/core/query/query-string.js'
 import type { Condition, Field, FieldCondition, Order } from '../../lib/index.js'
 
 const fields: Field[] = [
@@ -12,7 +13,10 @@ const fields: Field[] = [
   { name: 'born', kind: 'date', optional: true },
   { name: 'seen', kind: 'date-time', optional: true },
   { name: 'status', kind: 'string', optional: false, values: ['open', 'completed'] },
-  { name: 'tags', kind: 'json', optional: true }
+  { name: 'tags', kind: 'json', optional: true },
+  { name: 'made', kind: 'date-time', optional: false },
+  { name: 'until', kind: 'date-time', optional: false, nullable: true },
+  { name: 'code', kind: 'string', optional: false, transform: ['trim', 'toUpperCase'] }
 ]
 const limits = {
   pageSize: 50,
@@ -107,6 +111,9 @@ t.test('what filters', async t => {
     ['status.ne=open', ne('status', 'open')],
     ['status.regex=^op', regex('status', '^op')],
     ['born.lt=2026-01-01', bound('born', 'lt', '2026-01-01')],
+    ['price.ne=1', ne('price', 1)],
+    ['until.null=false', isNull('until', false)],
+    ['code=+ab+&code.gt=c', eq('code', 'AB'), bound('code', 'gt', 'C')],
     ['age%2Egte=30', bound('age', 'gte', 30)],
     // signs, raw and percent-encoded
     ['age>=18', bound('age', 'gte', 18)],
@@ -148,6 +155,7 @@ t.test('what filters', async t => {
     // contains
     ['name.has=Tea', has('name', 'Tea')],
     ['name.has=a.*&name.has=', has('name', 'a.*', '')],
+    ['name.has=(', has('name', '(')],
     ['age.has=3', has('age', '3')],
     ['held.has=TR', has('held', 'TR')],
     // a bare date is the whole day, in every operator
@@ -181,6 +189,18 @@ t.test('what filters', async t => {
       ],
       [bound('seen', 'gte', midnight('2026-04-01')), ne('seen', midnight('2026-05-01'))]
     )],
+    ['seen=2026-03-31&seen=2026-03-31', ...within('seen', '2026-03-31', '2026-04-01')],
+    ['seen.gt=2026-03-31&seen.gt=2026-04-01T00:00:00Z', bound('seen', 'gte', midnight('2026-04-01'))],
+    ['seen.gt=2026-04-01T00:00:00Z&seen.gt=2026-03-31', bound('seen', 'gte', midnight('2026-04-01'))],
+    ['made.ne=2026-03-31', any(
+      [bound('made', 'lt', midnight('2026-03-31'))],
+      [bound('made', 'gte', midnight('2026-04-01'))]
+    )],
+    ['until.ne=2026-03-31', any(
+      [isNull('until', true)],
+      [bound('until', 'lt', midnight('2026-03-31'))],
+      [bound('until', 'gte', midnight('2026-04-01'))]
+    )],
     ['seen.regex=2026-03-31', regex('seen', '2026-03-31')],
     // groups: one of each must hold
     ['or.age.gte=60&or.price>3', any([bound('age', 'gte', 60)], [bound('price', 'gt', 3)])],
@@ -193,6 +213,8 @@ t.test('what filters', async t => {
     ['or.seen=2026-03-31', ...within('seen', '2026-03-31', '2026-04-01')],
     ['or.name.has=a&or.name.regex=b', any([has('name', 'a')], [regex('name', 'b')])],
     ['or.age>1&or.id=3&age>2', bound('age', 'gt', 2), any([bound('age', 'gt', 1)], [eq('id', 3)])],
+    ['or.age>1&or.id=3&or2.age>2&or2.id=4', any([bound('age', 'gt', 1)], [eq('id', 3)]),
+      any([bound('age', 'gt', 2)], [eq('id', 4)])],
     // different names: all of them, also where they say the same
     ['age=30&age.eq=40', eq('age', 30), eq('age', 40)],
     ['age>30&age>=20', bound('age', 'gt', 30), bound('age', 'gte', 20)],
@@ -200,6 +222,10 @@ t.test('what filters', async t => {
     ['min-age=30&age.gte=20&age>=10', bound('age', 'gte', 30), bound('age', 'gte', 20), bound('age', 'gte', 10)]
   ]
   for (const [search, ...where] of table) t.strictSame(read(search).query.where, where, search || '(nothing)')
+  for (const search of ['gt=-0', 'price>-0.0']) {
+    const [condition] = read(search).query.where
+    t.ok(condition !== undefined && 'value' in condition && Object.is(condition.value, 0), `${search}: not negative`)
+  }
 })
 
 t.test('pages', async t => {
@@ -207,6 +233,7 @@ t.test('pages', async t => {
     ['', { page: 1, offset: 0, limit: 50, count: false, sized: false }],
     ['page=1', { page: 1, offset: 0 }],
     ['page=3', { page: 3, offset: 100, limit: 50 }],
+    ['page=1001', { page: 1001, offset: 50_000 }],
     ['page=3&maxpagesize=20', { page: 3, offset: 40, limit: 20, sized: true }],
     ['maxpagesize=20&page=3', { page: 3, offset: 40, limit: 20 }],
     ['maxpagesize=1000', { limit: 1000 }],
@@ -339,6 +366,7 @@ t.test('what is refused, with the parameter and what is allowed', async t => {
     ['fields=id,constructor', 'fields', '"constructor"'],
     ['fields=id,,age', 'fields', '""'],
     ['fields=__proto__', 'fields', '"__proto__"'],
+    ['expand=age', 'expand', 'Unknown'],
     // unknown names
     ['aeg=3', 'aeg', 'Unknown', 'Did you mean "age"?', 'id, age, price'],
     ['pages=3', 'pages', 'Did you mean "page"?', 'maxpagesize'],
@@ -381,10 +409,17 @@ t.test('all problems at once, in the order of the query', async t => {
   t.strictSame(found.map(({ parameter }) => parameter), ['page', 'aeg', 'age', 'sort', '%zz', 'held'])
 })
 
+t.test('of many unknown names, the first lists what is allowed, and the first five have hints', async t => {
+  const found = flaws(Array.from('123456', digit => `age${digit}=1`).join('&')).map(({ detail }) => detail)
+  t.strictSame(found.map(detail => detail.includes('Did you mean "age"?')), [true, true, true, true, true, false])
+  t.strictSame(found.map(detail => detail.includes('other parameters:')), found.map((_, index) => index === 0))
+})
+
 t.test('a query has an end', async t => {
   t.equal(flaws('a=1&'.repeat(100)).length, 100, 'each of the hundred is looked at')
   t.match(flaws('a=1&'.repeat(101)), [{ detail: /at most 100 parameters; this one has 101$/ }])
   t.match(flaws('%ff&&'.repeat(5000)), [{ detail: /at most 100 parameters; this one has 5000$/ }])
+  t.equal(splitQuery('%ff&'.repeat(5000)).length, 101, 'the rest is not decoded')
   t.ok(flaws(`${'x'.repeat(100_000)}=1`)[0]?.detail.length as number < 500, 'a long name is not repeated in full')
 })
 
@@ -393,10 +428,48 @@ t.test('the parameters are kept as they were sent, for the links', async t => {
   t.strictSame(parameters.map(({ raw }) => raw), ['age%3E=18', 'name=a+b', 'fields=id'])
 })
 
+t.test('a page without a count has no total', async t => {
+  const links = { self: '/people?age=1&page=2', first: '/people?age=1', prev: '/people?age=1&page=1' }
+  const around = { next: undefined, prev: undefined }
+  const given = read('age=1&page=2')
+  t.strictSame(makePageMembers('/people', given, around), { page: 2, pageSize: 50, links })
+  t.strictSame(makePageMembers('/people', given, around, 0), { page: 2, pageSize: 50, total: 0, links })
+})
+
+t.test('references, and states that have conditions', async t => {
+  const states = new Map([['old', { where: [bound('age', 'gt', 60)] }], ['odd', { where: undefined }]])
+  const shape = { name: 'people', fields, references: ['name'], presentation: { states, search: ['name'] } }
+  const { parse, ...own } = compileGrammar(shape, limits)
+  t.match(own, { references: ['name'], states: ['old'], search: ['name'] })
+  t.match(parse('expand=name&state=old'), { expand: ['name'], query: { where: [bound('age', 'gt', 60)] } })
+  t.match(parse('expand=age'), { flaws: [{ detail: /which is not a field that refers to an item/ }] })
+  t.match(parse('state=odd'), { flaws: [{ detail: 'state must be one of old' }] })
+})
+
+t.test('a list in one order only', async t => {
+  const order = [{ field: 'age', descending: false }]
+  const { parse, filters } = compileGrammar({ name: 'feed', fields, order, key: 'age' }, limits)
+  t.match(parse('sort=-age&min-price=1'), { query: { order: [{ field: 'age', descending: true }] } })
+  t.strictSame((parse('') as ParsedQuery).query.order, order)
+  t.notOk(filters.has('min-age'))
+  for (const [search, detail] of [
+    ['sort=id', /Allowed, separated by commas: age$/], ['fields=age', /"age", which is not a field/],
+    ['age=1', /Unknown parameter "age"/], ['page=1', /Unknown parameter "page"/], ['count=exact', /Unknown/]
+  ] as const) t.match(parse(search), { flaws: [{ detail }] }, search)
+})
+
 t.test('documentation knows every name', async t => {
   for (const name of ['gt', 'lt', 'min', 'max', 'id', 'min-age', 'max-price', 'name.regex', 'held.ne', 'status']) {
     t.match(grammar.filters.get(name)?.description, /^\w+ (equals|does not equal|is|matches) /, name)
   }
-  const ofTags = [...grammar.filters.keys()].filter(name => name.includes('tags'))
-  t.strictSame(ofTags, ['tags.null'], 'what is nested is there, or is not')
+  const compared = (name: string) => [name, `${name}.eq`, `${name}.ne`, `${name}.regex`, `${name}.has`]
+  const bounded = (name: string) =>
+    [`min-${name}`, `max-${name}`, `${name}.gt`, `${name}.gte`, `${name}.lt`, `${name}.lte`]
+  t.strictSame(new Set(grammar.filters.keys()), new Set([
+    'gt', 'lt', 'min', 'max',
+    ...['id', 'age', 'price', 'name', 'held', 'born', 'seen', 'status', 'made', 'until', 'code'].flatMap(compared),
+    ...['id', 'age', 'price', 'name', 'born', 'seen', 'made', 'until', 'code'].flatMap(bounded),
+    // What is nested is there, or is not.
+    ...['price', 'born', 'seen', 'until', 'tags'].map(name => `${name}.null`)
+  ]))
 })

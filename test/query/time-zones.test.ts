@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { isTimeZone, toDayIn } from '../../lib/core/query/time-zones.js'
+import { isTimeZone, toDayIn, toInstant, toLocal } from '../../lib/core/query/time-zones.js'
 import { toDay } from '../../lib/core/values/formats.js'
 import { runs } from '../size.js'
 
@@ -37,7 +37,7 @@ t.test('a day of a time zone is from its first minute to the first of the next',
   }), { numRuns: runs(500) })
 })
 
-t.test('days that are shorter, longer, begin late, or were left out', async t => {
+t.test('days that are shorter, longer, begin late or twice, or were left out', async t => {
   for (const [zone, date, from, before] of [
     ['Pacific/Auckland', '2026-11-17', '2026-11-16T11:00', '2026-11-17T11:00'],
     ['Pacific/Auckland', '2026-09-27', '2026-09-26T12:00', '2026-09-27T11:00'],
@@ -47,12 +47,14 @@ t.test('days that are shorter, longer, begin late, or were left out', async t =>
     ['Australia/Lord_Howe', '2026-10-04', '2026-10-03T13:30', '2026-10-04T13:00'],
     ['Asia/Kathmandu', '1986-01-01', '1985-12-31T18:30', '1986-01-01T18:15'],
     ['Pacific/Apia', '2011-12-30', '2011-12-30T10:00', '2011-12-30T10:00'],
+    ['Atlantic/Azores', '2026-10-25', '2026-10-25T00:00', '2026-10-26T01:00'],
     ['europe/berlin', '2026-07-01', '2026-06-30T22:00', '2026-07-01T22:00']
   ] as const) {
     t.strictSame(toDayIn(zone, date), { from: `${from}:00.000Z`, before: `${before}:00.000Z` }, `${zone} ${date}`)
   }
   t.strictSame(toDayIn(undefined, '2026-11-17'), toDay('2026-11-17'))
   t.strictSame(toDayIn('UTC', '2026-11-17'), toDay('2026-11-17'))
+  t.equal(toDayIn('America/Sao_Paulo', '1900-01-01').from, '1900-01-01T03:06:28.000Z', 'before there were zones')
 })
 
 t.test('the first and the last day stay within what can be compared', async t => {
@@ -61,10 +63,32 @@ t.test('the first and the last day stay within what can be compared', async t =>
   t.equal(toDayIn('Pacific/Auckland', '9999-12-31').before, '9999-12-31T11:00:00.000Z')
 })
 
+t.test('local times, there and back', async t => {
+  for (const [zone, local, instant] of [
+    ['Europe/Berlin', '2026-07-01T12:00', '2026-07-01T10:00'], ['UTC', '2026-07-01T12:00', '2026-07-01T12:00'],
+    ['America/Sao_Paulo', '2026-07-01T23:30', '2026-07-02T02:30'],
+    ['Asia/Kathmandu', '2026-07-01T00:00', '2026-06-30T18:15']
+  ] as const) {
+    t.equal(toInstant(local, zone), `${instant}:00.000Z`, `${zone} ${local}`)
+    t.equal(toLocal(`${instant}:00.000Z`, zone), `${local}:00.000`, `${zone} ${instant}`)
+  }
+  t.equal(toInstant('2026-10-25T02:30', 'Europe/Berlin'), '2026-10-25T00:30:00.000Z', 'the first of two')
+  t.equal(toInstant('2026-07-01T12:00', 'Mars/Base'), undefined)
+  t.equal(toInstant('2026-07-01', 'UTC'), undefined, 'no time')
+})
+
 t.test('only names are time zones', async t => {
   for (const zone of [...zones, 'utc', 'Etc/GMT+5', 'America/Argentina/Buenos_Aires']) t.ok(isTimeZone(zone), zone)
   const others = ['', 'Mars/Base', '+05:00', '05:00', 'Europe', 'Europe/', ' UTC', 'UTC\n', '\u0000', 'x'.repeat(9999)]
   for (const text of others) {
     t.notOk(isTimeZone(text), JSON.stringify(text.slice(0, 20)))
+  }
+})
+
+t.test('a name with a sign whose lower case is a letter is not kept for the zone', async t => {
+  for (const zone of ['America/New_York', 'Asia/Tokyo']) {
+    t.notOk(isTimeZone(zone.replace('k', '\u212a')), 'the sign of kelvins')
+    t.ok(isTimeZone(zone), zone)
+    t.notOk(isTimeZone(zone.replace('k', '\u212a')), 'also after the zone')
   }
 })

@@ -14,8 +14,8 @@ export function writeOrder (order: readonly Order[]): string {
 
 /** Ends with the id, or another key, which breaks ties; fields after it would decide nothing. */
 export function toTotalOrder (order: readonly Order[], fields: readonly Field[] = [], key = 'id'): Order[] {
-  const end = order.findIndex(({ field }) => field === 'id' || field === key)
-  const total = end === -1 ? [...order, { field: 'id', descending: false }] : order.slice(0, end + 1)
+  const end = order.findIndex(({ field }) => field === key)
+  const total = end === -1 ? [...order, { field: key, descending: false }] : order.slice(0, end + 1)
   const isDecimal = (term: Order): boolean => fields.some(({ name, kind }) => name === term.field && kind === 'decimal')
   return total.map(term => isDecimal(term) ? { ...term, numeric: true } : term)
 }

@@ -4,10 +4,12 @@ import { type Day, toDay } from '../values/formats.js'
 // A formatter takes much memory. Unknown names are cached too, as undefined.
 const formatters = new BoundedCache<Intl.DateTimeFormat | undefined>(50, 100)
 
+// Newer versions of Node know offsets too, such as +05:00. Other letters may have the lower case of one of these.
+const namePattern = /^[a-z][\w+/-]*$/i
+
 function getFormatter (timeZone: string): Intl.DateTimeFormat | undefined {
+  if (!namePattern.test(timeZone)) return undefined
   return formatters.get(timeZone.toLowerCase(), () => {
-    // Newer versions of Node know offsets too, such as +05:00.
-    if (!/^[a-z][\w+/-]*$/i.test(timeZone)) return undefined
     try {
       return new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' })
     } catch {
@@ -70,9 +72,8 @@ export function toInstant (text: string, timeZone: string): string | undefined {
   return new Date(findMoment(formatter, clock)).toISOString()
 }
 
-/** A moment as the clock of a zone shows it, `YYYY-MM-DDTHH:mm:ss.sss`. */
+/** A moment as the clock of a known zone shows it, `YYYY-MM-DDTHH:mm:ss.sss`. */
 export function toLocal (moment: string, timeZone = 'UTC'): string {
-  const formatter = getFormatter(timeZone)
   const time = Date.parse(moment)
-  return new Date(time + (formatter === undefined ? 0 : getOffset(formatter, time))).toISOString().slice(0, -1)
+  return new Date(time + getOffset(getFormatter(timeZone) as Intl.DateTimeFormat, time)).toISOString().slice(0, -1)
 }
