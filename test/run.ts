@@ -20,7 +20,7 @@ async function run (): Promise<boolean> {
   mkdirSync(logs, { recursive: true })
   if (!isFast) await runScript('postgres/before.js')
   try {
-    const parts = isFast ? [1, 2] : [1, 2, 3, 4]
+    const parts = isFast ? [1, 2, 3] : [1, 2, 3, 4]
     const areWhole = await Promise.all(parts.map(runPart))
     if (isFast) process.env['TEST_FAST'] = 'true'
     const { listFiles } = await import('./list-files.js')
@@ -41,7 +41,7 @@ async function runScript (script: string): Promise<void> {
 
 /** Whether it ended as it should. All that it wrote is in a file. */
 async function runPart (number: number): Promise<boolean> {
-  const part = spawn(process.execPath, ['--max-semi-space-size=64', join(root, 'parts', `${number}.js`)], {
+  const part = spawn(process.execPath, ['--max-semi-space-size=64', join(root, 'parts', '1.js')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, TAP: '1', TAP_TIMEOUT: '7200', ...isFast && { TEST_FAST: 'true' } }
   })
