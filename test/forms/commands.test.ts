@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import { memoryStorage, Problem } from '../../lib/index.js'
 import type { Entry, TestRequest, TestResponse } from '../deals/app.js'
 import { createDeal, dealsApp, home, readDeal, readLog } from '../deals/app.js'
 import { recordingStorage } from '../recording-storage.js'
@@ -440,6 +441,32 @@ t.test('an answer is given again from the log, and the deal is not read for it',
     events.length = 0
     t.equal((await app.inject(request)).headers['idempotent-replayed'], 'true', name)
     t.strictSame(events, ['get commands'], name)
+  }
+})
+
+t.test('whether a command of someone else exists is not said, but a failure is', async t => {
+  let refusal: Error | undefined
+  const app = await dealsApp(memoryStorage(), {
+    authorize ({ headers }, { action, id }) {
+      if (action === 'read' && id !== undefined && refusal !== undefined) throw refusal
+      return { principal: headers['x-user'] as string }
+    }
+  })
+  t.teardown(() => app.close())
+  const as = (user: string) => ({ headers: { 'x-user': user } })
+  const { id } = (await app.inject({
+    method: 'POST', url: home, payload: { name: 'a', price: 1 }, ...as('ann')
+  })).json<{ id: string }>()
+  const { items: [made] } = (await app.inject({ url: `${home}/${id}/commands`, ...as('bob') })).json<{
+    items: Entry[]
+  }>()
+  const read = async (user: string): Promise<number> =>
+    (await app.inject({ url: `/rest/commands/${String(made?.id)}`, ...as(user) })).statusCode
+  for (const [error, ofAnn, ofBob] of [
+    [undefined, 200, 200], [new Problem('forbidden', 'no'), 403, 404], [new Error('It burns'), 500, 500]
+  ] as const) {
+    refusal = error
+    t.strictSame([await read('ann'), await read('bob')], [ofAnn, ofBob], error?.message ?? 'seen by all')
   }
 })
 

@@ -3,7 +3,9 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { accounts } from '../../examples/accounts.js'
 import type { Committed, FamilyOptions, Intent, Storage } from '../../lib/index.js'
-import { customers, deals, defineFamily, memoryStorage, Problem, readMetrics, Type } from '../../lib/index.js'
+import {
+  ConstraintError, customers, deals, defineFamily, memoryStorage, Problem, readMetrics, Type
+} from '../../lib/index.js'
 import type { Entry, Item, TestResponse } from '../deals/app.js'
 import { createDeal, dealsApp, home, readDeal, readLog, withoutTimes } from '../deals/app.js'
 import { anyStorage, storages } from '../storages.js'
@@ -392,12 +394,14 @@ for (const { name, make } of anyStorage) {
     t.test('versions that end', async t => {
       const ended = Fastify()
       ended.register(deals, { storage: memoryStorage(), version: 'v1', sunset: '2020-01-01', successor: '/v2' })
-      ended.register(people, { storage: memoryStorage(), deprecation: '2020-01-01' })
-      const commands = [hold('a'), { action: 'CreateCustomer', params: { age: 1, children: 0 } }]
+      ended.register(people, { storage: memoryStorage(), deprecation: '2020-01-01', successor: '/people' })
+      const create = { action: 'CreateCustomer', params: { age: 1, children: 0 } }
+      const commands = [hold('a'), create, create]
       const answer = await ended.inject({ method: 'POST', url: '/rest/commands', payload: { commands } })
-      t.strictSame(codes(answer.json().items), [410, 201])
+      t.strictSame(codes(answer.json().items), [410, 201, 201])
       t.equal(answer.headers['deprecation'], '@1577836800')
-      t.strictSame([answer.headers['sunset'], answer.headers['link']], [undefined, undefined], 'it is in its problem')
+      t.equal(answer.headers['link'], '</people>; rel="successor-version"', 'each once')
+      t.equal(answer.headers['sunset'], undefined, 'it is in its problem')
       t.match(answer.json().items[0].problem, { detail: 'This version ended on 2020-01-01T00:00:00.000Z; use /v2' })
     })
 
@@ -651,6 +655,50 @@ t.test('what a command alone must have, and in which order its flaws are listed'
   t.match(flawed?.problem, { errors: pointers })
   t.match(unknown?.problem, { detail: '/commands/1/action is required', errors: { length: 2 } })
   t.match(unknown?.problem, { errors: [{}, { detail: 'is unknown. Allowed are id, action, params, deal, revision' }] })
+})
+
+t.test('a command has the id that it came with, also beside an Idempotency-Key', async t => {
+  const { app, post } = await manyApp(memoryStorage())
+  t.teardown(() => app.close())
+  const { id: deal } = await createDeal(app)
+  const [one, two] = [hold(deal, 'one'), { deal, action: 'UnholdDeal' }]
+  for (const [commands, ids, isReplayed] of [
+    [[one], ['one'], undefined], [[one, two], ['one', undefined], undefined], [[one, two], ['one', undefined], 'true']
+  ] as const) {
+    const answer = await post(commands, {}, { 'idempotency-key': 'key' })
+    const { items } = answer.json<{ items: Result[] }>()
+    t.match(items.map(({ command }) => command?.id), ids.map(id => id ?? /^[\da-f-]{36}$/))
+    t.equal(answer.headers['idempotent-replayed'], isReplayed, 'only if all ran before')
+  }
+})
+
+t.test('a failure names no command, a rule of the database does, and the host is told of both', async t => {
+  const lines: { level: number, msg: string, err?: { message: string }, reason?: string }[] = []
+  const app = Fastify({ logger: { stream: { write: (line: string) => { lines.push(JSON.parse(line)) } } } })
+  t.teardown(() => app.close())
+  const inner = memoryStorage()
+  app.register(deals, {
+    storage: {
+      ...inner,
+      async commit (changes) {
+        const odd = changes.find(change => 'item' in change && change.item['name'] === 'odd')
+        if (odd !== undefined) throw new ConstraintError('deals', 'a', 'value', { fields: ['name'] })
+        await inner.commit(changes)
+      }
+    },
+    version: 'v1',
+    authorize (_request, { action }) { if (action === 'UnholdDeal') throw new Error('It burns') }
+  })
+  const create = (name: string) => ({ action: 'CreateDeal', params: { name, price: 1 } })
+  const commands = [hold('none'), { deal: 'a', action: 'UnholdDeal' }, create('odd'), create('tea')]
+  const answer = await app.inject({ method: 'POST', url: '/rest/commands', payload: { commands } })
+  const { items } = answer.json<{ items: Result[] }>()
+  t.strictSame(codes(items), [404, 500, 409, 201])
+  const pointers = items.map(({ problem }) => (problem?.['errors'] as { pointer: string }[] | undefined)?.[0]?.pointer)
+  t.strictSame(pointers, ['/commands/0', undefined, '/commands/2/params/name', undefined])
+  const told = lines.filter(({ msg }) => !/^(incoming request|request completed|command)$/.test(msg))
+  t.strictSame(told.map(({ level, err, reason }) => [level, err?.message ?? reason]),
+    [[50, 'It burns'], [30, 'deals a: the database refuses it: name value']])
 })
 
 t.test('the items of one commit are read together', async t => {
