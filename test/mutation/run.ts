@@ -1,7 +1,7 @@
 // Runs tests in this process and tells its parent, `tools/mutate.js`, by the file descriptor 3. Without a mutant: what
 // each test of the file takes, and which mutants it meets. With one: which of the chosen tests fails first. With many:
 // see batch.ts.
-import { writeSync } from 'node:fs'
+import { readFileSync, writeSync } from 'node:fs'
 import '../part.js'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
@@ -92,7 +92,7 @@ async function measure (file: string, load: Loader): Promise<void> {
 }
 
 export async function run (loaders: Readonly<Record<string, Loader>>): Promise<void> {
-  const { mutant, limit, files, trials } = JSON.parse(process.argv[2]!) as Order
+  const { mutant, limit, files, trials } = JSON.parse(readFileSync(0, 'utf8')) as Order
   // The same cases each time, and no search for a smaller one.
   fc.configureGlobal({ seed: 1, endOnFailure: true })
   skipWithoutPostgres(t)

@@ -2,7 +2,7 @@
 import { forEach, runBundle } from './process.js'
 import { choose } from './tests.js'
 
-const batchSize = 60
+const batchSize = 40
 // For a mutant in a batch, in milliseconds: most are noticed at once, and the others run alone.
 const batchBudget = 1000
 
@@ -34,8 +34,10 @@ export class Judge {
 
   /** Many in a process; calls `done` for each, with the status `Left` if it is to run alone. */
   async runBatches (mutants, done) {
-    const queues = groupByFile(mutants)
-    await forEach(queues.values(), this.#jobs, async queue => {
+    const queues = [...groupByFile(mutants).values()]
+    // A file may have most of them.
+    const shared = Array.from({ length: this.#jobs }, () => queues).flat()
+    await forEach(shared, this.#jobs, async queue => {
       while (queue.length > 0) {
         const batch = queue.splice(0, batchSize).map(mutant => this.#plan(mutant))
         const ready = batch.filter(({ chosen }) => chosen.length > 0)
@@ -43,7 +45,7 @@ export class Judge {
         let count = 0
         let hasEnded = false
         const trials = ready.map(({ trial }) => trial)
-        await runBundle(this.#bundle, { files: [], trials }, 60_000, ({ killer, doubt }) => {
+        await runBundle(this.#bundle, { files: [], trials }, 20_000, ({ killer, doubt }) => {
           const { mutant, chosen, isStatic, met } = ready[count++]
           hasEnded = doubt !== undefined
           if (hasEnded) this.#doubted.add(doubt)
@@ -80,7 +82,7 @@ export class Judge {
     const order = { mutant: id, limit: limitOf(id, chosen), files: numbered }
     const expected = chosen.reduce((sum, { time }) => sum + time, 0)
     let answer = {}
-    const isLate = await runBundle(this.#bundle, order, 20_000 + 6 * expected, heard => { answer = heard })
+    const isLate = await runBundle(this.#bundle, order, 10_000 + 3 * expected, heard => { answer = heard })
     const status = isLate ? 'Timeout' : answer.hasSurvived ? 'Survived' : 'Killed'
     const result = { status, killer: answer.killer, isStatic, tests: chosen.length, of: met.length }
     this.note(fileName, result)
