@@ -193,7 +193,9 @@ class LeaseGroup {
   }
 
   #renew (leases: readonly Lease[]): void {
-    const changes = leases.map(({ place, position }) => keepRow(consumers, { ...place, position }, place))
+    // It may have been moved past what was pruned, as in `#update`.
+    const changes = leases.map(({ place, position }) =>
+      keepRow(consumers, { ...place, position: Math.max(position, place.position) }, place))
     const committing = this.storage.commit(changes)
     // If it fails, it is tried again at the next check, until the lease is lost.
     for (const [index, { item }] of changes.entries()) leases[index]?.renewBy(committing, item).catch(() => {})

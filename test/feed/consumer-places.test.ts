@@ -7,6 +7,7 @@ import type { Change, ConsumeOptions, Storage } from '../../lib/index.js'
 import {
   consume, deals, defineFamily, listConsumers, makeWebhooks, memoryStorage, prune, Type
 } from '../../lib/index.js'
+import { getPlace, updatePlace } from '../../lib/tools/leases.js'
 import { transport } from '../../lib/webhooks/request.js'
 import { storages } from '../storages.js'
 import { later, makeOld, old } from './old-entries.js'
@@ -204,6 +205,26 @@ t.test('the place of entries that are not for a consumer is saved with its lease
   await until(async () => (await listConsumers(own)).length === 2)
   await createMany()
   await until(async () => (await listConsumers(own)).some(({ name, lag }) => name === 'short' && lag === 0))
+})
+
+t.test('no renewal sets back a consumer that was moved past what was pruned', async t => {
+  const storage = memoryStorage()
+  await deals.service({ storage }).create({ name: 'a', price: 1 })
+  let isHandling = false
+  const handler: ConsumeOptions['handler'] = async (entry, context) => {
+    isHandling = true
+    await waitForEnd(entry, context)
+  }
+  start(t, storage, { leaseTime: 300, handler })
+  await until(() => isHandling)
+  await updatePlace(storage, await getPlace(storage, 'mailer'), () => ({ position: 1000 }))
+  const positions = new Map<number, number>()
+  await until(async () => {
+    const { revision, position } = await getPlace(storage, 'mailer')
+    positions.set(revision, position)
+    return positions.size === 4
+  })
+  t.strictSame(new Set(positions.values()), new Set([1000]))
 })
 
 t.test('commands that are not for a webhook save nothing', async t => {
