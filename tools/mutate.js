@@ -50,7 +50,8 @@ for (const test of failing) console.log(`left out, since it fails without a muta
 const results = new Results(folder)
 const judge = new Judge(out, findMeetings(tests), Number(jobs))
 const noticed = ['Killed', 'Timeout']
-const isDone = ({ status = 'Left' } = {}) => survivors ? noticed.includes(status) : resume && status !== 'Left'
+const begun = ['Left', 'Passed']
+const isDone = ({ status = 'Left' } = {}) => survivors ? noticed.includes(status) : resume && !begun.includes(status)
 const isKnown = ({ fileName, key }) => isDone(results.of(fileName)[key])
 for (const { fileName, key } of mutants) judge.note(fileName, results.of(fileName)[key])
 const todo = mutants.filter(mutant => !isKnown(mutant))
@@ -59,16 +60,23 @@ const save = ({ fileName, key }, result) => {
   results.save(fileName, key, result)
   if (++count % 100 === 0) console.log(`${count} of ${todo.length} (${minutes()})`)
 }
-// One that a batch has left is not tried in another.
-const isLeft = ({ fileName, key }) => resume && results.of(fileName)[key]?.status === 'Left'
-const left = todo.filter(isLeft)
-await judge.runBatches(todo.filter(mutant => !isLeft(mutant)), (mutant, result) => {
-  if (result.status !== 'Left') return save(mutant, result)
+// Most are noticed within a second of tests, others get more of them, and a few need a process of their own.
+const stages = { First: [], Passed: [], Left: [] }
+for (const mutant of todo) {
+  const { status } = results.of(mutant.fileName)[mutant.key] ?? {}
+  stages[resume && begun.includes(status) ? status : 'First'].push(mutant)
+}
+const sort = (mutant, result) => {
+  if (stages[result.status] === undefined) return save(mutant, result)
   results.save(mutant.fileName, mutant.key, result)
-  left.push(mutant)
-})
-console.log(`${left.length} run alone (${minutes()})`)
-await forEach(left, Number(jobs), async mutant => { save(mutant, await judge.runAlone(mutant, seconds * 1000)) })
+  stages[result.status].push(mutant)
+}
+await judge.runBatches(stages.First, 1000, sort)
+console.log(`${stages.Passed.length} get more tests (${minutes()})`)
+await judge.runBatches(stages.Passed.splice(0), seconds * 1000, sort)
+for (const mutant of stages.Passed) save(mutant, { ...results.of(mutant.fileName)[mutant.key], status: 'Survived' })
+console.log(`${stages.Left.length} run alone (${minutes()})`)
+await forEach(stages.Left, Number(jobs), async mutant => { save(mutant, await judge.runAlone(mutant, seconds * 1000)) })
 
 report(mutants.map(mutant => ({ mutant, result: results.of(mutant.fileName)[mutant.key] })))
 console.log(minutes())

@@ -60,7 +60,10 @@ async function passes (parameters: Parameters): Promise<boolean> {
   return ended?.passing() === true && !hasFailed
 }
 
-/** Tells of each mutant which test notices it; ends when a test fails without one. */
+// An earlier mutant may have left something that makes tests fail.
+const maxDoubts = 3
+
+/** Tells of each mutant which test notices it; ends when tests fail without one. */
 export async function runBatch (
   loaders: Readonly<Record<string, Loader>>,
   trials: readonly Trial[],
@@ -77,18 +80,26 @@ export async function runBatch (
   endAtFirstFailure()
   // Of an earlier mutant, perhaps.
   process.on('unhandledRejection', () => {})
+  const doubted = new Set<string>()
   for (const { mutant, tests } of trials) {
     let killer: string | undefined
+    const doubts: string[] = []
     for (const { file, number, limit } of tests) {
+      const name = `${file} ${number}`
+      if (doubted.has(name)) continue
       if (!files.has(file)) files.set(file, await listTests(loaders[file]!))
       const parameters = files.get(file)![number]!
       if (await tryWith(parameters, mutant, limit)) continue
-      killer = `${file} ${number}`
-      if (await tryWith(parameters) && !await tryWith(parameters, mutant, limit)) break
-      tell({ mutant, doubt: killer })
-      return
+      if (await tryWith(parameters)) {
+        if (await tryWith(parameters, mutant, limit)) continue
+        killer = name
+        break
+      }
+      doubted.add(name)
+      doubts.push(name)
+      if (doubts.length === maxDoubts) return tell({ mutant, doubts, isDone: false })
     }
-    tell({ mutant, killer })
+    tell({ mutant, killer, doubts, isDone: true })
   }
   for (const teardown of teardowns) await teardown()
 }

@@ -2,9 +2,9 @@
 import { forEach, runBundle } from './process.js'
 import { choose } from './tests.js'
 
-const batchSize = 40
-// For a mutant in a batch, in milliseconds: most are noticed at once, and the others run alone.
-const batchBudget = 1000
+const batchSize = 60
+// A mutant may be the reason for a few.
+const maxDoubts = 20
 
 export class Judge {
   #bundle
@@ -12,8 +12,10 @@ export class Judge {
   #jobs
   /** How often a test has noticed mutants of a file. */
   #kills = new Map()
-  /** Tests that have failed in a batch without a mutant. */
-  #doubted = new Set()
+  /** How often tests have failed in a batch without a mutant. */
+  #doubts = new Map()
+  /** The tests that have passed with a mutant. */
+  #passed = new Map()
 
   constructor (bundle, meetings, jobs) {
     this.#bundle = bundle
@@ -27,48 +29,65 @@ export class Judge {
     this.#kills.set(key, (this.#kills.get(key) ?? 0) + 1)
   }
 
+  #doubt (test) {
+    this.#doubts.set(test, (this.#doubts.get(test) ?? 0) + 1)
+  }
+
   #describe (id) {
     const met = this.#meetings.get(id) ?? []
     return { met, isStatic: met.length > 0 && met.every(({ hits }) => hits[id] === undefined) }
   }
 
-  /** Many in a process; calls `done` for each, with the status `Left` if it is to run alone. */
-  async runBatches (mutants, done) {
+  /**
+   * Many in a process, each with as many milliseconds of tests as the budget allows. Calls `done` for each, with the
+   * status `Passed` if no test noticed it, `Left` if it is to run alone.
+   */
+  async runBatches (mutants, budget, done) {
     const queues = [...groupByFile(mutants).values()]
     // A file may have most of them.
     const shared = Array.from({ length: this.#jobs }, () => queues).flat()
     await forEach(shared, this.#jobs, async queue => {
       while (queue.length > 0) {
-        const batch = queue.splice(0, batchSize).map(mutant => this.#plan(mutant))
+        const batch = queue.splice(0, batchSize).map(mutant => this.#plan(mutant, budget))
         const ready = batch.filter(({ chosen }) => chosen.length > 0)
-        for (const each of batch) if (!ready.includes(each)) done(each.mutant, { status: 'Left' })
+        for (const plan of batch) if (!ready.includes(plan)) done(plan.mutant, this.#describePassed(plan))
         let count = 0
-        let hasEnded = false
         const trials = ready.map(({ trial }) => trial)
-        await runBundle(this.#bundle, { files: [], trials }, 20_000, ({ killer, doubt }) => {
-          const { mutant, chosen, isStatic, met } = ready[count++]
-          hasEnded = doubt !== undefined
-          if (hasEnded) this.#doubted.add(doubt)
-          if (killer === undefined) return done(mutant, { status: 'Left' })
+        await runBundle(this.#bundle, { files: [], trials }, 20_000 + 4 * budget, ({ killer, doubts, isDone }) => {
+          for (const test of doubts) this.#doubt(test)
+          const plan = ready[count++]
+          const { mutant, chosen, isStatic, met } = plan
+          if (killer === undefined && !isDone) return done(mutant, { status: 'Left' })
+          if (killer === undefined) return done(mutant, this.#describePassed(plan))
           const result = { status: 'Killed', killer, isStatic, tests: chosen.length, of: met.length }
           this.note(mutant.fileName, result)
           done(mutant, result)
         })
         // One with which the process hung, or ended, runs alone; those after it come next.
-        if (count < ready.length && !hasEnded) done(ready[count++].mutant, { status: 'Left' })
+        if (count < ready.length) done(ready[count++].mutant, { status: 'Left' })
         queue.unshift(...ready.slice(count).map(({ mutant }) => mutant))
       }
     })
   }
 
+  #describePassed ({ mutant, chosen, fit, isStatic, met }) {
+    if (fit.length === 0) return { status: 'Left' }
+    const passed = this.#passed.get(mutant.id) ?? new Set()
+    for (const { name } of chosen) passed.add(name)
+    this.#passed.set(mutant.id, passed)
+    return { status: 'Passed', isStatic, tests: passed.size, of: met.length }
+  }
+
   /** Only tests whose files have loaded without meeting it. */
-  #plan (mutant) {
+  #plan (mutant, budget) {
     const { id, fileName } = mutant
     const described = this.#describe(id)
-    const fit = described.met.filter(({ name, load }) => load[id] === undefined && !this.#doubted.has(name))
-    const chosen = choose(fit, fileName, this.#kills, batchBudget)
+    const isDoubted = name => (this.#doubts.get(name) ?? 0) >= maxDoubts
+    const fit = described.met.filter(({ name, load }) => load[id] === undefined && !isDoubted(name))
+    const open = fit.filter(({ name }) => this.#passed.get(id)?.has(name) !== true)
+    const chosen = choose(open, fileName, this.#kills, budget)
     const tests = chosen.map(test => ({ file: test.file, number: test.number, limit: limitOf(id, [test]) }))
-    return { mutant, chosen, ...described, trial: { mutant: id, tests } }
+    return { mutant, chosen, fit, ...described, trial: { mutant: id, tests } }
   }
 
   /** In a process of its own. */

@@ -8,7 +8,7 @@ export async function measure (bundle, digests, folder, jobs) {
   const tests = []
   const failing = []
   await forEach(digests, jobs, async ([file, digest]) => {
-    const known = join(folder, 'tests', `${file}.json`)
+    const known = join(folder, 'tests', basename(bundle, '.mjs'), `${file}.json`)
     let notes = existsSync(known) ? JSON.parse(readFileSync(known, 'utf8')) : {}
     // A test that fails may do so by something else.
     const isGood = notes.tests !== undefined && !notes.tests.some(test => test?.failed)
