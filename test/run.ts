@@ -41,7 +41,8 @@ async function runScript (script: string): Promise<void> {
 
 /** Whether it ended as it should. All that it wrote is in a file. */
 async function runPart (number: number): Promise<boolean> {
-  const part = spawn(process.execPath, ['--max-semi-space-size=64', join(root, 'parts', '1.js')], {
+  const flags = ['--max-semi-space-size=64', '--import', new URL('no-domains.js', import.meta.url).href]
+  const part = spawn(process.execPath, [...flags, join(root, 'parts', '1.js')], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, TAP: '1', TAP_TIMEOUT: '7200', ...isFast && { TEST_FAST: 'true' } }
   })
