@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { bundle, instrument } from './mutation/bundle.js'
 import { Judge } from './mutation/judge.js'
 import { forEach } from './mutation/process.js'
-import { report } from './mutation/report.js'
+import { explain, report } from './mutation/report.js'
 import { name, Results } from './mutation/results.js'
 import { findMeetings, measure } from './mutation/tests.js'
 
@@ -72,8 +72,11 @@ const sort = (mutant, result) => {
   stages[result.status].push(mutant)
 }
 await judge.runBatches(stages.First, 1000, sort)
-console.log(`${stages.Passed.length} get more tests (${minutes()})`)
-await judge.runBatches(stages.Passed.splice(0), seconds * 1000, sort)
+const passed = stages.Passed.splice(0)
+const open = passed.filter(mutant => explain(mutant) === undefined)
+console.log(`${open.length} get more tests (${minutes()})`)
+await judge.runBatches(open, seconds * 1000, sort)
+stages.Passed.push(...passed.filter(mutant => !open.includes(mutant)))
 for (const mutant of stages.Passed) save(mutant, { ...results.of(mutant.fileName)[mutant.key], status: 'Survived' })
 console.log(`${stages.Left.length} run alone (${minutes()})`)
 await forEach(stages.Left, Number(jobs), async mutant => { save(mutant, await judge.runAlone(mutant, seconds * 1000)) })

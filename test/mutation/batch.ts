@@ -13,8 +13,13 @@ export interface Activation {
 
 export interface Trial {
   readonly mutant: string
-  /** `limit` is how often it may meet the mutant. */
-  readonly tests: readonly { readonly file: string, readonly number: number, readonly limit: number }[]
+  /** `limit` is how often it may meet the mutant, `time` the milliseconds that it takes without one. */
+  readonly tests: readonly {
+    readonly file: string
+    readonly number: number
+    readonly limit: number
+    readonly time: number
+  }[]
 }
 
 type Parameters = readonly unknown[]
@@ -40,7 +45,12 @@ let hasFailed = false
 
 /** Ends a test with its first failure: a table of them, each with its place in the bundle, would take minutes. */
 function endAtFirstFailure (): void {
-  const { fail } = TestBase.prototype
+  const { fail, threw } = TestBase.prototype
+  // Of an error that the test throws: tap itself calls `fail` then, which must not throw.
+  TestBase.prototype.threw = function (...given) {
+    hasFailed = true
+    return threw.apply(this, given)
+  }
   TestBase.prototype.fail = function () {
     if (hasFailed) return fail.call(this, 'again', { at: null, diagnostic: false })
     hasFailed = true
@@ -84,12 +94,19 @@ export async function runBatch (
   for (const { mutant, tests } of trials) {
     let killer: string | undefined
     const doubts: string[] = []
-    for (const { file, number, limit } of tests) {
+    for (const { file, number, limit, time } of tests) {
       const name = `${file} ${number}`
       if (doubted.has(name)) continue
       if (!files.has(file)) files.set(file, await listTests(loaders[file]!))
       const parameters = files.get(file)![number]!
-      if (await tryWith(parameters, mutant, limit)) continue
+      // What it waits for may not come, and goes on when the next test begins.
+      const hanging = setTimeout(() => {
+        tell({ mutant, doubts, isDone: false })
+        process.exit()
+      }, 3000 + 10 * time)
+      const isPassing = await tryWith(parameters, mutant, limit)
+      clearTimeout(hanging)
+      if (isPassing) continue
       if (await tryWith(parameters)) {
         if (await tryWith(parameters, mutant, limit)) continue
         killer = name

@@ -63,7 +63,7 @@ export class Judge {
           this.note(mutant.fileName, result)
           done(mutant, result)
         })
-        // One with which the process hung, or ended, runs alone; those after it come next.
+        // One with which the process ended runs alone; those after it come next.
         if (count < ready.length) done(ready[count++].mutant, { status: 'Left' })
         queue.unshift(...ready.slice(count).map(({ mutant }) => mutant))
       }
@@ -86,7 +86,10 @@ export class Judge {
     const fit = described.met.filter(({ name, load }) => load[id] === undefined && !isDoubted(name))
     const open = fit.filter(({ name }) => this.#passed.get(id)?.has(name) !== true)
     const chosen = choose(open, fileName, this.#kills, budget)
-    const tests = chosen.map(test => ({ file: test.file, number: test.number, limit: limitOf(id, [test]) }))
+    const tests = chosen.map(test => {
+      const { file, number, time } = test
+      return { file, number, limit: limitOf(id, [test]), time }
+    })
     return { mutant, chosen, fit, ...described, trial: { mutant: id, tests } }
   }
 

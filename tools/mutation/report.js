@@ -6,7 +6,8 @@ const reasons = JSON.parse(readFileSync('test/mutation/equivalent.json', 'utf8')
 
 const isNoticed = ({ status }) => status === 'Killed' || status === 'Timeout'
 
-function explain ({ fileName, line, mutatorName, replacement }) {
+/** The reason why no test can notice it, if there is one. */
+export function explain ({ fileName, line, mutatorName, replacement }) {
   return reasons.find(reason => reason.file === fileName && reason.line === line &&
     (reason.mutator ?? mutatorName) === mutatorName && (reason.replacement ?? replacement) === replacement)
 }
