@@ -60,7 +60,8 @@ const save = ({ fileName, key }, result) => {
   results.save(fileName, key, result)
   if (++count % 100 === 0) console.log(`${count} of ${todo.length} (${minutes()})`)
 }
-// Most are noticed within a second of tests, others get more of them, and a few need a process of their own.
+// Most are noticed within a second of tests. Others get more of them, and those that are left a process of their own:
+// what modules keep from one mutant to the next may hide something.
 const stages = { First: [], Passed: [], Left: [] }
 for (const mutant of todo) {
   const { status } = results.of(mutant.fileName)[mutant.key] ?? {}
@@ -72,12 +73,11 @@ const sort = (mutant, result) => {
   stages[result.status].push(mutant)
 }
 await judge.runBatches(stages.First, 1000, sort)
-const passed = stages.Passed.splice(0)
-const open = passed.filter(mutant => explain(mutant) === undefined)
-console.log(`${open.length} get more tests (${minutes()})`)
-await judge.runBatches(open, seconds * 1000, sort)
-stages.Passed.push(...passed.filter(mutant => !open.includes(mutant)))
-for (const mutant of stages.Passed) save(mutant, { ...results.of(mutant.fileName)[mutant.key], status: 'Survived' })
+console.log(`${stages.Passed.length} get more tests (${minutes()})`)
+await judge.runBatches(stages.Passed, seconds * 1000, (mutant, result) => {
+  const isExplained = result.status === 'Passed' && explain(mutant) !== undefined
+  sort(mutant, { ...result, status: isExplained ? 'Survived' : result.status === 'Passed' ? 'Left' : result.status })
+})
 console.log(`${stages.Left.length} run alone (${minutes()})`)
 await forEach(stages.Left, Number(jobs), async mutant => { save(mutant, await judge.runAlone(mutant, seconds * 1000)) })
 
