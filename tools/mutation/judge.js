@@ -1,4 +1,5 @@
 // Lets tests run with mutants, and tells which of them notice which.
+import { dirname } from 'node:path'
 import { forEach, runBundle } from './process.js'
 import { choose } from './tests.js'
 
@@ -10,7 +11,7 @@ export class Judge {
   #bundle
   #meetings
   #jobs
-  /** How often a test has noticed mutants of a file. */
+  /** How often a test has noticed mutants of a file, or a folder. */
   #kills = new Map()
   /** How often tests have failed in a batch without a mutant. */
   #doubts = new Map()
@@ -25,8 +26,10 @@ export class Judge {
 
   note (fileName, { killer } = {}) {
     if (killer === undefined) return
-    const key = `${fileName} ${killer}`
-    this.#kills.set(key, (this.#kills.get(key) ?? 0) + 1)
+    for (const place of [fileName, dirname(fileName)]) {
+      const key = `${place} ${killer}`
+      this.#kills.set(key, (this.#kills.get(key) ?? 0) + 1)
+    }
   }
 
   #doubt (test) {

@@ -42,13 +42,15 @@ export function findMeetings (tests) {
 }
 
 /**
- * First those that have noticed most mutants of the same file in their time, or are named like it, then the quickest
- * of each file, as many as the budget of milliseconds allows, but at least one.
+ * First those that have noticed most mutants of the same file or folder in their time, or are named like it, then the
+ * quickest of each file, as many as the budget of milliseconds allows, but at least one.
  */
 export function choose (tests, fileName, kills, budget) {
   const [stem, parent] = [basename(fileName, '.ts'), basename(dirname(fileName))]
   const guess = file => file.includes(stem) ? 0.5 : file.startsWith(`${parent}/`) ? 0.25 : 0
-  const weigh = ({ name, file, cost }) => ((kills.get(`${fileName} ${name}`) ?? 0) + guess(file)) / (cost + 20)
+  const countKills = (place, test) => kills.get(`${place} ${test}`) ?? 0
+  const weigh = ({ name, file, cost }) =>
+    (countKills(fileName, name) + countKills(dirname(fileName), name) / 10 + guess(file)) / (cost + 20)
   const turns = new Map()
   const ranked = tests
     .map(test => ({ test, weight: weigh(test) }))
