@@ -81,12 +81,12 @@ export class Judge {
     return { status: 'Passed', isStatic, tests: passed.size, of: met.length }
   }
 
-  /** Only tests whose files have loaded without meeting it. */
+  /** Tests that meet it by themselves: what runs while files are loaded has run without it. */
   #plan (mutant, budget) {
     const { id, fileName } = mutant
     const described = this.#describe(id)
     const isDoubted = name => (this.#doubts.get(name) ?? 0) >= maxDoubts
-    const fit = described.met.filter(({ name, load }) => load[id] === undefined && !isDoubted(name))
+    const fit = described.met.filter(({ name, hits }) => hits[id] !== undefined && !isDoubted(name))
     const open = fit.filter(({ name }) => this.#passed.get(id)?.has(name) !== true)
     const chosen = choose(open, fileName, this.#kills, budget)
     const tests = chosen.map(test => {
