@@ -101,9 +101,9 @@ export async function runBatch (
       const parameters = files.get(file)![number]!
       // What it waits for may not come, and goes on when the next test begins.
       const hanging = setTimeout(() => {
-        tell({ mutant, doubts, isDone: false })
+        tell({ mutant, doubts, isDone: false, isHanging: true })
         process.exit()
-      }, 3000 + 10 * time)
+      }, 2000 + 5 * time)
       const isPassing = await tryWith(parameters, mutant, limit)
       clearTimeout(hanging)
       if (isPassing) continue

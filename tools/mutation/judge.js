@@ -55,20 +55,29 @@ export class Judge {
         const ready = batch.filter(({ chosen }) => chosen.length > 0)
         for (const plan of batch) if (!ready.includes(plan)) done(plan.mutant, this.#describePassed(plan))
         let count = 0
-        const trials = ready.map(({ trial }) => trial)
-        await runBundle(this.#bundle, { files: [], trials }, 20_000 + 4 * budget, ({ killer, doubts, isDone }) => {
+        let hasStopped = false
+        const again = []
+        const hear = ({ killer, doubts, isDone, isHanging }) => {
           for (const test of doubts) this.#doubt(test)
           const plan = ready[count++]
           const { mutant, chosen, isStatic, met } = plan
-          if (killer === undefined && !isDone) return done(mutant, { status: 'Left' })
-          if (killer === undefined) return done(mutant, this.#describePassed(plan))
-          const result = { status: 'Killed', killer, isStatic, tests: chosen.length, of: met.length }
-          this.note(mutant.fileName, result)
-          done(mutant, result)
-        })
-        // One with which the process ended runs alone; those after it come next.
-        if (count < ready.length) done(ready[count++].mutant, { status: 'Left' })
-        queue.unshift(...ready.slice(count).map(({ mutant }) => mutant))
+          const about = { isStatic, tests: chosen.length, of: met.length }
+          hasStopped = !isDone
+          if (killer !== undefined) {
+            const result = { status: 'Killed', killer, ...about }
+            this.note(mutant.fileName, result)
+            done(mutant, result)
+          } else if (isDone) done(mutant, this.#describePassed(plan))
+          else if (!isHanging) done(mutant, { status: 'Left' })
+          else if (count === 1) done(mutant, { status: 'Timeout', ...about })
+          // An earlier one may be the reason, so it is to be the first of a process.
+          else again.push(mutant)
+        }
+        const trials = ready.map(({ trial }) => trial)
+        await runBundle(this.#bundle, { files: [], trials }, 20_000 + 4 * budget, hear)
+        // One with which the process has ended by itself runs alone; those after it come next.
+        if (count < ready.length && !hasStopped) done(ready[count++].mutant, { status: 'Left' })
+        queue.unshift(...again, ...ready.slice(count).map(({ mutant }) => mutant))
       }
     })
   }
