@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { real, useRuntime } from '../../lib/core/runtime.js'
+import { real, type Timer, useRuntime } from '../../lib/core/runtime.js'
 
 /** The times, in milliseconds, of all timers that are set from now on. */
 export function captureTimers (t: Test): number[] {
@@ -13,4 +13,35 @@ export function captureTimers (t: Test): number[] {
   })
   t.teardown(() => { useRuntime() })
   return times
+}
+
+/** Time stands still, and nothing is repeated by itself. */
+export function stopClock (t: Test) {
+  const repeats = new Map<Timer, { readonly run: () => void, readonly time: number }>()
+  const clock = {
+    /** Milliseconds. */
+    time: 10_000,
+    /** The times of what is to be repeated. */
+    get repeated (): number[] {
+      return [...repeats.values()].map(({ time }) => time)
+    },
+    /** Runs what is to be repeated, once. */
+    ring (): void {
+      for (const { run } of repeats.values()) run()
+    }
+  }
+  useRuntime({
+    ...real,
+    elapsed: () => clock.time,
+    setInterval (run, time) {
+      const timer: Timer = { ref: () => {}, unref: () => timer }
+      repeats.set(timer, { run, time })
+      return timer
+    },
+    clear (timer) {
+      if (timer === undefined || !repeats.delete(timer)) real.clear(timer)
+    }
+  })
+  t.teardown(() => { useRuntime() })
+  return clock
 }
