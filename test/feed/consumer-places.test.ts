@@ -112,6 +112,11 @@ t.test('a consumer of an earlier version begins with what there is', async t => 
   const { handled } = start(t, storage)
   await until(() => handled.length > 0)
   t.strictSame(handled, ['CreateDeal'])
+  await storage.commit([makePlace({ id: 'further', position: 4 })])
+  await deals.service({ storage }).remove(String((await deals.service({ storage }).find()).items[0]?.id))
+  const further = start(t, storage, { name: 'further' })
+  await until(() => further.handled.length > 0)
+  t.strictSame(further.handled, ['DeleteDeal'])
 })
 
 t.test('prune keeps what a consumer has not handled, also if a failover sets it back', async t => {
@@ -550,4 +555,19 @@ t.test('a place is added again where the mark was changed meanwhile, and not aft
     else await t.rejects(adding)
     t.strictSame(commits.length, isAdded ? 2 : 1, String(error))
   }
+})
+
+t.test('the table of consumers is that of earlier versions', t => {
+  t.strictSame(consumersShape.fields, [
+    { name: 'id', kind: 'string', optional: false, maxLength: 200 },
+    { name: 'revision', kind: 'integer', optional: false },
+    { name: 'createdAt', kind: 'date-time', optional: false },
+    { name: 'updatedAt', kind: 'date-time', optional: false },
+    { name: 'position', kind: 'integer', optional: false },
+    { name: 'pruned', kind: 'integer', optional: true },
+    { name: 'holder', kind: 'string', optional: true, maxLength: 100 },
+    { name: 'parked', kind: 'json', optional: false },
+    { name: 'retried', kind: 'json', optional: false }
+  ])
+  t.end()
 })

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { real, type Timer, useRuntime } from '../../lib/core/runtime.js'
+import { real, type Runtime, type Timer, useRuntime } from '../../lib/core/runtime.js'
 
 /** The times, in milliseconds, of all timers that are set from now on. */
 export function captureTimers (t: Test): number[] {
@@ -44,4 +44,43 @@ export function stopClock (t: Test) {
   })
   t.teardown(() => { useRuntime() })
   return clock
+}
+
+/**
+ * Pauses of at least `shortest` milliseconds end when they are ended here, nothing is repeated, and nothing is left to
+ * chance.
+ */
+export function holdPauses (t: Test, shortest: number, members: Partial<Runtime> = {}) {
+  const held = new Map<Timer, { readonly run: () => void, readonly time: number }>()
+  useRuntime({
+    ...real,
+    random: () => 0,
+    setTimeout (run, time) {
+      if (time < shortest) return real.setTimeout(run, time)
+      const timer: Timer = { ref: () => {}, unref: () => timer }
+      held.set(timer, { run, time })
+      return timer
+    },
+    setInterval: () => {
+      const timer: Timer = { ref: () => {}, unref: () => timer }
+      return timer
+    },
+    clear (timer) {
+      if (timer === undefined || !held.delete(timer)) real.clear(timer)
+    },
+    ...members
+  })
+  t.teardown(() => { useRuntime() })
+  return {
+    /** The times of those that are held. */
+    get times (): number[] {
+      return [...held.values()].map(({ time }) => time)
+    },
+    end (): void {
+      for (const [timer, { run }] of held) {
+        held.delete(timer)
+        run()
+      }
+    }
+  }
 }
