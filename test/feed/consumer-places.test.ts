@@ -427,7 +427,7 @@ t.test('leases have a timer for each duration, as long as there are some', async
 })
 
 t.test('at most 500 leases are renewed in a commit', async t => {
-  for (const [count, sizes] of [[500, [500]], [1001, [500, 500, 1]]] as const) {
+  for (const [count, sizes] of [[500, [500]], [501, [500, 1]]] as const) {
     const { commits, takeAll, check } = await openLeases(t)
     const leases = await takeAll(Object.fromEntries(Array.from({ length: count }, (_, index) => [index, 300])))
     await check(...leases)
