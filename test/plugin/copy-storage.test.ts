@@ -7,7 +7,7 @@ import {
   ConflictError, ConstraintError, copyStorage, customers, deals, defineFamily, DuplicateError, loadItems, memoryStorage,
   ReadOnlyError
 } from '../../lib/index.js'
-import { makeResumable } from '../../lib/tools/rows.js'
+import { makeResumable, selectAfter } from '../../lib/tools/rows.js'
 import { people } from '../customers-app.js'
 import { countTurns } from '../loop-holds.js'
 import { refusal } from '../service/book.js'
@@ -225,8 +225,10 @@ t.test('nothing is left behind unsaid', async t => {
   await t.rejects(copyStorage(from, misspelt, { families: [...families, wider] }), {
     code: 'FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY'
   })
-  await t.rejects(copyStorage(from, from, { families }), { code })
-  await t.rejects(copyStorage(from, {} as Storage, { families }), { code })
+  for (const [source, target] of [[from, from], [from, {}], [{}, from]] as [Storage, Storage][]) {
+    const refused = copyStorage(source, target, { families })
+    await t.rejects(refused, { code, message: 'copyStorage: it needs two different storages' })
+  }
   for (const options of [{ families: [] }, {}, undefined] as { families: [] }[]) {
     await t.rejects(copyStorage(from, to, options), { code, message: /"families" must be a list of all families$/ })
   }
@@ -340,9 +342,9 @@ t.test('a member of another family is unknown in a family, and one without a val
 
 t.test('why a target rejects a copy', async t => {
   const from = memoryStorage()
-  await loadItems(from, customers, people(12))
+  await loadItems(from, customers, people(13))
   const refused = new ConstraintError('customers', 11, 'unique', { fields: ['age', 'children'] })
-  const message = 'copyStorage: the target rejects one of customers from "11" to "12": unique age children'
+  const message = 'copyStorage: the target rejects one of customers from "11" to "13": unique age children'
   const conflict = new ConflictError('customers', 11)
   for (const [error, expected] of [
     [refused, { code: 'FST_DEALBOOK_INVALID_COPY', message, cause: refused }], [conflict, conflict]
@@ -351,7 +353,7 @@ t.test('why a target rejects a copy', async t => {
     const to: Storage = {
       ...inner,
       async commit (changes) {
-        if (changes.length === 2) throw error
+        if (changes.length === 3) throw error
         await inner.commit(changes)
       }
     }
@@ -359,6 +361,13 @@ t.test('why a target rejects a copy', async t => {
     if (expected === error) t.equal(rejected, error)
     else t.match(rejected, expected)
   }
+})
+
+t.test('all items, and those after one', t => {
+  const all = { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 5, count: false }
+  t.strictSame(selectAfter(undefined, 5), all)
+  t.strictSame(selectAfter(0, 5), { ...all, where: [{ field: 'id', op: 'gt', value: 0 }] })
+  t.end()
 })
 
 t.test('an error of a storage says to continue, unless it would come again', async t => {
