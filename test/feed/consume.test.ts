@@ -649,7 +649,7 @@ t.test('an entry that is set aside has the text of the last error', async t => {
 t.test('no more than 1000 entries are set aside', async t => {
   const old = Array.from({ length: 999 }, (_, index) => ({ id: `${index}`, position: 1 }))
   const storage = await openWith(makePlace({ parked: old }))
-  for (const name of ['a', 'b']) await openBook(storage).create({ name, price: 1 })
+  for (const name of ['a', 'b', 'c']) await openBook(storage).create({ name, price: 1 })
   const stopping = new AbortController()
   const attempts: unknown[] = []
   let errors = 0
