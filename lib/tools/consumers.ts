@@ -201,8 +201,8 @@ async function work (
   const feed = new Feed(storage, sources, undefined)
   try {
     const { position: saved, place: { pruned: known } } = lease
-    // One that an earlier version added does not say what it does not miss.
-    const start = saved === 0 && known === undefined ? undefined : saved
+    // They differ for one that an earlier version added, which does not say what it does not miss.
+    const start = saved === 0 ? undefined : saved
     for await (const { entries, position } of follow(feed, start, { signal, interval, where, known })) {
       for (const { id } of lease.place.retried) {
         const entry = await storage.get('commands', id) as FeedEntry | undefined

@@ -1,11 +1,15 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import type { ConsumeOptions, FollowedCommand, Storage, Stored } from '../../lib/index.js'
+import { real } from '../../lib/core/runtime.js'
+import { writePosition } from '../../lib/core/service/feed.js'
+import type { Change, ConsumeOptions, FollowedCommand, Storage, Stored } from '../../lib/index.js'
 import { consume, copyStorage, deals, listConsumers, memoryStorage, prune, retryParked } from '../../lib/index.js'
+import { copyPlaces, findHandled } from '../../lib/tools/consumers.js'
 import { openBook } from '../service/book.js'
 import { anyStorage, storages } from '../storages.js'
-import { later, makeOld } from './old-entries.js'
+import { later, makeOld, old } from './old-entries.js'
+import { holdPauses } from './timers.js'
 
 interface Started {
   readonly handled: FollowedCommand[]
@@ -473,4 +477,381 @@ t.test('retryParked counts what it found where another process was faster', asyn
 t.test('a storage that cannot be opened has no list of consumers', async t => {
   const down = { ...bindAll(memoryStorage()), async prepare () { throw new Error('database "x" does not exist') } }
   await t.rejects(listConsumers(down), { message: /does not exist/ })
+})
+
+const table = 'command-consumers'
+
+function makePlace (members: object = {}): Change {
+  const item = { id: 'mailer', position: 0, pruned: 0, parked: [], retried: [], revision: 1 }
+  return { type: 'insert', family: table, item: { ...item, createdAt: old, updatedAt: old, ...members } }
+}
+
+const getPlace = async (storage: Storage, name = 'mailer'): Promise<Stored> =>
+  await storage.get(table, name) as Stored
+
+/** The entries of the log that have a position, in their order. */
+async function findEntries (storage: Storage): Promise<readonly Stored[]> {
+  const where = [{ field: 'position', op: 'gte', value: 1 } as const]
+  const order = [{ field: 'position', descending: false }]
+  return (await storage.find('commands', { where, order, offset: 0, limit: 100, count: false })).items
+}
+
+/** A storage of consumers that were saved before. */
+async function openWith (...changes: readonly Change[]): Promise<Storage> {
+  const storage = memoryStorage()
+  await openBook(storage).find()
+  await listConsumers(storage)
+  if (changes.length > 0) await storage.commit(changes)
+  return storage
+}
+
+t.test('another process takes a place after the time of the lease, measured from what it has seen', async t => {
+  const rows: [title: string, place: object | undefined, chance: number, event: number, looks: number][] = [
+    ['none yet', undefined, 0, 0, 1],
+    ['none yet, and it cannot be saved', undefined, 0, 1, 2],
+    ['free', {}, 0, 0, 1],
+    ['held', { holder: 'other' }, 0, 0, 22],
+    ['held, with longer pauses', { holder: 'other' }, 0.5, 0, 12],
+    ['renewed at the fifth look', { holder: 'other' }, 0, 5, 26]
+  ]
+  for (const [title, place, chance, event, looks] of rows) {
+    const inner = await openWith(...place === undefined ? [] : [makePlace(place)])
+    await openBook(inner).create({ name: 'a', price: 1 })
+    const stop = new AbortController()
+    let looked = 0
+    let failures = place === undefined ? event : 0
+    const storage: Storage = {
+      ...inner,
+      async get (family, ...rest) {
+        if (family !== table) return await inner.get(family, ...rest)
+        if (++looked === event && place !== undefined) {
+          const current = await getPlace(inner)
+          const item = { ...current, revision: current.revision + 1 }
+          await inner.commit([{ type: 'replace', family, item, expected: current.revision }])
+        }
+        // Otherwise it would wait forever.
+        if (looked === 40) stop.abort()
+        return await inner.get(family, ...rest)
+      },
+      async commit (changes) {
+        if (failures-- > 0) throw new Error('down')
+        await inner.commit(changes)
+      }
+    }
+    let time = 0
+    holdPauses(t, Infinity, {
+      random: () => chance,
+      elapsed: () => time,
+      setTimeout: (run, pause) => real.setTimeout(() => {
+        time += pause
+        run()
+      }, 0)
+    })
+    const handled: string[] = []
+    const handler: ConsumeOptions['handler'] = ({ action }) => {
+      handled.push(action)
+      stop.abort()
+    }
+    await consume(storage, { name: 'mailer', families: [deals], leaseTime: 1000, signal: stop.signal, handler })
+    t.strictSame(handled, ['CreateDeal'], title)
+    t.strictSame(looked, looks, title)
+  }
+})
+
+t.test('a consumer that is stopped does not wait for the end of a pause', async t => {
+  const rows: [title: string, place: object, fails: 'handler' | 'commit' | '', time: number][] = [
+    ['for the lease', { holder: 'other' }, '', 100_001 * 0.05],
+    ['until the next attempt', {}, 'handler', 70_000],
+    ['after it could not save its place', {}, 'commit', 10_001]
+  ]
+  for (const [title, place, fails, time] of rows) {
+    const inner = await openWith(makePlace(place))
+    await openBook(inner).create({ name: 'a', price: 1 })
+    const pauses = holdPauses(t, 5000)
+    let hasHandled = false
+    let hasFailed = fails !== 'commit'
+    const storage: Storage = {
+      ...inner,
+      async commit (changes) {
+        const isFailing = hasHandled && !hasFailed
+        if (isFailing) {
+          hasFailed = true
+          throw new Error('down')
+        }
+        await inner.commit(changes)
+      }
+    }
+    const { running, stop } = start(storage, {
+      leaseTime: 100_001,
+      retryDelay: 70_000,
+      maxRetryDelay: 70_000,
+      handler () {
+        hasHandled = true
+        if (fails === 'handler') throw new Error('no')
+      }
+    })
+    await until(() => hasFailed && pauses.times.includes(time))
+    t.strictSame(pauses.times, [time], title)
+    const stopped = stop()
+    t.strictSame(pauses.times, [], title)
+    pauses.end()
+    await Promise.all([running, stopped])
+  }
+})
+
+t.test('pauses between attempts grow up to a maximum', async t => {
+  const storage = await openWith()
+  await openBook(storage).create({ name: 'a', price: 1 })
+  const times: number[] = []
+  holdPauses(t, Infinity, {
+    setTimeout (run, time) {
+      if (time > 5000) times.push(time)
+      return real.setTimeout(run, time > 5000 ? 0 : time)
+    }
+  })
+  const handler = (): never => { throw new Error('no') }
+  const { stop } = start(storage, { handler, maxAttempts: 6, retryDelay: 7001, maxRetryDelay: 50_000 })
+  await until(async () => (await listConsumers(storage))[0]?.parked.length === 1)
+  await stop()
+  t.strictSame(times, [7001, 14_002, 28_004, 50_000, 50_000])
+})
+
+t.test('an entry that is set aside has the text of the last error', async t => {
+  const at = '2030-01-02T03:04:05.678Z'
+  const thrown: [error: unknown, text: string][] = [
+    [new Error('no'), 'no'],
+    ['text', 'text'],
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [{ message: undefined, toString: () => 'own' }, 'own'],
+    [new Error('x'.repeat(600)), 'x'.repeat(500)]
+  ]
+  const storage = await openWith()
+  for (const index of thrown.keys()) await openBook(storage).create({ name: `${index}`, price: 1 })
+  holdPauses(t, Infinity, { now: () => Date.parse(at) })
+  let attempts = 0
+  const { stop } = start(storage, {
+    maxAttempts: 2,
+    leaseTime: 3000,
+    handler ({ params }) {
+      attempts++
+      throw thrown[Number(params?.['name'])]?.[0]
+    }
+  })
+  const countParked = async (): Promise<number | undefined> => (await listConsumers(storage))[0]?.parked.length
+  await until(async () => attempts > 2 * thrown.length || await countParked() === thrown.length)
+  await stop()
+  const parked = (await findEntries(storage)).map(({ id }, index) =>
+    ({ id, family: 'deals', position: index + 1, attempts: 2, error: thrown[index]?.[1], at }))
+  t.strictSame((await listConsumers(storage))[0]?.parked, parked)
+})
+
+t.test('no more than 1000 entries are set aside', async t => {
+  const old = Array.from({ length: 999 }, (_, index) => ({ id: `${index}`, position: 1 }))
+  const storage = await openWith(makePlace({ parked: old }))
+  for (const name of ['a', 'b', 'c']) await openBook(storage).create({ name, price: 1 })
+  const stopping = new AbortController()
+  const attempts: unknown[] = []
+  let errors = 0
+  await consume(storage, {
+    name: 'mailer',
+    families: [deals],
+    maxAttempts: 2,
+    retryDelay: 1,
+    signal: stopping.signal,
+    onError: () => { errors++ },
+    handler ({ params }, { attempt }) {
+      attempts.push([params?.['name'], attempt])
+      if (attempts.length === 6) stopping.abort()
+      throw new Error('no')
+    }
+  })
+  t.strictSame(attempts, [['a', 1], ['a', 2], ['b', 1], ['b', 2], ['b', 3], ['b', 4]])
+  t.strictSame(errors, 5, 'not what comes of being stopped')
+  const { parked, position } = await getPlace(storage) as Stored & { parked: { error: unknown }[] }
+  t.strictSame([parked.length, parked.at(-1)?.error, position], [1000, 'no', 1])
+})
+
+t.test('an attempt that ends with the consumer is not a failure', async t => {
+  const storage = await openWith(makePlace())
+  await openBook(storage).create({ name: 'a', price: 1 })
+  const stopping = new AbortController()
+  const failed: unknown[] = []
+  await consume(storage, {
+    name: 'mailer',
+    families: [deals],
+    maxAttempts: 1,
+    signal: stopping.signal,
+    onError: error => { failed.push(error) },
+    handler () {
+      stopping.abort()
+      throw new Error('stopped')
+    }
+  })
+  t.strictSame(failed, [])
+  t.match(await getPlace(storage), { position: 0, parked: { length: 0 } })
+})
+
+t.test('each entry that is tried again is taken from the list when it is handled', async t => {
+  const inner = await openWith()
+  for (const name of ['a', 'b', 'c']) await openBook(inner).create({ name, price: 1 })
+  const entries = await findEntries(inner)
+  const waiting = entries.map(({ id }) => ({ id, position: 1 }))
+  await inner.commit([makePlace({ position: 3, retried: [{ id: 'gone', position: 1 }, ...waiting] })])
+  holdPauses(t, Infinity)
+  let reads = 0
+  const handled: unknown[] = []
+  for (const [last, left] of [['b', waiting.slice(1)], ['c', waiting.slice(2)]] as const) {
+    const stopping = new AbortController()
+    const storage: Storage = {
+      ...inner,
+      async get (family, id, ...rest) {
+        // Otherwise it may try forever.
+        if (id === 'gone' && ++reads === 3) stopping.abort()
+        return await inner.get(family, id, ...rest)
+      }
+    }
+    await consume(storage, {
+      name: 'mailer',
+      families: [deals],
+      leaseTime: 100,
+      signal: stopping.signal,
+      handler ({ params }) {
+        handled.push(params?.['name'])
+        if (params?.['name'] === last) stopping.abort()
+      }
+    })
+    t.strictSame((await getPlace(inner))['retried'], left)
+  }
+  t.strictSame(handled, ['a', 'b', 'b', 'c'], 'one that was handled when it was stopped is handled once more')
+})
+
+t.test('the place is saved after ten entries, and after those that were read together', async t => {
+  const inner = await openWith(makePlace())
+  await inner.commit(makeOld(35))
+  const saved: unknown[] = []
+  const storage: Storage = {
+    ...inner,
+    async commit (changes) {
+      await inner.commit(changes)
+      for (const change of changes) if (change.type === 'replace') saved.push(change.item['position'])
+    }
+  }
+  holdPauses(t, Infinity)
+  let count = 0
+  const { stop } = start(storage, { handler: () => { count++ } })
+  await until(() => count === 35 && saved.at(-1) === 35)
+  await stop()
+  t.strictSame(saved, [0, 10, 20, 30, 35, 35], 'first its holder, and last that there is none')
+})
+
+t.test('where a new consumer begins', async t => {
+  const storage = await openWith()
+  const book = openBook(storage)
+  await storage.commit(makeOld(2))
+  t.equal(await prune(storage, { before: later }), 2)
+  for (const name of ['a', 'b']) await book.create({ name, price: 1 })
+  const [gone, first, far] = [1, 3, 1000].map(writePosition) as [string, string, string]
+  const begins: [options: Partial<ConsumeOptions>, handled: string[]][] = [
+    [{}, ['a', 'b', 'new']],
+    [{ from: 'beginning' }, ['a', 'b', 'new']],
+    [{ from: 'now' }, ['new']],
+    [{ after: first }, ['b', 'new']],
+    [{ after: first, from: 'beginning' }, ['b', 'new']],
+    [{ after: first, from: 'now' }, ['b', 'new']]
+  ]
+  const started = begins.map(([options], index) => start(storage, { ...options, name: `c${index}` }))
+  await until(async () => (await listConsumers(storage)).length === begins.length)
+  await book.create({ name: 'new', price: 1 })
+  await until(() => started.every(({ handled }) => names(handled).includes('new')))
+  for (const { stop } of started) await stop()
+  t.strictSame(started.map(({ handled }) => names(handled)), begins.map(([, handled]) => handled))
+  for (const after of [gone, far]) {
+    const stopping = new AbortController()
+    let looks = 0
+    const own: Storage = {
+      ...storage,
+      async get (family, ...rest) {
+        // Otherwise it may wait forever.
+        if (family === table && ++looks === 3) stopping.abort()
+        return await storage.get(family, ...rest)
+      }
+    }
+    const handler = (): void => { stopping.abort() }
+    const consuming = consume(own, {
+      name: 'late', families: [deals], after, leaseTime: 100, signal: stopping.signal, handler
+    })
+    await t.rejects(consuming, { code: 'pruned' })
+  }
+  t.equal((await listConsumers(storage)).length, begins.length)
+})
+
+t.test('the list of consumers', async t => {
+  const [parked, retried] = [{ id: 'a', position: 1 }, { id: 'b', position: 2 }]
+  const storage = await openWith(
+    makePlace({ id: 'ahead', position: 9 }),
+    makePlace({ id: 'behind', position: 1, holder: 'own', parked: [parked], retried: [retried] }),
+    makePlace({ id: 'last', position: 3 }))
+  await storage.commit(makeOld(3))
+  const others = { holder: undefined, parked: [], updatedAt: old }
+  t.strictSame(await listConsumers(storage), [
+    { name: 'ahead', cursor: writePosition(9), lag: 0, ...others },
+    { name: 'behind', cursor: writePosition(1), lag: 2, ...others, holder: 'own', parked: [parked, retried] },
+    { name: 'last', cursor: writePosition(3), lag: 0, ...others }
+  ])
+})
+
+t.test('what is set aside is tried after what is already tried again', async t => {
+  const [parked, retried] = [{ id: 'a', position: 1 }, { id: 'b', position: 2 }]
+  const storage = await openWith(makePlace({ parked: [parked], retried: [retried] }), makePlace({ id: 'idle' }))
+  const before = await getPlace(storage, 'idle')
+  t.strictSame(await retryParked(storage, 'idle'), 0)
+  t.strictSame(await getPlace(storage, 'idle'), before, 'nothing is saved')
+  t.strictSame(await retryParked(storage, 'mailer'), 1)
+  const place = await getPlace(storage)
+  t.strictSame([place['parked'], place['retried']], [[], [retried, parked]])
+})
+
+t.test('places are copied, without their holders, unless they are there', async t => {
+  const empty = memoryStorage()
+  const none: Storage = { ...empty, prepare: async () => { throw new Error('it is not needed') } }
+  await copyPlaces(empty, none)
+  const from = await openWith(makePlace({ id: 'both', position: 1 }), makePlace({ id: 'new', holder: 'own' }))
+  const to = await openWith(makePlace({ id: 'both', position: 2 }))
+  const both = await getPlace(to, 'both')
+  for (const round of ['first', 'again']) {
+    await copyPlaces(from, to)
+    t.strictSame(await getPlace(to, 'both'), both, round)
+    const { holder, ...place } = await getPlace(from, 'new')
+    t.strictSame([holder, await getPlace(to, 'new')], ['own', place], round)
+  }
+})
+
+t.test('what all consumers have handled', async t => {
+  const rows: [places: object[], handled: number][] = [
+    [[], Number.MAX_SAFE_INTEGER],
+    [[{ position: 7 }], 7],
+    [[{ position: 7 }, { position: 5 }, { position: 6 }], 5],
+    [[{ position: 7, parked: [{ position: 4 }, { position: 3 }] }, { position: 5 }], 2],
+    [[{ position: 7, retried: [{ position: 3 }] }, { position: 2 }], 2]
+  ]
+  for (const [places, handled] of rows) {
+    const storage = await openWith(...places.map((members, index) => makePlace({ id: `c${index}`, ...members })))
+    t.strictSame(await findHandled(storage), handled)
+    const confirmed: unknown[] = []
+    const confirm: Storage['confirm'] = async (...given) => { confirmed.push(given) }
+    t.strictSame(await findHandled({ ...storage, confirm }), handled)
+    t.strictSame(confirmed, places.length === 0 ? [] : [[table, 'c0']])
+  }
+})
+
+t.test('a consumer sees what commands did to items of families that it does not know', async t => {
+  const storage = await openWith(makePlace())
+  await storage.commit(makeOld(1).map(change => 'item' in change
+    ? { ...change, item: { ...change.item, about: { family: 'ships', id: 's1' }, params: { reason: 'a', load: 3 } } }
+    : change) as Change[])
+  const { handled, stop } = start(storage)
+  await until(() => handled.length > 0)
+  await stop()
+  t.match(handled, [{ action: 'HoldDeal', params: { reason: 'a', load: 3 }, about: { family: 'ships', id: 's1' } }])
 })

@@ -3,14 +3,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { real, useRuntime } from '../../lib/core/runtime.js'
+import { guardStorage } from '../../lib/core/service/storage-access.js'
+import { ConflictError, ConstraintError, DuplicateError } from '../../lib/core/storage/storage.js'
 import type { Change, ConsumeOptions, Storage } from '../../lib/index.js'
 import {
   consume, deals, defineFamily, listConsumers, makeWebhooks, memoryStorage, prune, Type
 } from '../../lib/index.js'
-import { getPlace, updatePlace } from '../../lib/tools/leases.js'
+import { addPlace } from '../../lib/tools/consumers.js'
+import { consumersShape, getPlace, Lease, updatePlace } from '../../lib/tools/leases.js'
+import { keepRow } from '../../lib/tools/rows.js'
 import { transport } from '../../lib/webhooks/request.js'
 import { storages } from '../storages.js'
 import { later, makeOld, old } from './old-entries.js'
+import { stopClock } from './timers.js'
 
 const table = 'command-consumers'
 
@@ -107,6 +112,11 @@ t.test('a consumer of an earlier version begins with what there is', async t => 
   const { handled } = start(t, storage)
   await until(() => handled.length > 0)
   t.strictSame(handled, ['CreateDeal'])
+  await storage.commit([makePlace({ id: 'further', position: 4 })])
+  await deals.service({ storage }).remove(String((await deals.service({ storage }).find()).items[0]?.id))
+  const further = start(t, storage, { name: 'further' })
+  await until(() => further.handled.length > 0)
+  t.strictSame(further.handled, ['DeleteDeal'])
 })
 
 t.test('prune keeps what a consumer has not handled, also if a failover sets it back', async t => {
@@ -336,4 +346,235 @@ t.test('a place that a failover has lost is not taken for the one that is there 
     revisions.push((await storage.get(table, 'mailer'))?.revision)
   }
   t.equal(new Set(revisions).size, 2)
+})
+
+/** Leases of a second in a storage, whose commits of places can fail once and be held. */
+async function openLeases (t: Test) {
+  const inner = memoryStorage()
+  const commits: string[][] = []
+  const state = { error: undefined as Error | undefined, held: undefined as Promise<void> | undefined }
+  const storage = guardStorage({
+    ...inner,
+    async commit (changes) {
+      commits.push(changes.map(change => 'item' in change ? String(change.item.id) : ''))
+      await state.held
+      const { error } = state
+      state.error = undefined
+      if (error !== undefined) throw error
+      await inner.commit(changes)
+    }
+  })
+  await storage.prepare(consumersShape)
+  const clock = stopClock(t)
+  const takeAll = async (ages: Readonly<Record<string, number>>, time = 1000): Promise<Lease[]> => {
+    const changes = Object.keys(ages).map(id =>
+      keepRow(table, { id, position: 5, holder: 'own', parked: [], retried: [] }, undefined))
+    await inner.commit(changes)
+    const leases = changes.map(({ item }) => new Lease(storage, item, time, clock.time - Number(ages[item.id])))
+    t.teardown(() => { for (const lease of leases) lease.lose() })
+    return leases
+  }
+  const take = async (id: string, age = 0, time?: number): Promise<Lease> =>
+    (await takeAll({ [id]: age }, time))[0] as Lease
+  const check = async (...leases: readonly Lease[]): Promise<void> => {
+    clock.ring()
+    await until(() => leases.every(({ isSaving }) => !isSaving))
+  }
+  return { inner, commits, state, clock, take, takeAll, check }
+}
+
+t.test('leases are renewed together when one is due, and lost if they could not be', async t => {
+  const rows: [ages: number[], renewed: string[], lost: string[]][] = [
+    [[100, 299], [], []],
+    [[300], ['0'], []],
+    [[300, 150], ['0', '1'], []],
+    [[149, 300, 151], ['1', '2'], []],
+    [[299, 299], [], []],
+    [[700], ['0'], []],
+    [[701], [], ['0']],
+    [[701, 299], [], ['0']],
+    [[701, 300, 702], ['1'], ['0', '2']]
+  ]
+  for (const [ages, renewed, lost] of rows) {
+    const { inner, commits, clock, takeAll, check } = await openLeases(t)
+    const leases = await takeAll(Object.fromEntries(ages.entries()))
+    t.strictSame(clock.repeated, [84], 'they share a timer')
+    t.strictSame(leases.map(({ age }) => age), ages.map(age => age / 1000))
+    await check(...leases)
+    const title = ages.join()
+    t.strictSame(commits, renewed.length > 0 ? [renewed] : [], title)
+    const named = leases.map((lease, index) => [String(index), lease] as const)
+    t.strictSame(named.flatMap(([name, { signal }]) => signal.aborted ? name : []), lost, title)
+    t.strictSame(named.flatMap(([name, { age }]) => age === 0 ? name : []), renewed, title)
+    for (const name of renewed) t.strictSame(await getPlace(inner, name), leases[Number(name)]?.place)
+    t.strictSame(clock.repeated, lost.length < ages.length ? [84] : [], 'without a lease, there is no timer')
+  }
+})
+
+t.test('leases have a timer for each duration, as long as there are some', async t => {
+  const { clock, take } = await openLeases(t)
+  const [one, two] = [await take('one'), await take('two')]
+  const long = await take('long', 0, 2400)
+  t.strictSame(clock.repeated, [84, 200])
+  await one.release()
+  t.strictSame(clock.repeated, [84, 200])
+  two.lose()
+  t.strictSame(clock.repeated, [200])
+  long.lose()
+  t.strictSame(clock.repeated, [])
+  await take('next')
+  t.strictSame(clock.repeated, [84])
+})
+
+t.test('at most 500 leases are renewed in a commit', async t => {
+  for (const [count, sizes] of [[500, [500]], [501, [500, 1]]] as const) {
+    const { commits, takeAll, check } = await openLeases(t)
+    const leases = await takeAll(Object.fromEntries(Array.from({ length: count }, (_, index) => [index, 300])))
+    await check(...leases)
+    t.strictSame(commits.map(({ length }) => length), sizes)
+    t.strictSame(new Set(commits.flat()).size, count)
+  }
+})
+
+t.test('a lease whose place is being saved is not renewed besides', async t => {
+  const { commits, state, clock, take, check } = await openLeases(t)
+  const [busy, idle] = [await take('busy', 300), await take('idle', 300)]
+  t.strictSame(busy.isSaving, false)
+  let release = (): void => {}
+  state.held = new Promise(resolve => { release = resolve })
+  const first = busy.keep()
+  const second = busy.keep(() => ({ position: 9 }))
+  t.strictSame(busy.isSaving, true)
+  await until(() => commits.length === 1)
+  clock.ring()
+  await until(() => commits.length === 2)
+  t.strictSame(commits, [['busy'], ['idle']])
+  clock.time += 50
+  state.held = undefined
+  let rest = (): void => {}
+  const saved = first.then(() => {
+    t.strictSame(busy.isSaving, true, 'the second is waiting')
+    t.strictSame(busy.age, 0.05, 'since it began')
+    state.held = new Promise(resolve => { rest = resolve })
+  })
+  release()
+  await saved
+  rest()
+  await second
+  t.strictSame(busy.isSaving, false)
+  t.strictSame(busy.place.position, 9)
+  state.held = undefined
+  await until(() => !idle.isSaving)
+  clock.time += 260
+  busy.position = 12
+  await check(busy, idle)
+  t.strictSame(commits.slice(3), [['busy', 'idle']], 'those of 0.26 with those of 0.31')
+  t.strictSame([busy.place.position, idle.place.position], [12, 5])
+})
+
+t.test('leases that another process has changed are renewed or lost alone', async t => {
+  const { inner, commits, take, check } = await openLeases(t)
+  const leases = [await take('kept', 300), await take('moved', 300), await take('taken', 300)] as const
+  await updatePlace(inner, leases[1].place, () => ({ position: 1000 }))
+  await updatePlace(inner, leases[2].place, () => ({ holder: 'other' }))
+  await check(...leases)
+  t.strictSame(commits[0], ['kept', 'moved', 'taken'])
+  t.strictSame(leases.map(({ signal }) => signal.aborted), [false, false, true])
+  t.strictSame(leases.map(({ age }) => age), [0, 0, 0.3])
+  const ids = ['kept', 'moved', 'taken']
+  const places = await Promise.all(ids.map(id => getPlace(inner, id)))
+  t.strictSame(places.map(({ holder }) => holder), ['own', 'own', 'other'])
+  t.strictSame(places.map(({ position }) => position), [5, 1000, 5])
+  await t.rejects(leases[2].keep(), { message: 'The lease is lost' })
+  t.strictSame(await getPlace(inner, 'taken'), places[2])
+})
+
+t.test('leases that could not be renewed are renewed together at the next check', async t => {
+  const { commits, state, take, check } = await openLeases(t)
+  const leases = [await take('one', 300), await take('two', 300)]
+  state.error = new Error('down')
+  await check(...leases)
+  t.strictSame(leases.map(({ age }) => age), [0.3, 0.3])
+  t.strictSame(commits, [['one', 'two']])
+  await check(...leases)
+  t.strictSame(leases.map(({ age }) => age), [0, 0])
+  t.strictSame(commits, [['one', 'two'], ['one', 'two']])
+})
+
+t.test('a change of a place is made again after a conflict, but not after another error', async t => {
+  const { inner, commits, state, take } = await openLeases(t)
+  const { storage, place } = await take('one')
+  state.error = new Error('down')
+  await t.rejects(updatePlace(storage, place, () => ({ position: 6 })), { code: 'storage-unavailable' })
+  t.strictSame(await getPlace(inner, 'one'), place)
+  state.error = new ConflictError(table, 'one')
+  t.strictSame((await updatePlace(storage, place, ({ position }) => ({ position: position + 1 }))).position, 6)
+  t.strictSame(commits.length, 3)
+  await t.rejects(getPlace(storage, 'none'), {
+    code: 'FST_DEALBOOK_INVALID_CONSUMER', message: /there is no consumer "none"$/
+  })
+})
+
+t.test('a new place says what it does not miss', async t => {
+  const rows: [start: number | undefined, mark: number | undefined, position: number, pruned: number][] = [
+    [undefined, undefined, 0, 0],
+    [undefined, 5, 0, 5],
+    [7, undefined, 7, 7],
+    [7, 5, 7, 7],
+    [0, 5, 0, 0]
+  ]
+  for (const [start, mark, position, pruned] of rows) {
+    const storage = memoryStorage()
+    await listConsumers(storage)
+    if (mark !== undefined) {
+      await storage.commit(makeOld(mark))
+      t.equal(await prune(storage, { before: later }), mark)
+    }
+    const place = await addPlace(storage, { id: 'mailer', holder: 'own' }, start)
+    const { revision, createdAt, updatedAt, ...members } = await getPlace(storage, 'mailer')
+    t.strictSame(members, { id: 'mailer', holder: 'own', position, pruned, parked: [], retried: [] })
+    t.strictSame({ revision, createdAt, updatedAt, ...members }, { ...place })
+  }
+})
+
+t.test('a place is added again where the mark was changed meanwhile, and not after another error', async t => {
+  const rows: [error: Error, isAdded: boolean][] = [
+    [new ConflictError('commands', 'x'), true],
+    [new DuplicateError('commands', 'x'), true],
+    [new ConflictError(table, 'mailer'), false],
+    [new DuplicateError(table, 'mailer'), false],
+    [new ConstraintError('commands', 'x', 'other'), false],
+    [new Error('down'), false]
+  ]
+  for (const [error, isAdded] of rows) {
+    const inner = memoryStorage()
+    await listConsumers(inner)
+    let commits = 0
+    const storage: Storage = {
+      ...inner,
+      async commit (changes) {
+        if (++commits === 1) throw error
+        await inner.commit(changes)
+      }
+    }
+    const added: unknown = await addPlace(storage, { id: 'mailer' }).catch((error: unknown) => error)
+    if (isAdded) t.strictSame(added, await getPlace(inner, 'mailer'))
+    else t.equal(added, error)
+    t.strictSame(commits, isAdded ? 2 : 1, String(error))
+  }
+})
+
+t.test('the table of consumers is that of earlier versions', t => {
+  t.strictSame(consumersShape.fields, [
+    { name: 'id', kind: 'string', optional: false, maxLength: 200 },
+    { name: 'revision', kind: 'integer', optional: false },
+    { name: 'createdAt', kind: 'date-time', optional: false },
+    { name: 'updatedAt', kind: 'date-time', optional: false },
+    { name: 'position', kind: 'integer', optional: false },
+    { name: 'pruned', kind: 'integer', optional: true },
+    { name: 'holder', kind: 'string', optional: true, maxLength: 100 },
+    { name: 'parked', kind: 'json', optional: false },
+    { name: 'retried', kind: 'json', optional: false }
+  ])
+  t.end()
 })

@@ -3,7 +3,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { invoices } from '../../examples/own-family.js'
 import type { CopyProgress, Storage } from '../../lib/index.js'
-import { copyStorage, customers, deals, defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
+import {
+  ConflictError, ConstraintError, copyStorage, customers, deals, defineFamily, DuplicateError, loadItems, memoryStorage,
+  ReadOnlyError
+} from '../../lib/index.js'
+import { makeResumable, selectAfter } from '../../lib/tools/rows.js'
 import { people } from '../customers-app.js'
 import { countTurns } from '../loop-holds.js'
 import { refusal } from '../service/book.js'
@@ -221,8 +225,10 @@ t.test('nothing is left behind unsaid', async t => {
   await t.rejects(copyStorage(from, misspelt, { families: [...families, wider] }), {
     code: 'FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY'
   })
-  await t.rejects(copyStorage(from, from, { families }), { code })
-  await t.rejects(copyStorage(from, {} as Storage, { families }), { code })
+  for (const [source, target] of [[from, from], [from, {}], [{}, from]] as [Storage, Storage][]) {
+    const refused = copyStorage(source, target, { families })
+    await t.rejects(refused, { code, message: 'copyStorage: it needs two different storages' })
+  }
   for (const options of [{ families: [] }, {}, undefined] as { families: [] }[]) {
     await t.rejects(copyStorage(from, to, options), { code, message: /"families" must be a list of all families$/ })
   }
@@ -293,5 +299,110 @@ t.test('a restart of either database stops it; called again, it continues', asyn
       cause: { code: '57P01' }
     }, broken)
     t.match(await copy(), { customers: 30 }, broken)
+  }
+})
+
+t.test('a member of another family is unknown in a family, and one without a value is none', async t => {
+  const inner = memoryStorage()
+  await loadItems(inner, customers, people(2))
+  const fields = Type.Object({ id: Type.Integer(), size: Type.Optional(Type.Integer()) })
+  const boxes = defineFamily({ name: 'boxes', singular: 'box', fields })
+  await loadItems(inner, boxes, [{ id: 1, size: 2 }])
+  for (const size of [3, undefined]) {
+    const from: Storage = {
+      ...inner,
+      async find (family, query) {
+        const { items, ...found } = await inner.find(family, query)
+        return { ...found, items: family === 'customers' ? items.map(item => ({ ...item, size })) : items }
+      }
+    }
+    const to = memoryStorage()
+    const prepared: string[] = []
+    const own: Storage = {
+      ...to,
+      async prepare (shape) {
+        prepared.push(shape.name)
+        await to.prepare(shape)
+      }
+    }
+    const copy = () => copyStorage(from, own, { families: [customers, boxes] })
+    if (size === undefined) {
+      for (const round of ['at first', 'and again']) {
+        t.strictSame(await copy(), { customers: 2, boxes: 1, commands: 0 }, round)
+      }
+      t.strictSame(await to.get('customers', 2), await inner.get('customers', 2))
+    } else {
+      await t.rejects(copy(), {
+        message: 'copyStorage: customers "1" has the member "size", which no version of it in "families" has'
+      })
+      t.strictSame(prepared, ['customers', 'boxes', 'commands'])
+    }
+  }
+})
+
+t.test('why a target rejects a copy', async t => {
+  const from = memoryStorage()
+  await loadItems(from, customers, people(13))
+  const refused = new ConstraintError('customers', 11, 'unique', { fields: ['age', 'children'] })
+  const message = 'copyStorage: the target rejects one of customers from "11" to "13": unique age children'
+  const conflict = new ConflictError('customers', 11)
+  for (const [error, expected] of [
+    [refused, { code: 'FST_DEALBOOK_INVALID_COPY', message, cause: refused }], [conflict, conflict]
+  ] as const) {
+    const inner = memoryStorage()
+    const to: Storage = {
+      ...inner,
+      async commit (changes) {
+        if (changes.length === 3) throw error
+        await inner.commit(changes)
+      }
+    }
+    const rejected: unknown = await copyStorage(from, to, { families: [customers] }).catch((error: unknown) => error)
+    if (expected === error) t.equal(rejected, error)
+    else t.match(rejected, expected)
+  }
+})
+
+t.test('all items, and those after one', t => {
+  const all = { where: [], order: [{ field: 'id', descending: false }], offset: 0, limit: 5, count: false }
+  t.strictSame(selectAfter(undefined, 5), all)
+  t.strictSame(selectAfter(0, 5), { ...all, where: [{ field: 'id', op: 'gt', value: 0 }] })
+  t.end()
+})
+
+t.test('an error of a storage says to continue, unless it would come again', async t => {
+  const asked: unknown[][] = []
+  let error: unknown = new Error('down')
+  let isDown = false
+  const answer = (name: string) => async (...given: unknown[]): Promise<never> => {
+    asked.push([name, ...given])
+    if (isDown) throw error
+    return name as never
+  }
+  const names = ['prepare', 'find', 'get', 'commit', 'close'] as const
+  const storage = Object.fromEntries(names.map(name => [name, answer(name)])) as unknown as Storage
+  const resumable = makeResumable(storage, 'copyStorage')
+  const [shape, query, changes] = [{ name: 'a' }, { limit: 1 }, [{ type: 'delete' }]] as never[]
+  const calls: (() => Promise<unknown>)[] = [
+    () => resumable.prepare(shape as never), () => resumable.find('a', query as never), () => resumable.get('a', 1),
+    () => resumable.commit(changes as never)
+  ]
+  const answers = []
+  for (const call of [...calls, () => resumable.close()]) answers.push(await call())
+  t.strictSame(answers, names)
+  t.strictSame(asked, [
+    ['prepare', shape], ['find', 'a', query], ['get', 'a', 1], ['commit', changes], ['close']
+  ])
+  isDown = true
+  for (const call of calls) {
+    const message = /^copyStorage: the storage failed: down\. If this was temporary, call it again/
+    const failed: unknown = await call().catch((error: unknown) => error)
+    t.match(failed, { code: 'FST_DEALBOOK_INTERRUPTED', message, cause: error })
+  }
+  for (error of [
+    new ConflictError('a', 1), new ConstraintError('a', 1, 'unique'), new DuplicateError('a', 1),
+    new ReadOnlyError('a'), Object.assign(new Error('no table'), { code: 'FST_DEALBOOK_NO_TABLE' })
+  ]) {
+    for (const call of calls) t.equal(await call().catch((error: unknown) => error), error)
   }
 })

@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
-import type { Storage } from '../../lib/index.js'
-import { customers, deals, defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
+import type { Change, LoadOptions, Storage } from '../../lib/index.js'
+import {
+  ConstraintError, customers, deals, decimal, defineFamily, DuplicateError, loadItems, memoryStorage
+} from '../../lib/index.js'
 import { people } from '../customers-app.js'
 import { countTurns } from '../loop-holds.js'
 import { storages } from '../storages.js'
@@ -246,4 +248,155 @@ t.test('defaults and optional fields of a family', async t => {
 t.test('others go on meanwhile, though everything is in memory', async t => {
   const turns = await countTurns(() => loadItems(memoryStorage(), customers, people(30_000)))
   t.ok(turns > 5, `${turns} turns`)
+})
+
+const created = { action: 'CreateDeal', revision: 1, createdAt: '2020-01-01T00:00:00.000Z' }
+const makeDeals = (...ids: readonly string[]) => ids.map(id => ({ id, name: id, price: 1 }))
+
+/** A storage, and what is asked of it. */
+function record (commit = async (changes: readonly Change[], inner: Storage['commit']): Promise<void> => {
+  await inner(changes)
+}) {
+  const inner = memoryStorage()
+  const prepared: string[] = []
+  const commits: unknown[][] = []
+  const storage: Storage = {
+    ...inner,
+    async prepare (shape) {
+      prepared.push(shape.name)
+      await inner.prepare(shape)
+    },
+    async commit (changes) {
+      commits.push(changes.flatMap(change => 'item' in change && change.family !== 'commands' ? [change.item.id] : []))
+      await commit(changes, inner.commit)
+    }
+  }
+  return { storage, prepared, commits }
+}
+
+t.test('entries of logs count for the size of a batch; without them, the log is not opened', async t => {
+  const rows: [options: LoadOptions, prepared: string[], commits: string[][]][] = [
+    [{ batchSize: 4 }, ['deals'], [['a', 'b', 'c', 'd'], ['e']]],
+    [{ batchSize: 4, log: 'history' }, ['deals', 'commands'], [['a', 'b'], ['c', 'd'], ['e']]]
+  ]
+  for (const [options, expected, batches] of rows) {
+    const { storage, prepared, commits } = record()
+    const items = makeDeals('a', 'b', 'c', 'd', 'e')
+    const history = options.log === undefined ? {} : { history: [created] }
+    t.strictSame(await loadItems(storage, deals, items.map(item => ({ ...item, ...history })), options), 5)
+    t.strictSame(prepared, expected)
+    t.strictSame(commits, batches)
+  }
+})
+
+t.test('a batch that is refused is committed without what is there, then in halves', async t => {
+  const none = new ConstraintError('deals', 'e', 'unique', { fields: ['name'] })
+  const { storage, commits } = record(async (changes, commit) => {
+    if (changes.some(change => 'item' in change && change.item.id === 'e')) throw none
+    await commit(changes)
+  })
+  await loadItems(storage, deals, makeDeals('a', 'b'))
+  t.strictSame(await loadItems(storage, deals, makeDeals('a', 'b')), 2)
+  t.strictSame(await loadItems(storage, deals, makeDeals('a', 'b', 'c', 'd')), 4)
+  const message = /item 5: \/name is already taken$/
+  await t.rejects(loadItems(storage, deals, makeDeals('f', 'g', 'h', 'i', 'e')), { item: 5, message })
+  t.strictSame(commits.map(ids => ids.join('')), [
+    'ab', 'ab', 'abcd', 'cd', 'fghie', 'fgh', 'ie', 'i', 'e'
+  ])
+})
+
+t.test('why a storage refuses an item', async t => {
+  const other = new ConstraintError('deals', 'a', 'value', { fields: ['price'] })
+  const own = new DuplicateError('deals', 'a')
+  const rows: [error: Error, expected: object][] = [
+    [new ConstraintError('deals', 'a', 'reference', { fields: ['name'], other: 'people' }),
+      { item: 1, message: 'deals, item 1: /name must be an existing id of people' }],
+    [new ConstraintError('deals', 'a', 'reference', { fields: ['name'] }),
+      { item: 1, message: 'deals, item 1: /name must be an existing id of something' }],
+    [new ConstraintError('deals', 'a', 'unique', { fields: ['name', 'price'] }),
+      { item: 1, message: 'deals, item 1: /name, /price is already taken' }],
+    [new DuplicateError('commands', 'c-1'),
+      { item: 1, message: 'deals, item 1: it has the command id "c-1" in its log, which is taken' }],
+    [other, other],
+    // It was deleted since.
+    [own, own]
+  ]
+  for (const [error, expected] of rows) {
+    const { storage } = record(async () => { throw error })
+    const refused = await loadItems(storage, deals, makeDeals('a')).catch((error: unknown) => error)
+    if (expected === error) t.equal(refused, error)
+    else t.match(refused, { code: 'FST_DEALBOOK_INVALID_LOAD', ...expected })
+  }
+})
+
+t.test('what was given must be the same in an item that exists', async t => {
+  const storage = memoryStorage()
+  const given = { revision: 3, createdAt: '2020-01-01T00:00:00.000Z', updatedAt: '2020-01-02T00:00:00.000Z' }
+  const [plain] = makeDeals('a')
+  for (const members of [given, given, {}, { createdAt: '2020-01-01T01:00:00+01:00' }]) {
+    t.strictSame(await loadItems(storage, deals, [{ ...plain, ...members }]), 1)
+  }
+  for (const [name, value] of Object.entries(given)) {
+    const different = typeof value === 'number' ? value + 1 : '2020-01-03T00:00:00.000Z'
+    await t.rejects(loadItems(storage, deals, [{ ...plain, ...given, [name]: different }]), {
+      message: 'deals, item 1: /id belongs to a different item that already exists'
+    }, name)
+  }
+  const { revision, createdAt, updatedAt } = await storage.get('deals', 'a') ?? {}
+  t.strictSame({ revision, createdAt, updatedAt }, given)
+})
+
+t.test('ids of items that can be created fit into URLs; those of others are as they are', async t => {
+  const fields = Type.Object({ id: Type.String() })
+  const read = defineFamily({ name: 'read', singular: 'one', fields })
+  const written = defineFamily({ name: 'written', singular: 'one', fields, create: [] })
+  const counted = defineFamily({
+    name: 'counted', singular: 'one', fields: Type.Object({ id: Type.Integer() }), create: []
+  })
+  for (const id of ['..', 'commands', 'commands.json']) {
+    t.strictSame(await loadItems(memoryStorage(), read, [{ id }]), 1)
+    await t.rejects(loadItems(memoryStorage(), written, [{ id }]), { message: /^written, item 1: \/id / }, id)
+  }
+  for (const id of ['...', 'command', 'a']) t.strictSame(await loadItems(memoryStorage(), written, [{ id }]), 1)
+  t.strictSame(await loadItems(memoryStorage(), counted, [{ id: 1 }]), 1)
+})
+
+t.test('what is no item, and what has an unknown member', async t => {
+  const fields = Type.Object({ id: Type.Integer(), price: decimal({ scale: 2 }) })
+  const priced = defineFamily({ name: 'priced', singular: 'one', fields })
+  for (const item of ['text', null, 1, [], undefined]) {
+    for (const family of [priced, customers]) {
+      await t.rejects(loadItems(memoryStorage(), family, [item]), { item: 1, message: /, item 1: it must be an object$/ })
+    }
+  }
+  const storage = memoryStorage()
+  await loadItems(storage, priced, [{ id: 1, price: '1.5' }])
+  t.match(await storage.get('priced', 1), { price: '1.50' })
+  await t.rejects(loadItems(memoryStorage(), customers, [{ ...people(1)[0], undefined: [] }]), {
+    message: /^customers, item 1: \/undefined is unknown/
+  })
+})
+
+t.test('only commands that were refused keep a problem, and only one of ours', async t => {
+  const type = 'urn:dealbook:problem:wrong-state'
+  const [plain] = makeDeals('a')
+  const load = (storage: Storage, entry: object) =>
+    loadItems(storage, deals, [{ ...plain, history: [{ ...created, id: 'c-1', ...entry }] }], { log: 'history' })
+  const wrong = [
+    undefined, {}, { type }, { type, detail: 1 }, { detail: 'No' }, { type: 'wrong-state', detail: 'No' },
+    { type: `${type}s`, detail: 'No' }, { type: 'urn:dealbook:problem:toString', detail: 'No' },
+    { type: 1, detail: 'No' }
+  ]
+  for (const problem of wrong) {
+    await t.rejects(load(memoryStorage(), { outcome: 'refused', problem }), {
+      message: 'deals, item 1: /history/0/problem must have the type and the detail of a problem'
+    }, JSON.stringify(problem))
+  }
+  const problem = { type, title: 'No', status: 409, detail: 'No', state: 'held' }
+  const kept = { code: 'wrong-state', detail: 'No', members: { state: 'held' } }
+  for (const [outcome, expected] of [['refused', kept], ['done', undefined], ['unchanged', undefined]] as const) {
+    const storage = memoryStorage()
+    await load(storage, { outcome, problem })
+    t.strictSame((await storage.get('commands', 'c-1'))?.['problem'], expected, outcome)
+  }
 })

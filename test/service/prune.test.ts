@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import type { Storage } from '../../lib/index.js'
-import { memoryStorage, prune } from '../../lib/index.js'
+import { real, useRuntime } from '../../lib/core/runtime.js'
+import { prunedId } from '../../lib/core/service/record.js'
+import type { Change, Storage } from '../../lib/index.js'
+import { ConflictError, deals, DuplicateError, memoryStorage, prune, writeMigration } from '../../lib/index.js'
+import { keepMark, keepRow } from '../../lib/tools/rows.js'
 import { later, makeOld, old } from '../feed/old-entries.js'
 import { dealAfter, refusal, testOverStorages } from './book.js'
 
@@ -92,4 +95,53 @@ t.test('what cannot be meant', async t => {
     await t.rejects(prune(storage, { before: old, batch }), { code: 'FST_DEALBOOK_INVALID_PRUNE', message: /batch/ })
   }
   t.equal(await prune(storage, { before: old }), 0, 'where nothing was ever written')
+})
+
+t.test('after a conflict it goes on, and after another error it ends', async t => {
+  const rows: [error: Error, pruned: number | undefined][] = [
+    [new ConflictError('commands', prunedId), 3],
+    [new DuplicateError('commands', prunedId), 3],
+    [new Error('down'), undefined]
+  ]
+  for (const [error, pruned] of rows) {
+    const inner = memoryStorage()
+    await deals.service({ storage: inner }).find()
+    await inner.commit(makeOld(3))
+    let commits = 0
+    const storage: Storage = {
+      ...inner,
+      async commit (changes) {
+        if (++commits === 2) throw error
+        await inner.commit(changes)
+      }
+    }
+    const pruning = prune(storage, { before: later, batch: 1 })
+    if (pruned === undefined) await t.rejects(pruning, error)
+    else t.equal(await pruning, pruned)
+    t.strictSame([commits, await count(inner)], pruned === undefined ? [2, 3] : [4, 1])
+  }
+})
+
+t.test('the mark of what was pruned keeps the highest position, and the highest id of each family', t => {
+  useRuntime({ ...real, random: () => 0, now: () => Date.parse(old) })
+  t.teardown(() => { useRuntime() })
+  const entry = (family: string, target: string, position: number) =>
+    ({ id: `${position}`, family, target, position, revision: 1, createdAt: old, updatedAt: old })
+  const row = { id: prunedId, family: '', target: '', action: 'Prune', outcome: 'done', createdAt: old, updatedAt: old }
+  const first = { ...row, revision: 1, position: 7, result: { invoices: 9 } }
+  const entries = [entry('invoices', '8', 5), entry('invoices', '9', 7), entry('deals', 'a-1', 6)]
+  t.strictSame(keepMark(undefined, entries), { type: 'insert', family: 'commands', item: first })
+  const replace = (item: object, current: object): Change =>
+    ({ type: 'replace', family: 'commands', item, expected: 1, current }) as Change
+  const second = { ...first, revision: 2, position: 8, result: { invoices: 9, orders: 2 } }
+  t.strictSame(keepMark(first, [entry('orders', '2', 8), entry('invoices', '3', 4)]), replace(second, first))
+  t.strictSame(keepMark(first), replace({ ...first, revision: 2 }, first))
+  useRuntime({ ...real, random: () => 0.5 })
+  const { item } = keepRow('commands', { id: 'x' }, { ...first, revision: 10 })
+  t.strictSame([item.revision, item.createdAt], [500_011, old], 'a later revision, of those that are left to chance')
+  t.end()
+})
+
+t.test('a storage without tables has no migrations', async t => {
+  await t.rejects(writeMigration(memoryStorage(), [deals]), { code: 'FST_DEALBOOK_NO_MIGRATIONS' })
 })
