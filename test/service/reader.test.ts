@@ -2,7 +2,7 @@ import t from 'tap'
 import { type Family, getFamily } from '../../lib/core/family/family.js'
 import type { ParsedQuery } from '../../lib/core/query/grammar.js'
 import type { Caller, Grant } from '../../lib/core/service/caller.js'
-import { findPage, isRefusal, mayRead, openReader, Reader } from '../../lib/core/service/reader.js'
+import { findFrom, findPage, isRefusal, mayRead, openReader, Reader } from '../../lib/core/service/reader.js'
 import { type CommandRecord, identifyCommand, nameOtherRow, nameRow } from '../../lib/core/service/record.js'
 import { RequestDeadline } from '../../lib/core/storage/deadline.js'
 import { pageOf } from '../../lib/core/storage/pages.js'
@@ -228,6 +228,7 @@ t.test('who may write may not always read what was written', async t => {
     ['all', {}, hers, false, undefined, true], ['no conditions', { where: [] }, undefined, false, undefined, true],
     ['one that is seen', may, hers, false, undefined, true], ['one that is not', may, his, false, undefined, false],
     ['one that is gone', may, undefined, false, undefined, false],
+    ['one that is not seen by now', may, hers, false, his, true],
     ['a replay', may, hers, true, hers, true], ['a replay, of another by now', may, hers, true, his, false],
     ['a replay of what was not seen', may, his, true, hers, false],
     ['a replay, gone since', may, hers, true, undefined, true],
@@ -290,10 +291,13 @@ t.test('a request that only shows something reads from a replica, if there are a
   }
 })
 
+const order = [{ field: 'size', descending: false }, { field: 'id', descending: false }]
+const list = { name: 'notes', fields: notes.shape.fields, order }
+const numbered = (...sizes: readonly number[]) =>
+  sizes.map((size, index) => ({ id: `n${index + 1}`, size, owner: 'ann' }) as unknown as Stored)
+
 t.test('a page has as many as it should, and leads on and back', async t => {
-  const items = [1, 2, 3, 4, 5].map(size => ({ id: `n${size}`, size, owner: 'ann' }) as unknown as Stored)
-  const order = [{ field: 'size', descending: false }, { field: 'id', descending: false }]
-  const list = { name: 'notes', fields: notes.shape.fields, order }
+  const items = numbered(1, 2, 3, 4, 5)
   const at = (size: number, isAfter: boolean) => ({ isAfter, item: { id: `n${size}`, size } as never })
   for (const [what, limit, start, page, expected, next, prev] of [
     ['the first', 2, undefined, 1, [1, 2], 2, undefined],
@@ -302,20 +306,35 @@ t.test('a page has as many as it should, and leads on and back', async t => {
     ['after one', 2, { position: at(2, true), backwards: false }, 1, [3, 4], 4, 2],
     ['the last', 2, { position: at(3, true), backwards: false }, 1, [4, 5], undefined, 3],
     ['before one', 2, { position: at(4, false), backwards: true }, 1, [2, 3], 4, 2],
-    ['back at the first', 2, { position: at(3, false), backwards: true }, 1, [1, 2], 3, undefined]
+    ['back at the first', 2, { position: at(3, false), backwards: true }, 1, [1, 2], 3, undefined],
+    ['more', 3, undefined, 1, [1, 2, 3], 3, undefined]
   ] as const) {
-    const asked: number[] = []
-    const find = async (query: Query) => {
-      asked.push(query.limit)
-      return pageOf(items, query)
-    }
     const offset = (page - 1) * limit
     const parsed = { query: { where: [], order, offset, limit, count: true }, list, start, page, parameters: [] }
-    const found = await findPage(find, parsed as unknown as ParsedQuery)
+    const found = await findPage(async query => pageOf(items, query), parsed as unknown as ParsedQuery)
     t.strictSame(found.items.map(({ size }) => size), expected, what)
     t.strictSame([found.next?.item['size'], found.prev?.item['size']], [next, prev], what)
     t.equal(found.total, 5, what)
-    const parts = start === undefined ? [limit + 1] : [limit + 1, limit + 1, 0]
-    t.strictSame(asked, parts, `${what}: no part is read for nothing`)
+  }
+})
+
+t.test('after an item, each part is read until there are enough', async t => {
+  const start = { position: { isAfter: true, item: { id: 'n1', size: 1 } as never }, backwards: false }
+  const [part, total] = [[3, false], [0, true]]
+  for (const [sizes, count, expected, reads] of [
+    [[1, 1, 1, 1, 1, 2], true, ['n2', 'n3', 'n4'], [part, total]],
+    [[1, 1, 2, 3, 4, 5], false, ['n2', 'n3', 'n4'], [part, part]],
+    [[1, 2, 3], true, ['n2', 'n3'], [part, part, total]]
+  ] as const) {
+    const asked: unknown[] = []
+    const items = numbered(...sizes)
+    const find = async (query: Query) => {
+      asked.push([query.limit, query.count])
+      return pageOf(items, query)
+    }
+    const found = await findFrom(find, list, { where: [], order, offset: 0, limit: 3, count }, start)
+    t.strictSame({ ...found, items: found.items.map(({ id }) => id) },
+      count ? { items: expected, total: sizes.length } : { items: expected })
+    t.strictSame(asked, reads)
   }
 })
