@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import t from 'tap'
-import { ConstraintError, defineFamily, memoryStorage, type Storage, Type } from '../../lib/index.js'
+import { ConstraintError, defineFamily, memoryStorage, Problem, type Storage, Type } from '../../lib/index.js'
 
 const words = (verb: string) => ({ name: verb, verb, participle: `${verb}-ed`, noun: `${verb}s`, action: `Do${verb}` })
 const lines = defineFamily({
@@ -130,4 +130,28 @@ t.test('a rule of the database names the last command of its item, unless all we
     await orders.service({ storage: inner }).runAll(commands.slice(1), { atomic: true })
   }
   t.match(await run(commands), commands.map(() => ({ replayed: true, changed: true })))
+})
+
+t.test('a refusal names its command, a failure does not', async t => {
+  const refusals: unknown[] = []
+  const shelf = lines.service({
+    storage: memoryStorage(),
+    authorize () { throw refusals[0] }
+  })
+  const create = { operation: 'create', params: { size: 1 } } as const
+  for (const [status, pointer] of [
+    [400, '/commands/0'], [499, '/commands/0'], [500, undefined], [503, undefined]
+  ] as const) {
+    refusals[0] = new Problem('other', 'Not now', { status })
+    for (const atomic of [true, false]) {
+      const running = (shelf.runAll([create], { atomic }) as Promise<unknown[]>).then(([settled]) => settled)
+      const { reason } = await running.catch((reason: unknown) => ({ reason })) as { reason: Problem }
+      t.strictSame([reason.statusCode, reason.message, reason.errors?.map(flaw => 'pointer' in flaw && flaw.pointer)],
+        [status, pointer === undefined ? 'Not now' : `${pointer}: Not now`, pointer && [pointer]])
+      if (pointer === undefined) t.equal(reason, refusals[0])
+    }
+  }
+  refusals[0] = new Error('no answer')
+  await t.rejects(shelf.runAll([create], { atomic: true }), refusals[0] as Error)
+  t.strictSame(await shelf.runAll([create]), [{ status: 'rejected', reason: refusals[0] }])
 })

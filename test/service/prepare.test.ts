@@ -361,3 +361,19 @@ t.test('a lookup that finds nothing, is refused, or fails', async t => {
   isBroken = true
   await t.rejects(book.create({ rate: 'low' }), { code: 'storage-unavailable' }, 'no mistake of the host')
 })
+
+t.test('a family without a deletion has facts for its other commands', async t => {
+  const kept = defineFamily({
+    name: 'kept',
+    singular: 'kept-one',
+    fields: Type.Object({ id: Type.Integer(), size: Type.Integer() }),
+    create: ['size'],
+    edit: ['size'],
+    remove: false,
+    initial: (item, { facts }) => ({ ...item, size: Number(facts.size) }),
+    prepare: async () => ({ size: 5 })
+  })
+  const book = kept.service({ storage: memoryStorage() })
+  t.match(await book.create({ size: 1 }), { item: { size: 5 } })
+  t.match(await book.run('edit', 1, { size: 2 }), { item: { size: 2 } })
+})
