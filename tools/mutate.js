@@ -30,16 +30,23 @@ const minutes = () => `${((performance.now() - started) / 60_000).toFixed(1)} mi
 function expand (positional) {
   const [, path, from, to] = /^(.*?)(?::(\d+)-(\d+))?$/.exec(positional)
   const lines = from && { start: { line: from - 1, column: 0 }, end: { line: Number(to), column: 0 } }
-  if (!statSync(path).isDirectory()) return [{ name: path, mutate: lines ? [lines] : true }]
+  if (!statSync(path).isDirectory()) return [{ name: path, lines }]
   return readdirSync(path, { recursive: true, encoding: 'utf8' })
     .filter(file => file.endsWith('.ts'))
-    .map(file => ({ name: join(path, file), mutate: true }))
+    .map(file => ({ name: join(path, file), lines }))
+}
+
+/** Each file once, with all ranges of it. */
+function listFilesToChange (expanded) {
+  const files = new Map()
+  for (const { name, lines } of expanded) files.set(name, [...files.get(name) ?? [], lines])
+  return Array.from(files, ([name, ranges]) => ({ name, mutate: ranges.includes(undefined) || ranges }))
 }
 
 process.env.TEST_FAST = 'true'
 const { listFiles } = await import('../build/test/list-files.js')
 mkdirSync(folder, { recursive: true })
-const { mutants: made, changed } = await instrument(positionals.flatMap(expand))
+const { mutants: made, changed } = await instrument(listFilesToChange(positionals.flatMap(expand)))
 const mutants = name(made.filter(({ status }) => status !== 'Ignored'))
 const files = listFiles().filter(file => only.split(',').some(part => file.includes(part)))
 const digests = await bundle(files, changed, out)

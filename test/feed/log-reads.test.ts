@@ -1,8 +1,15 @@
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
+import { type Family, getFamily } from '../../lib/core/family/family.js'
+import { real, useRuntime } from '../../lib/core/runtime.js'
+import type { Caller } from '../../lib/core/service/caller.js'
 import { writePosition } from '../../lib/core/service/feed.js'
+import { type EntryKey, LogPart } from '../../lib/core/service/log-part.js'
+import { Reader } from '../../lib/core/service/reader.js'
+import type { GuardedStorage } from '../../lib/core/service/storage-access.js'
 import { choosePartSize, countFitting } from '../../lib/core/storage/pages.js'
-import type { Change, Storage } from '../../lib/index.js'
+import { measureAll } from '../../lib/core/values/json.js'
+import type { Change, Condition, Id, Query, Storage } from '../../lib/index.js'
 import { consume, deals, defineFamily, memoryStorage, Type } from '../../lib/index.js'
 import { storages } from '../storages.js'
 import { makeOld } from './old-entries.js'
@@ -219,5 +226,104 @@ t.test('the size of the next part', async t => {
     [10, 1_000_000, 10, 100, 10], [10, 10_000_000, 10, 100, 1], [100, 1000, 100, 10, 10]
   ] as const) {
     t.equal(choosePartSize(size, { length, count }, most), expected, `${size}, then ${length} / ${count}`)
+  }
+})
+
+/** Entries of the log, and the ids that a storage is asked for when it is found out which of their items are seen. */
+function openPart (
+  family: Family, entries: readonly object[], field: string, { texts = false, find = (id: Id): object => ({ id }) } = {}
+) {
+  const asked: unknown[] = []
+  const answer = ({ where }: Query): object[] => {
+    const { values } = where.find(({ op }) => op === 'eq') as { values: readonly Id[] }
+    asked.push(values)
+    return values.map(find)
+  }
+  const storage = {
+    find: async (_family: string, query: Query) => ({ items: answer(query) }),
+    ...(texts && {
+      findText: async (_family: string, query: Query) => ({ text: JSON.stringify(answer(query)).slice(1, -1) })
+    })
+  } as unknown as GuardedStorage
+  const where: readonly Condition[] = [{ field, op: 'ne', values: ['bob'] }]
+  const open = (...more: readonly Condition[]): Reader =>
+    new Reader({ family, caller: {} as Caller }, storage, { where: [...where, ...more] })
+  return { asked, open, part: new LogPart(storage, entries as readonly EntryKey[]) }
+}
+
+const tales = getFamily(defineFamily({
+  name: 'tales',
+  singular: 'tale',
+  fields: Type.Object({ id: Type.Integer(), owner: Type.String({ maxLength: 20 }), text: Type.String() })
+}))
+const tags = getFamily(defineFamily({
+  name: 'tags',
+  singular: 'tag',
+  fields: Type.Object({ id: Type.Integer(), owner: Type.String({ maxLength: 20 }) })
+}))
+const named = getFamily(defineFamily({
+  name: 'words', singular: 'word', fields: Type.Object({ id: Type.String(), owner: Type.String({ maxLength: 20 }) })
+}))
+
+t.test('which items that entries are about are seen is read once for all, for a second', async t => {
+  let now = 5000
+  useRuntime({ ...real, elapsed: () => now })
+  t.teardown(() => { useRuntime() })
+  const { asked, open, part } = openPart(tags, [
+    { family: 'tags', target: '1' }, { family: 'tales', target: '2' }, { family: 'tags', target: 'x' },
+    { family: 'tales', target: '2', about: { family: 'tags', id: 3 } }, { family: 'tags', target: '1' },
+    { family: 'tags', target: '4', about: { family: 'tales', id: 5 } }
+  ], 'owner', { find: id => ({ id, owner: id === 3 ? 'bob' : 'ann' }) })
+  const [first, other] = [open(), open({ field: 'id', op: 'gt', value: 1 })]
+  const further = open({ field: 'revision', op: 'ne', values: [9] })
+  for (const [what, moment, reader, seen, count] of [
+    ['the first', 5000, first, [1, 4], 1], ['another with the same fields', 5500, other, [4], 1],
+    ['another with other fields', 5500, further, [1, 4], 2], ['before a second has passed', 5999, first, [1, 4], 2],
+    ['after it', 6000, first, [1, 4], 3], ['not again', 6999, first, [1, 4], 3]
+  ] as const) {
+    now = moment
+    t.strictSame([...await part.findVisible(reader)], seen, what)
+    t.strictSame(asked, Array(count).fill([1, 3, 4]), what)
+  }
+  const { asked: none, open: openNone, part: empty } = openPart(tags, [{ family: 'tales', target: '2' }], 'owner')
+  t.strictSame([...await empty.findVisible(openNone())], [])
+  t.strictSame(none, [])
+  const about = { family: 'words', target: 'x', about: { family: 'words', id: 'y' } }
+  const words = openPart(named, [about, { family: 'tags', target: '1' }], 'owner')
+  t.strictSame([...await words.part.findVisible(words.open())], ['x', 'y'])
+  t.strictSame(words.asked, [['x', 'y']], 'ids that are texts')
+  let failures = 1
+  const broken = openPart(tags, [{ family: 'tags', target: '1' }], 'owner', {
+    find (id) {
+      if (failures-- > 0) throw new Error('no answer')
+      return { id }
+    }
+  })
+  await t.rejects(broken.part.findVisible(broken.open()), { message: 'no answer' })
+  t.strictSame([...await broken.part.findVisible(broken.open())], [1], 'a failure is not kept')
+})
+
+t.test('items that may be long are read in small parts, unless only short fields are needed', async t => {
+  const entries = (name: string) => Array.from({ length: 210 }, (_, index) => ({ family: name, target: String(index) }))
+  const [few, many] = [[10, 50, 50, 50, 50], [100, 100, 10]]
+  for (const [family, field, texts, sizes] of [
+    [tales, 'owner', false, few], [tales, 'text', false, few], [tags, 'owner', false, many],
+    [tales, 'owner', true, many], [tales, 'text', true, few], [tags, 'owner', true, many]
+  ] as const) {
+    const { asked, open, part } = openPart(family, entries(family.name), field, { texts })
+    t.equal((await part.findVisible(open())).size, 210)
+    t.strictSame((asked as unknown[][]).map(({ length }) => length), sizes, `${family.name} ${field} ${texts}`)
+  }
+})
+
+t.test('items that are too long together are not kept, but asked for by each reader', async t => {
+  const measure = (text: string): number => measureAll([{ id: 1, text }, { id: 2, text: '' }])
+  const longest = 2_000_000 - measure('')
+  for (const [length, count] of [[longest, 1], [longest + 1, 3]] as const) {
+    const find = (id: Id): object => ({ id, text: id === 1 ? 'x'.repeat(length) : '' })
+    const entries = [{ family: 'tales', target: '1' }, { family: 'tales', target: '2' }]
+    const { asked, open, part } = openPart(tales, entries, 'text', { find })
+    for (let times = 0; times < 2; times++) t.strictSame([...await part.findVisible(open())], [1, 2])
+    t.equal(asked.length, count, `${length} characters`)
   }
 })

@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { connect } from 'node:http2'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
@@ -126,6 +126,75 @@ t.test('what a caller may not see does not put off the next batch', async t => {
   await others.create({ text: 'c' })
   t.match(await next, { value: { entries: [], position: 3 } })
   await batches.return(undefined)
+})
+
+/** A feed of all deals. */
+function openFeed (storage: Storage): Feed {
+  const guarded = guardStorage(storage)
+  const family = getFamily(deals)
+  const reader = new Reader({ family, caller: { isGuarded: false } as Caller }, guarded, {})
+  return new Feed(guarded, [{ family, reader }], undefined)
+}
+
+t.test('a follower that ends yields nothing more, and leaves nothing behind', async t => {
+  const inner = memoryStorage()
+  let watching = 0
+  const storage: Storage = {
+    ...inner,
+    watch () {
+      watching++
+      return () => { watching-- }
+    }
+  }
+  await deals.service({ storage }).create({ name: 'first', price: 1 })
+  const ending = new AbortController()
+  const batches = follow(openFeed(storage), undefined, { signal: ending.signal, interval })
+  const { value } = await batches.next()
+  t.strictSame([value?.position, value?.dueAt], [1, Infinity], 'nothing is asked again')
+  const held = (): number[] => [watching, getEventListeners(ending.signal, 'abort').length]
+  t.strictSame(held(), [1, 1])
+  const next = batches.next()
+  await new Promise(resolve => { setImmediate(resolve) })
+  ending.abort()
+  t.strictSame(await next, { value: undefined, done: true })
+  t.strictSame(held(), [0, 0])
+})
+
+t.test('a caller is asked for before the first entries, if that is due', async t => {
+  for (const [isDue, expected] of [
+    [undefined, ['read after 0']], [false, ['read after 0']], [true, ['renew', 'read after 0']]
+  ] as const) {
+    const { storage, state } = makeStorage()
+    await deals.service({ storage }).create({ name: 'first', price: 1 })
+    const steps: string[] = []
+    state.read = async after => { steps.push(`read after ${after}`) }
+    const renew = async (): Promise<void> => { steps.push('renew') }
+    const batches = follow(openFeed(storage), 0, { interval, renew, ...(isDue !== undefined && { isDue }) })
+    t.equal((await batches.next()).value?.position, 1)
+    t.strictSame(steps, expected)
+    await batches.return(undefined)
+  }
+})
+
+t.test('a follower ends where it has missed entries, unless it knows of them', async t => {
+  const { storage } = makeStorage()
+  await deals.service({ storage }).create({ name: 'first', price: 1 })
+  await storage.commit(makeOld(3))
+  t.equal(await prune(storage, { before: later }), 3)
+  await deals.service({ storage }).create({ name: 'second', price: 1 })
+  for (const [start, known, expected] of [
+    [undefined, undefined, 5], [1, undefined, 'pruned'], [1, 4, 5], [1, 3, 'pruned'], [4, undefined, 5]
+  ] as const) {
+    const batches = follow(openFeed(storage), start, known === undefined ? {} : { known })
+    const found = await batches.next().then(({ value }) => value?.position, ({ code }) => code)
+    t.equal(found, expected, `${start} ${known}`)
+    await batches.return(undefined)
+  }
+  await storage.commit(makeOld(12))
+  const batches = follow(openFeed(storage), undefined, {})
+  t.equal((await batches.next()).value?.position, 12)
+  t.equal(await prune(storage, { before: later }), 12)
+  await t.rejects(batches.next(), { code: 'pruned' })
 })
 
 t.test('a stream that is behind ends when the client may no longer read', async t => {

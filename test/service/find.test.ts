@@ -31,6 +31,7 @@ testOverStorages(async (t, { book, storage }) => {
       ['everything at once', '', { limit: Number.MAX_SAFE_INTEGER }, '01234'],
       ['no conditions', [], {}, '01234'],
       ['equal', [{ field: 'price', op: 'eq', values: [20, 30] }], {}, '123'],
+      ['as many values as may be', [{ field: 'price', op: 'eq', values: Array(1000).fill(20) }], {}, '12'],
       ['not equal', [{ field: 'price', op: 'ne', values: [20, 30] }], {}, '04'],
       ['none of nothing', [{ field: 'price', op: 'ne', values: [] }], {}, '01234'],
       ['any of nothing', [{ field: 'price', op: 'eq', values: [] }], {}, ''],

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
+import t from 'tap'
 import type { Stored } from '../../lib/index.js'
-import { deals } from '../../lib/index.js'
+import { deals, defineFamily, memoryStorage } from '../../lib/index.js'
 import type { Entry } from '../deals/app.js'
 import { dealsApp, home } from '../deals/app.js'
 import type { Book } from './book.js'
@@ -185,3 +186,39 @@ testOverStorages(async (t, { book, storage }) => {
 })
 
 const otherParams: Readonly<Record<string, object>> = { CompleteDeal: { comment: 'y' }, HoldDeal: { reason: 'b' } }
+
+t.test('what a log says of other items is shown where the family refers to them', async t => {
+  const plans = defineFamily({
+    name: 'plans', singular: 'plan', fields: Type.Object({ id: Type.String() }), create: ['id']
+  })
+  const fields = Type.Object({ id: Type.String(), plan: Type.Optional(Type.String()) })
+  const rooms = { name: 'rooms', singular: 'room', fields, create: ['id'] } as const
+  const use = {
+    name: 'use',
+    verb: 'use',
+    participle: 'used',
+    noun: 'uses',
+    action: 'UseRoom',
+    params: Type.Object({ plan: Type.String() })
+  }
+  const about = { family: 'plans', id: 'p' }
+  for (const [what, family, expected] of [
+    ['by a field', defineFamily({ ...rooms, references: { plan: plans } }), about],
+    ['by an operation', defineFamily({
+      ...rooms,
+      operations: {
+        use: { ...use, with: { plan: { family: plans, id: ({ plan }) => plan } }, apply: room => room }
+      }
+    }), about],
+    ['not at all', defineFamily(rooms), undefined]
+  ] as const) {
+    const storage = memoryStorage()
+    const book = family.service({ storage, authorize: () => ({}) })
+    await book.create({ id: 'a' })
+    const at = new Date().toISOString()
+    const entry = { id: 'c-1', family: 'rooms', target: 'a', action: 'MovePlan', outcome: 'done', about }
+    const item = { ...entry, revision: 2, createdAt: at, updatedAt: at }
+    await storage.commit([{ type: 'insert', family: 'commands', item }])
+    t.strictSame((await book.log('a')).items.map(({ about }) => about), [undefined, expected], what)
+  }
+})

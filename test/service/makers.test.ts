@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import Fastify from 'fastify'
 import t from 'tap'
 import { invoices } from '../../examples/own-family.js'
@@ -80,6 +81,11 @@ t.test('what they give back must be usable', async t => {
     t.match(error, { code: 'FST_DEALBOOK_INVALID_OPTION', message })
   }
   t.same((await openBook(storage).find()).items, [], 'and nothing was done')
+  for (const id of [undefined, '1', 1.5, 2 ** 53]) {
+    const counted = invoices.service({ storage, makeId: (() => id) as never })
+    const message = `fastify-dealbook, invoices: the option "makeId" returned ${inspect(id)}; an id is a safe integer`
+    await t.rejects(counted.create({ customer: 1, total: 1 }), { code: 'FST_DEALBOOK_INVALID_OPTION', message })
+  }
   for (const option of ['clock', 'makeId', 'makeCommandId'] as const) {
     const message = `fastify-dealbook, deals: the option "${option}" must be a function`
     const wrong = { storage, version: 'v1', [option]: 'text' } as unknown as FamilyOptions & { version: string }

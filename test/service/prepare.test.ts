@@ -308,3 +308,72 @@ t.test('where the storage of another family refuses, nothing is decided', async 
   t.equal(statusCode, 429)
   t.match(await loans.service({ storage }).find(), { items: [] })
 })
+
+t.test('a lookup that finds nothing, is refused, or fails', async t => {
+  const inner = memoryStorage()
+  const asked: unknown[] = []
+  let isBroken = false
+  const storage: Storage = {
+    ...inner,
+    get (family, id) {
+      if (family === 'rates') asked.push(id)
+      return inner.get(family, id)
+    },
+    async find (family, query) {
+      if (isBroken && family === 'rates') throw new Error('no disk')
+      return await inner.find(family, query)
+    }
+  }
+  const found: unknown[] = []
+  const visits = defineFamily({
+    name: 'visits',
+    singular: 'visit',
+    fields: Type.Object({ id: Type.Integer(), rate: Type.String() }),
+    create: ['rate'],
+    async prepare ({ params }, { find, get }) {
+      const rate = await get(rates, params.rate ?? '')
+      found.push(rate?.percent, (await get(rates, 5 as never)), await find(rates))
+    }
+  })
+  let isRefused = false
+  const book = visits.service({
+    storage,
+    authorize (_call, { family }) {
+      if (isRefused && family === 'rates') throw new Problem('forbidden', 'Not you')
+    }
+  })
+  const low = { id: 'low', branch: 'north', percent: 3 }
+  const { item } = await rates.service({ storage }).create(low)
+  asked.length = 0
+  for (const [rate, expected, ids] of [
+    ['low', [3, undefined, { items: [item], hasNext: false }], ['low']],
+    ['none', [undefined, undefined, { items: [item], hasNext: false }], ['none']]
+  ] as const) {
+    await book.create({ rate })
+    t.strictSame(found.splice(0), expected)
+    t.strictSame(asked.splice(0), ids, 'what no item can have is not looked for')
+  }
+  isRefused = true
+  await book.create({ rate: 'low' })
+  t.strictSame(found.splice(0), [undefined, undefined, { items: [], hasNext: false }], 'who is refused finds nothing')
+  t.strictSame(asked, [])
+  isRefused = false
+  isBroken = true
+  await t.rejects(book.create({ rate: 'low' }), { code: 'storage-unavailable' }, 'no mistake of the host')
+})
+
+t.test('a family without a deletion has facts for its other commands', async t => {
+  const kept = defineFamily({
+    name: 'kept',
+    singular: 'kept-one',
+    fields: Type.Object({ id: Type.Integer(), size: Type.Integer() }),
+    create: ['size'],
+    edit: ['size'],
+    remove: false,
+    initial: (item, { facts }) => ({ ...item, size: Number(facts.size) }),
+    prepare: async () => ({ size: 5 })
+  })
+  const book = kept.service({ storage: memoryStorage() })
+  t.match(await book.create({ size: 1 }), { item: { size: 5 } })
+  t.match(await book.run('edit', 1, { size: 2 }), { item: { size: 2 } })
+})

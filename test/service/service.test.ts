@@ -7,7 +7,8 @@ import { deals } from '../../lib/deals/deals.js'
 import { loadItems } from '../../lib/tools/load-items.js'
 import { createDeal, dealsApp, home, readDeal, readLog } from '../deals/app.js'
 import { operations, stepsTo } from '../deals/operations.js'
-import { dealAfter, refusal, testOverStorages, timeless } from './book.js'
+import { recordingStorage } from '../recording-storage.js'
+import { dealAfter, openBook, refusal, testOverStorages, timeless } from './book.js'
 
 testOverStorages(async (t, { book, storage }) => {
   const app = await dealsApp(storage)
@@ -94,6 +95,20 @@ testOverStorages(async (t, { book, storage }) => {
     }
   })
 
+  t.test('what no item can have as an id is not looked for', async t => {
+    const events: string[] = []
+    const deal = openBook(recordingStorage(events))
+    const customer = customers.service({ storage: recordingStorage(events) })
+    const ids = [5, '', 'a/b', undefined] as never[]
+    const numbers = ['1', 1.5, 2 ** 53] as never[]
+    const calls: readonly (() => Promise<unknown>)[] = [
+      ...ids.flatMap(id => [() => deal.get(id), () => deal.run('unhold', id), () => deal.log(id)]),
+      ...numbers.map(id => () => customer.get(id))
+    ]
+    for (const call of calls) await t.rejects(call(), { code: 'not-found' })
+    t.strictSame(events, [])
+  })
+
   t.test('a family that can only be read', async t => {
     await loadItems(storage, customers, [{ id: 1, age: 30, children: 2 }, { id: 2, age: 40, children: 0 }])
     const service = customers.service({ storage })
@@ -105,6 +120,7 @@ testOverStorages(async (t, { book, storage }) => {
     await t.rejects(service.create({ age: 1, children: 1 }), unknown)
     await t.rejects(service.remove(1), unknown)
     await t.rejects(service.log(1), unknown)
+    await t.rejects(service.follow()[Symbol.asyncIterator]().next(), unknown)
     await t.rejects(service.run('hold' as never, 1, {} as never), unknown)
     t.match(await service.get(1), { revision: 1 })
   })

@@ -237,6 +237,7 @@ t.test('who changes the same waits, and nobody else', async t => {
     ['one item of several in a commit', true, () => several(give(3, 4), give(1, 3)), () => edit(1)],
     ['another item of several', true, () => several(give(3, 4), give(1, 2)), () => edit(2)],
     ['an item of no command', false, () => several(give(3, 4), give(1, 3)), () => edit(2)],
+    ['other items of several', false, () => several(give(1, 2)), () => several(give(3, 4))],
     ['ids that are counted in a commit', true,
       () => log.runAll([{ operation: 'create', params: { text: 'e' } }], { atomic: true }),
       () => log.create({ text: 'f' })]
@@ -261,6 +262,23 @@ t.test('who changes the same waits, and nobody else', async t => {
   t.equal(readMetrics(storage).writers_waiting, 2)
   open()
   t.equal((await Promise.all(calls)).length, 3, 'no two wait for each other')
+
+  close()
+  const named = (id: number, to: number) => book.runAll([{ ...give(id, to), command: 'same' }], { atomic: true })
+  const twins = Promise.allSettled([named(1, 2), named(3, 4)])
+  await settle()
+  t.equal(readMetrics(storage).writers_waiting, 0, 'nor two with one id, which is found when they commit')
+  open()
+  t.match(await twins, [{ status: 'fulfilled' }, { reason: { code: 'id-reused' } }])
+
+  close()
+  const crossed = [edit(1), several(give(1, 3), give(2, 4)), several(give(2, 4), give(1, 3))]
+  await settle()
+  t.equal(readMetrics(storage).writers_waiting, 2)
+  open()
+  for (let turns = 0; turns < 100 && readMetrics(storage).writers_waiting !== 0; turns++) await settle()
+  // Without it, this would wait for ever.
+  if (t.equal(readMetrics(storage).writers_waiting, 0, 'nor two commits')) await Promise.all(crossed)
 })
 
 t.test('who may not see or change an item does not wait for it', async t => {

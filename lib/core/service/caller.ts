@@ -258,11 +258,10 @@ async function openStorage<R> (
 ): Promise<(request: R, needed: Family | undefined) => ReturnType<Caller['storage']>> {
   const own = makeStorageAccess(listShapes(family))
   const accesses = new Map<Family, StorageAccess>()
-  const opened = typeof storage === 'function' ? undefined : await own(storage)
+  if (typeof storage !== 'function') await own(storage)
   return (request, needed) => {
     const access = find(needed)
-    if (typeof storage === 'function') return choose(storage, request, access)
-    return opened !== undefined && access === own ? opened : guardOpening(access(storage))
+    return typeof storage === 'function' ? choose(storage, request, access) : guardOpening(access(storage))
   }
 
   // Rules that need fields which only another version has read those too.

@@ -128,8 +128,8 @@ export class Reader {
     return entries.map(entry => {
       const { about, params, ...rest } = entry
       if (about === undefined) return toShown(family, entry, family)
-      const owner = owners.get(about.family)
-      if (owner?.visible.has(about.id) !== true) return toShown(family, rest as R, owner?.family)
+      const owner = owners.get(about.family) as Owner
+      if (!owner.visible.has(about.id)) return toShown(family, rest as R, owner.family)
       const shown = toShown(family, entry, owner.family)
       return params !== undefined && owner.family === undefined && caller.isProgram === true
         ? { ...shown, params }
