@@ -33,9 +33,12 @@ t.test('a place is read as it was written', async t => {
   const { score, ...others } = item as Record<string, unknown>
   const absent = writeCursor(list, { isAfter: true, item: { ...others, id: 7, grade: null } })
   t.strictSame(readCursor(list, absent)?.item, { ...item, score: null, grade: null })
+  const byScore = { ...list, order: order.filter(({ field }) => ['score', 'id'].includes(field)) }
+  const nothing = { isAfter: true, item: { score: null, id: 7 } }
+  t.strictSame(readCursor(byScore, writeCursor(byScore, { isAfter: true, item: { id: 7 } })), nothing, 'only an id')
   const long = writeCursor(list, { isAfter: true, item: { ...item, grade: 'x'.repeat(10_000) } })
   t.ok(long.length < 200)
-  const short = { isAfter: true, item: { id: 7 } }
+  const short = { isAfter: true, item: { id: 7 }, isShort: true }
   t.strictSame(readCursor(list, long), short, 'of what is too long, the id')
   t.equal(writeCursor(list, short), long, 'and the link to where a page began is the same')
   const longest = 2250 - Buffer.byteLength(JSON.stringify([head, true, ...values.with(2, '')]))

@@ -29,8 +29,9 @@ export interface OrderedList {
 
 export interface Position {
   readonly isAfter: boolean
-  /** If the values are too long for a URL, only the id. */
   readonly item: ItemKey
+  /** Of an item whose values are too long for a URL, only the id is known. */
+  readonly isShort?: boolean
 }
 
 export interface Start {
@@ -59,11 +60,9 @@ export function findPositionsAround (
 const maxLength = 3000
 
 /** It reveals nothing: it has only values of an item that its reader saw. */
-export function writeCursor (list: OrderedList, { isAfter, item }: Position): string {
-  // Of a position that was read from such a short cursor, only the id is known.
-  const isShort = list.order.length > 1 && Object.keys(item).length === 1
-  const text = encode(list, isAfter, isShort ? [item.id] : list.order.map(({ field }) => item[field] ?? null))
-  return text.length <= maxLength ? text : encode(list, isAfter, [item.id])
+export function writeCursor (list: OrderedList, { isAfter, item, isShort = false }: Position): string {
+  const text = isShort ? '' : encode(list, isAfter, list.order.map(({ field }) => item[field] ?? null))
+  return isShort || text.length > maxLength ? encode(list, isAfter, [item.id]) : text
 }
 
 /** Undefined if the text is not a cursor of this list in this order. */
@@ -72,11 +71,13 @@ export function readCursor (list: OrderedList, text: string): Position | undefin
   const [, isAfter, ...values] = parseList(Buffer.from(text, 'base64url').toString())
   // Encoding it again must give the same text: truncated or handmade cursors are refused.
   if (typeof isAfter !== 'boolean' || encode(list, isAfter, values) !== text) return undefined
-  const names = values.length === 1 && list.order.length > 1 ? ['id'] : list.order.map(({ field }) => field)
+  const isShort = values.length === 1 && list.order.length > 1
+  const names = isShort ? ['id'] : list.order.map(({ field }) => field)
   const isFit = names.length === values.length &&
     names.every((name, index) => fits(getField(list.fields, name), values[index]))
   if (!isFit) return undefined
-  return { isAfter, item: Object.fromEntries(names.map((name, index) => [name, values[index]])) as unknown as ItemKey }
+  const item = Object.fromEntries(names.map((name, index) => [name, values[index]])) as unknown as ItemKey
+  return { isAfter, item, ...(isShort && { isShort }) }
 }
 
 function encode ({ name, order }: OrderedList, isAfter: boolean, values: readonly unknown[]): string {

@@ -299,7 +299,7 @@ export async function findPage (find: Find, { query, list, start, page }: Parsed
 }
 
 export async function findFrom (find: Find, list: OrderedList, query: Query, start: Start): Promise<Found> {
-  const position = await complete(find, list, start)
+  const position = await complete(find, start)
   const { parts, order } = listParts(list.fields, query.order, { ...start, position })
   const items: Stored[] = []
   for (const part of parts) {
@@ -314,9 +314,9 @@ export async function findFrom (find: Find, list: OrderedList, query: Query, sta
 }
 
 /** If the values were too long for a URL, they are read from the item. */
-async function complete (find: Find, { order }: OrderedList, { position, backwards }: Start): Promise<Position> {
+async function complete (find: Find, { position, backwards }: Start): Promise<Position> {
+  if (position.isShort !== true) return position
   const { id } = position.item
-  if (order.length === 1 || Object.keys(position.item).length > 1) return position
   const where: Condition[] = [{ field: 'id', op: 'eq', values: [id] }]
   const byId = [{ field: 'id', descending: false }]
   const { items: [item] } = await find({ where, order: byId, offset: 0, limit: 1, count: false })
