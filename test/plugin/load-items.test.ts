@@ -366,7 +366,8 @@ t.test('what is no item, and what has an unknown member', async t => {
   const priced = defineFamily({ name: 'priced', singular: 'one', fields })
   for (const item of ['text', null, 1, [], undefined]) {
     for (const family of [priced, customers]) {
-      await t.rejects(loadItems(memoryStorage(), family, [item]), { item: 1, message: /, item 1: it must be an object$/ })
+      const message = /, item 1: it must be an object$/
+      await t.rejects(loadItems(memoryStorage(), family, [item]), { item: 1, message })
     }
   }
   const storage = memoryStorage()

@@ -87,13 +87,13 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     violation: /^follower .* without/
   },
   'old-holder': {
-    what: 'a consumer that has lost its lease saves its position',
+    what: 'a consumer that has lost its lease goes on, and saves its position',
     file: 'tools/leases',
     text: 'current.holder === this.#holder',
     by: '(PLANTED ? current !== undefined : current.holder === this.#holder)',
-    seed: 9,
+    seed: 670,
     options: { ...calm, consumer: true, pauses: 3, late: 0.1, latest: 200 },
-    violation: /^consumer mailer: went back/
+    violation: /a second effect/
   },
   'forgotten-other': {
     what: 'the second item of an operation is not written',
