@@ -87,13 +87,13 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     violation: /^follower .* without/
   },
   'old-holder': {
-    what: 'a consumer that has lost its lease goes on, and saves its position',
+    what: 'a consumer that has lost its lease saves its position',
     file: 'tools/leases',
-    text: 'current.holder === this.#holder',
-    by: '(PLANTED ? current !== undefined : current.holder === this.#holder)',
-    seed: 670,
+    text: 'const position = Math.max(this.position, current.position);',
+    by: 'if (PLANTED) return { position: this.position, ...change(current) };\n            const position = Math.max(this.position, current.position);',
+    seed: 9,
     options: { ...calm, consumer: true, pauses: 3, late: 0.1, latest: 200 },
-    violation: /a second effect/
+    violation: /^consumer mailer: went back/
   },
   'forgotten-other': {
     what: 'the second item of an operation is not written',
