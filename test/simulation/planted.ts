@@ -90,7 +90,8 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     what: 'a consumer that has lost its lease saves its position',
     file: 'tools/leases',
     text: 'const position = Math.max(this.position, current.position);',
-    by: 'if (PLANTED) return { position: this.position, ...change(current) };\n            const position = Math.max(this.position, current.position);',
+    by: `if (PLANTED) return { position: this.position, ...change(current) };
+            const position = Math.max(this.position, current.position);`,
     seed: 9,
     options: { ...calm, consumer: true, pauses: 3, late: 0.1, latest: 200 },
     violation: /^consumer mailer: went back/
