@@ -221,7 +221,8 @@ async function work (
       if (entries.length > 0) await lease.keep()
     }
   } catch (error) {
-    if (isPruned(error)) throw error
+    // The next holder of a lease may have handled what was pruned.
+    if (isPruned(error) && lease.isHeld) throw error
     // The storage does not answer, or the lease is lost: the caller begins again.
     await delay(interval, undefined, { signal }).catch(() => {})
   } finally {
@@ -231,7 +232,7 @@ async function work (
   /** Calls the handler until it succeeds or the entry is set aside. */
   async function handle (entry: FeedEntry): Promise<void> {
     const shown = showFollowed(feed.get(entry).family, entry)
-    for (let attempt = 1; !signal.aborted; attempt++) {
+    for (let attempt = 1; lease.isHeld && !signal.aborted; attempt++) {
       try {
         await handler(shown, { attempt, signal })
         return

@@ -107,6 +107,12 @@ export class Lease {
     return (performance.now() - this.#renewedAt) / this.time
   }
 
+  /** False once another process may have it: after a long stop of this one, no timer may have said so yet. */
+  get isHeld (): boolean {
+    if (this.age > lostAt) this.lose()
+    return !this.signal.aborted
+  }
+
   /** A change that is being saved renews it, too. */
   get isSaving (): boolean {
     return this.#waiting > 0
@@ -186,8 +192,7 @@ class LeaseGroup {
   }
 
   #check (): void {
-    for (const lease of this.#leases) if (lease.age > lostAt) lease.lose()
-    const idle = [...this.#leases].filter(({ isSaving, age }) => !isSaving && age >= renewableAt)
+    const idle = [...this.#leases].filter(({ isHeld, isSaving, age }) => isHeld && !isSaving && age >= renewableAt)
     if (!idle.some(({ age }) => age >= dueAt)) return
     for (let first = 0; first < idle.length; first += maxPerCommit) this.#renew(idle.slice(first, first + maxPerCommit))
   }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
+import { commandsShape } from '../../lib/core/family/fields.js'
 import { real, useRuntime } from '../../lib/core/runtime.js'
 import { guardStorage } from '../../lib/core/service/storage-access.js'
 import { ConflictError, ConstraintError, DuplicateError } from '../../lib/core/storage/storage.js'
@@ -305,12 +306,8 @@ t.test('consumers that are added at once do not wait for each other', async t =>
 })
 
 t.test('the time of a lease begins before it is saved', async t => {
-  const { now } = performance
-  let skipped = 0
-  performance.now = () => now.call(performance) + skipped
-  t.teardown(() => { performance.now = now })
-  const leaseTime = 600
   const storage = memoryStorage()
+  const clock = stopClock(t)
   const steps: string[] = []
   const own: Storage = {
     ...storage,
@@ -318,20 +315,73 @@ t.test('the time of a lease begins before it is saved', async t => {
       await storage.commit(changes)
       if (!changes.some(({ family }) => family === table)) return
       // The first is slow: another process may take the lease soon after.
-      if (steps.length === 0) skipped += leaseTime * 0.8
+      if (steps.length === 0) clock.time += 480
       steps.push('saved')
     }
   }
   await deals.service({ storage: own }).create({ name: 'a', price: 1 })
-  const { stop } = start(t, own, {
-    leaseTime,
-    async handler (entry, context) {
-      await waitForEnd(entry, context)
-      steps.push('lost')
+  start(t, own, { leaseTime: 600, handler: () => { steps.push('handled') } })
+  await until(() => steps.includes('handled'))
+  t.strictSame(steps.slice(0, 4), ['saved', 'saved', 'saved', 'handled'], 'given back, and taken again')
+})
+
+t.test('a process that has stood still handles nothing that another one may handle', async t => {
+  for (const [skipped, count] of [[70, 2], [71, 1]] as const) {
+    const inner = memoryStorage()
+    const book = deals.service({ storage: inner })
+    for (const name of ['a', 'b']) await book.create({ name, price: 1 })
+    const clock = stopClock(t)
+    let looks = 0
+    const storage: Storage = {
+      ...inner,
+      async get (family, id) {
+        if (family === table) looks++
+        return await inner.get(family, id)
+      }
     }
-  })
-  await until(() => steps.length > 1)
-  t.strictSame(steps.slice(0, 2), ['saved', 'lost'])
+    let handled = 0
+    const { stop } = start(t, storage, {
+      leaseTime: 100,
+      async handler () {
+        if (++handled > 1) return
+        const place = await getPlace(inner, 'mailer')
+        await inner.commit([keepRow(table, { ...place, holder: 'another process' }, place)])
+        looks = 0
+        // No timer has run meanwhile.
+        clock.time += skipped
+      }
+    })
+    await until(() => looks > 1)
+    await stop()
+    t.equal(handled, count, `after ${skipped} of 100 ms`)
+  }
+})
+
+t.test('a process that has stood still is not ended by what was pruned after another one handled it', async t => {
+  const inner = memoryStorage()
+  await inner.prepare(commandsShape)
+  const entries = makeOld(2)
+  await inner.commit(entries.slice(0, 1))
+  const clock = stopClock(t)
+  let looks = 0
+  const storage: Storage = {
+    ...inner,
+    async get (family, id) {
+      if (family === table) looks++
+      return await inner.get(family, id)
+    }
+  }
+  const { running, stop } = start(t, storage, { leaseTime: 100 })
+  let hasEnded = false
+  running.finally(() => { hasEnded = true }).catch(() => {})
+  await until(async () => (await inner.get(table, 'mailer').catch(() => undefined))?.position === 1)
+  const place = await getPlace(inner, 'mailer')
+  await inner.commit([keepRow(table, { ...place, holder: 'another process', position: 2 }, place)])
+  clock.time += 71
+  looks = 0
+  await inner.commit(entries.slice(1))
+  t.equal(await prune(inner, { before: later }), 2)
+  await until(() => looks > 2 || hasEnded)
   await stop()
 })
 

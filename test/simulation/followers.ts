@@ -1,5 +1,6 @@
 import { findPosition } from '../../lib/core/service/feed.js'
-import type { Id, Members } from '../../lib/index.js'
+import type { Id, Members, Stored } from '../../lib/index.js'
+import type { Host } from './host.js'
 import type { Judge } from './judge.js'
 import { isVisible, tenantOf } from './model.js'
 import type { Journal, Known } from './oracle.js'
@@ -59,8 +60,18 @@ export class FollowerJudge {
   }
 }
 
+/** Since when an entry is handled, and how many processes do it now. */
+interface Handling {
+  readonly since: number
+  open: number
+  /** What was sent may arrive until then. */
+  lostUntil: number
+}
+
 /** Checks what a consumer does: each entry has one effect, after those of earlier entries of the same item. */
 export class ConsumerJudge {
+  readonly #handlings = new Map<string, Handling>()
+
   constructor (readonly journal: Journal, readonly name: string) {
     journal.handled = known => { this.#check(known) }
   }
@@ -78,8 +89,40 @@ export class ConsumerJudge {
     return prunedAt === undefined || prunedAt > (this.journal.consumers.get(this.name) ?? Infinity)
   }
 
+  /** A process handles an entry, until it is dropped or calls what is returned. @param latest see `Faults` */
+  begin (entry: string, host: Host, latest: number): () => void {
+    const { world } = this.journal
+    const handling = this.#handlings.get(entry) ?? { since: world.now, open: 0, lostUntil: 0 }
+    this.#handlings.set(entry, handling)
+    handling.open++
+    const end = (): void => {
+      host.open.delete(end)
+      handling.open--
+      handling.lostUntil = world.now + latest + 400
+    }
+    host.open.add(end)
+    return end
+  }
+
+  /** Before this moment, no entry was first handled whose handler may still be called, or be at work. */
+  get horizon (): number {
+    const { world, database, entries } = this.journal
+    const reached = this.#place?.position
+    const { setAside } = this
+    for (const [id, { open, lostUntil }] of this.#handlings) {
+      const isPassed = Number(entries.get(id)?.position) <= Number(reached) && !setAside.has(id)
+      // A failover may set the place back.
+      if (isPassed && open === 0 && world.now > lostUntil && !database.isCut) this.#handlings.delete(id)
+    }
+    return Math.min(world.now, ...Array.from(this.#handlings.values(), ({ since }) => since))
+  }
+
+  get #place (): Stored | undefined {
+    return this.journal.database.list('command-consumers').find(({ id }) => id === this.name)
+  }
+
   get setAside (): ReadonlySet<Id> {
-    const place = this.journal.database.list('command-consumers').find(({ id }) => id === this.name)
+    const place = this.#place
     return new Set(([place?.parked ?? [], place?.retried ?? []].flat() as { id: string }[]).map(({ id }) => id))
   }
 

@@ -96,6 +96,15 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     options: { ...calm, consumer: true, pauses: 3, late: 0.1, latest: 200 },
     violation: /^consumer mailer: went back/
   },
+  'late-pruned': {
+    what: 'a consumer that has stood still is ended by what was pruned after the next holder handled it',
+    file: 'tools/consumers',
+    text: '&& lease.isHeld)',
+    by: '&& (PLANTED || lease.isHeld))',
+    seed: 10552,
+    options: { ...calm, consumer: true, pauses: 3, late: 0.1, latest: 200 },
+    violation: /^consumer: .* were deleted/
+  },
   'forgotten-other': {
     what: 'the second item of an operation is not written',
     file: 'core/service/record',

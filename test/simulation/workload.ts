@@ -168,14 +168,15 @@ export class Simulation implements Cluster {
     this.#database.heal(isFailover)
   }
 
-  /** Never what a client may still repeat. */
+  /** Never what a client or a consumer may still repeat. */
   #prune (random: Random): void {
     const { world, options: { drift } } = this
     const host = this.pick(random)
     if (host === undefined) return
-    const error = 2 * drift + world.now / 25 + 1
-    const horizon = Math.min(world.now, ...this.#clients.map(client => client.horizon)) - error
     world.after(0, () => {
+      const error = 2 * drift + world.now / 25 + 1
+      const horizons = [...this.#clients, this.#consumer].map(each => each?.horizon ?? world.now)
+      const horizon = Math.min(...horizons) - error
       world.note(() => `prunes before ${horizon.toFixed(0)}`)
       host.prune(Date.UTC(2030, 0, 1) + Math.floor(horizon), random.between(1, 5)).then(count => {
         world.note(() => `has pruned ${count}`)
@@ -230,16 +231,22 @@ export class Simulation implements Cluster {
   #consume (host: Host, random: Random): void {
     const { world } = this
     const leaseTime = 600
+    const consumer = this.#consumer as ConsumerJudge
     const controller = new AbortController()
     this.#endings.push(() => { controller.abort() })
     host.consume(consumerName, leaseTime, controller.signal, async entry => {
       world.note(() => `${consumerName} handles ${String(entry.cursor)}`)
-      if (!this.#isSettling && random.chance(0.1)) {
-        await new Promise<void>(resolve => { world.after(random.between(10, 3 * leaseTime), resolve, host) })
+      const end = consumer.begin(String(entry.id), host, this.options.latest)
+      try {
+        if (!this.#isSettling && random.chance(0.1)) {
+          await new Promise<void>(resolve => { world.after(random.between(10, 3 * leaseTime), resolve, host) })
+        }
+        if (!this.#isSettling && random.chance(0.05)) throw new Error('The handler fails')
+        if (entry.outcome !== 'done') return
+        await host.service('effects').create({ entry: entry.id }, { key: `effect-${String(entry.id)}` })
+      } finally {
+        end()
       }
-      if (!this.#isSettling && random.chance(0.05)) throw new Error('The handler fails')
-      if (entry.outcome !== 'done') return
-      await host.service('effects').create({ entry: entry.id }, { key: `effect-${String(entry.id)}` })
     }).catch((error: unknown) => {
       // The process starts again.
       if ((error as Error).message === away) world.after(100, () => { this.#consume(host, random) }, host)
