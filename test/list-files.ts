@@ -23,6 +23,7 @@ const slow = [
   'plugin/versions',
   'query/random-queries',
   'reads/export',
+  'repo',
   'service/renamed-model'
 ]
 // Of these, what needs neither a database nor another program is in `npm run test:fast` too.

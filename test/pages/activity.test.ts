@@ -1,18 +1,13 @@
-import { HtmlValidate } from 'html-validate'
 import t from 'tap'
 import { english, type FamilyOptions, memoryStorage, Problem } from '../../lib/index.js'
 import { de } from '../../lib/locales/de.js'
 import { storages } from '../storages.js'
 import { createOrder, openShop, see, textOf } from './shop.js'
+import { checkHtml } from './valid.js'
 
 type Authorize = NonNullable<FamilyOptions['authorize']>
 
 const byHeader: Authorize = ({ headers }) => ({ principal: String(headers['x-person'] ?? 'ann') })
-
-const validator = new HtmlValidate({
-  extends: ['html-validate:recommended', 'html-validate:a11y'],
-  rules: { 'no-trailing-whitespace': 'off', 'long-title': 'off', 'no-inline-style': 'off', 'require-sri': 'off' }
-})
 
 /** What the entries of a page say, one text for each. */
 function entriesOf (page: string): string[] {
@@ -99,10 +94,7 @@ for (const { name, make } of storages) {
     t.strictSame(entriesOf(home), entriesOf(all).slice(0, 10))
     t.match(home, '<a href="/shop/rest/commands">All activity</a>')
     t.match(await see(app, '/shop/orders'), '<a class="button" href="/shop/orders/commands">Activity</a>')
-    for (const [where, text] of Object.entries({ page, all, home })) {
-      const { results } = await validator.validateString(text)
-      t.strictSame(results.flatMap(({ messages }) => messages.map(({ message }) => message)), [], where)
-    }
+    await checkHtml(t, Object.entries({ page, all, home }))
   })
 
   t.test(`${name}: filters and pages`, async t => {

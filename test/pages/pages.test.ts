@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import Fastify from 'fastify'
-import { HtmlValidate } from 'html-validate'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
 import {
@@ -11,6 +10,7 @@ import { findBarriers } from '../browser/barriers.js'
 import { needsBrowser, openBrowser, openTab } from '../browser/open.js'
 import { customersApp, people, storageOf } from '../customers-app.js'
 import { createDeal, dealsApp, home } from '../deals/app.js'
+import { checkHtml } from './valid.js'
 
 const form = 'application/x-www-form-urlencoded'
 
@@ -165,21 +165,7 @@ async function wholeApp (
 t.test('every kind of page', async t => {
   const pages = await everyPage(await wholeApp(t))
 
-  await t.test('is valid HTML', async t => {
-    const validator = new HtmlValidate({
-      extends: ['html-validate:recommended', 'html-validate:standard', 'html-validate:a11y', 'html-validate:document'],
-      // The columns of a list are checkboxes of one name.
-      rules: { 'form-dup-name': ['error', { shared: ['radio', 'button', 'reset', 'submit', 'checkbox'] }] }
-    })
-    for (const [name, { body }] of pages) {
-      const { results } = await validator.validateString(body)
-      t.strictSame(
-        results.flatMap(({ messages }) => messages.map(({ ruleId, message, line }) => `${line} ${ruleId}: ${message}`)),
-        [],
-        name
-      )
-    }
-  })
+  await checkHtml(t, Array.from(pages, ([name, { body }]) => [name, body] as const))
 
   await t.test('has its headers, one script, and nothing that is fetched', async t => {
     for (const [name, { headers, body }] of pages) {
