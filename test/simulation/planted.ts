@@ -59,7 +59,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'tools/consumers',
     text: 'storage.confirm === undefined)',
     by: 'storage.confirm === undefined || PLANTED)',
-    seed: 32,
+    seed: 195,
     options: {
       ...calm,
       processes: 2,
