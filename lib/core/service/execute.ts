@@ -10,7 +10,7 @@ import { type Caller, canSee, type Grant } from './caller.js'
 import { type Command, decide, decideCreation, type Decision } from './decide.js'
 import {
   type Execution, type IdentifiedItem, identifyNew, load, type Loaded, type LoadedOther, loadReach,
-  makeContext, needsOthers, noOthers, open, prepareFacts, refuseUnreadable
+  makeContext, needsOthers, noOthers, open, prepareFacts, readItem, refuseUnreadable
 } from './load.js'
 import { Reader } from './reader.js'
 import {
@@ -82,8 +82,14 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
     const keys = listKeys(execution, ready)
     const turn = writers.enter(keys, caller.signal)
     if (turn !== undefined) await turn
+    // What was read before is not read again, if it did not wait. If it is old, the commit is refused.
+    let loaded = turn === undefined && isReusable(execution) ? ready : undefined
     try {
-      return await attemptUntilDone(storage, () => attempt(execution))
+      return await attemptUntilDone(storage, () => {
+        const first = loaded
+        loaded = undefined
+        return attempt(execution, first)
+      })
     } finally {
       writers.leave(keys)
     }
@@ -96,14 +102,32 @@ async function run (family: Family, caller: Caller, command: Command): Promise<O
 }
 
 /** Before it waits: a caller must not block writers of items that it may not see or change. */
-async function findOrRefuse (execution: Execution): Promise<Outcome | Reached> {
-  const { identity } = execution
-  const earlier = identity && await findReplay(execution, identity)
-  if (earlier !== undefined) return replay(execution, earlier)
+async function findOrRefuse (execution: Execution): Promise<Outcome | Loaded> {
+  const loaded = await replayOrLoad(execution)
+  if ('record' in loaded) return loaded
   try {
-    const loaded = await load(execution)
     await prepareFacts(execution, loaded)
     return loaded
+  } catch (error) {
+    await repeatIfDone(execution, error)
+    throw error
+  }
+}
+
+/** `prepare` takes its time, and an id that the client chose may be taken and free again meanwhile. */
+function isReusable ({ family, command: { target, params } }: Execution): boolean {
+  return family.prepare === undefined && (target !== undefined || params.id === undefined)
+}
+
+/** The item is read beside the record, but first: if the command is done in between, its record is found. */
+async function replayOrLoad (execution: Execution): Promise<Outcome | Loaded> {
+  const { identity } = execution
+  if (identity === undefined) return await load(execution)
+  const reading = readItem(execution)
+  const earlier = await findReplay(execution, identity)
+  if (earlier !== undefined) return replay(execution, earlier)
+  try {
+    return await load(execution, reading)
   } catch (error) {
     await repeatIfDone(execution, error)
     throw error
@@ -117,12 +141,10 @@ export async function repeatIfDone (execution: Execution, error: unknown): Promi
   if (await getRecord(execution, identity) !== undefined) throw new ConflictError('commands', identity.row)
 }
 
-type Reached = Pick<Loaded, 'others' | 'creating'>
-
 // Writers of one item wait for each other, as do creations whose ids are counted, or that have the same id.
 export function listKeys (
   { family, caller, command: { target, params }, identity }: Execution,
-  { others, creating }: Reached = { others: noOthers, creating: noOthers }
+  { others, creating }: Pick<Loaded, 'others' | 'creating'> = { others: noOthers, creating: noOthers }
 ): string[] {
   const chosen = target ?? params.id
   const made = isCounted(family, caller.makers) ? family.name : identity?.row
@@ -154,23 +176,23 @@ export async function attemptUntilDone<T> (
   throw new Problem('busy', detail, { headers: { 'retry-after': '1' } })
 }
 
-export async function attempt (execution: Execution): Promise<Outcome> {
-  const { identity } = execution
-  if (identity === undefined) return await carryOut(execution)
-  const earlier = await findReplay(execution, identity)
-  if (earlier !== undefined) return replay(execution, earlier)
+/** @param loaded what the decision needs, if it was just read */
+export async function attempt (execution: Execution, loaded?: Loaded): Promise<Outcome> {
+  const ready = loaded ?? await replayOrLoad(execution)
+  if ('record' in ready) return ready
+  if (execution.identity === undefined) return await carryOut(execution, ready)
   try {
-    return await carryOut(execution)
+    return await carryOut(execution, ready)
   } catch (error) {
     await repeatIfDone(execution, error)
     throw error
   }
 }
 
-async function carryOut (execution: Execution): Promise<Outcome> {
+async function carryOut (execution: Execution, loaded: Loaded): Promise<Outcome> {
   const { family, caller, storage, identity, command: { target, params } } = execution
   const { counters } = storage
-  const considered = await consider(execution)
+  const considered = await consider(execution, loaded)
   const { command, grant, current, others, created, context, decision } = considered
   const item = decision.outcome === 'done' ? decision.after : current
   const record = makeRecord(family, considered, identity?.row, caller.makers)
@@ -223,10 +245,8 @@ async function isTaken ({ family, caller: { signal }, storage }: Execution, id: 
   return await storage.get(family.name, id, signal) !== undefined || await hasLog(storage, family, id, signal)
 }
 
-/** Loads what the decision needs, and decides. */
-async function consider (execution: Execution) {
+async function consider (execution: Execution, loaded: Loaded) {
   const { family, caller, storage, identity, command: { params } } = execution
-  const loaded = await load(execution)
   const { command, grant, current, others, creating } = loaded
   if (family.prepare !== undefined) await prepareFacts(execution, loaded)
   const newId = current === undefined
@@ -335,6 +355,7 @@ export async function preview (family: Family, caller: Caller, command: Command)
       return { others, decision: { ...decision, after: toOwnItem(family, decision.after) } }
     })
   }
-  const { others, created, decision } = await consider(await open(family, caller, command))
+  const execution = await open(family, caller, command)
+  const { others, created, decision } = await consider(execution, await load(execution))
   return { others: [...others, ...created], decision }
 }

@@ -110,7 +110,17 @@ export interface Loaded {
 
 export const noOthers: readonly never[] = []
 
-export async function load (execution: Execution): Promise<Loaded> {
+/** The item of a command. A failure is that of who waits for it. */
+export function readItem ({ family, caller, storage, command: { target } }: Execution): Promise<Stored | undefined> {
+  const reading = target === undefined ? nothing : storage.get(family.name, target, caller.signal)
+  reading.catch(() => {})
+  return reading
+}
+
+const nothing = Promise.resolve(undefined)
+
+/** @param reading the item, if it is being read */
+export async function load (execution: Execution, reading?: Promise<Stored | undefined>): Promise<Loaded> {
   const { family, caller, storage } = execution
   let { command, grant } = execution
   const { target, interpret, ...others } = command
@@ -120,7 +130,7 @@ export async function load (execution: Execution): Promise<Loaded> {
       if (!canSee(grant, item)) throw notFound(family.singular, target)
       return item
     }
-    current = refuseHidden(grant, await storage.get(family.name, target, caller.signal))
+    current = refuseHidden(grant, await (reading ?? storage.get(family.name, target, caller.signal)))
     command.precondition?.(current)
     if (interpret !== undefined) {
       const { action, params } = interpret(current)

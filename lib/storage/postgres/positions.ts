@@ -16,6 +16,8 @@ const maxWait = 1000
  * statement sees all numbers.
  */
 export class Positions {
+  /** SQL: whether a statement sees items without a number. */
+  readonly isBehind: string
   readonly #check: string
   readonly #lock: string
   readonly #number: string
@@ -27,6 +29,7 @@ export class Positions {
     const [id, family, target, revision, outcome, createdAt] = logKey.map(field =>
       quoteName(getColumn(layout, field).name as string))
     const position = quoteName(sequence.name as string)
+    this.isBehind = `EXISTS (SELECT 1 FROM ${table} WHERE ${position} IS NULL)`
     this.#check = `SELECT 1 FROM ${table} WHERE ${position} IS NULL LIMIT 1`
     this.#lock = `SELECT pg_advisory_xact_lock(hashtext(${quoteText(`fastify-dealbook positions ${table}`)}))`
     // Clocks of processes differ: an earlier revision is numbered first, though its time may be later.
@@ -50,14 +53,18 @@ export class Positions {
   }
 
   /** For requests: stops waiting after a second, while the numbering continues. A log may have millions of rows. */
-  async catchUpShortly (): Promise<void> {
-    await Promise.race([this.catchUp(), delay(maxWait, undefined, { ref: false })])
+  async catchUpShortly (isBehind?: boolean): Promise<void> {
+    await Promise.race([this.catchUp(isBehind), delay(maxWait, undefined, { ref: false })])
   }
 
-  /** Numbers everything that was committed before the call. Calls during a run share the next one. */
-  catchUp (): Promise<void> {
+  /**
+   * Numbers everything that was committed before the call. Calls during a run share the next one.
+   *
+   * @param isBehind whether a statement has seen items without a number
+   */
+  catchUp (isBehind = false): Promise<void> {
     if (this.#running === undefined) {
-      this.#running = this.#run().finally(() => { this.#running = undefined })
+      this.#running = this.#run(isBehind).finally(() => { this.#running = undefined })
       return this.#running
     }
     this.#next ??= this.#running.catch(() => {}).then(() => {
@@ -67,9 +74,9 @@ export class Positions {
     return this.#next
   }
 
-  async #run (): Promise<void> {
-    for (;;) {
-      if ((await this.connections.run(this.#check)).length === 0) return
+  async #run (isBehind: boolean): Promise<void> {
+    for (let isKnown = isBehind; ; isKnown = false) {
+      if (!isKnown && (await this.connections.run(this.#check)).length === 0) return
       try {
         const [[count] = []] = await this.connections.write([this.#lock], { text: this.#number, values: [] })
         if (Number(count) < batch) return

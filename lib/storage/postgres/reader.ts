@@ -86,7 +86,9 @@ export class TableReader {
 
   async find (asked: Query, signal?: AbortSignal): Promise<Found> {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
-    await this.#catchUp(query, signal)
+    // A page says itself whether numbers are missing.
+    const isPage = query.maxLength === undefined && query.limit > 0 && query.where.every(isPlain)
+    if (!isPage && this.#needsNumbers(query)) await this.#catchUp(signal)
     if (!query.where.every(isPlain)) return await this.#search(query, signal)
     const limit = await this.#fit(query, signal)
     if (limit === 0 && !query.count) return { items: [], isPartial: false }
@@ -119,15 +121,18 @@ export class TableReader {
     if (isForeign || columns.length === 0 || !query.where.every(isPlain)) {
       return writePage(await this.find(askOneMore(query), signal), asked, makeListWriter(members))
     }
-    await this.#catchUp(query, signal)
     return await this.#read(query, columns, signal)
   }
 
-  /** Numbers what was committed, if the query is about numbers. */
-  async #catchUp ({ where }: Query, signal: AbortSignal | undefined): Promise<void> {
-    if (this.positions === undefined || !where.some(({ field }) => field === this.layout.sequence?.field.name)) return
+  #needsNumbers ({ where }: Query): boolean {
+    return this.positions !== undefined && where.some(({ field }) => field === this.layout.sequence?.field.name)
+  }
+
+  /** Numbers what was committed. */
+  async #catchUp (signal: AbortSignal | undefined, isBehind?: boolean): Promise<void> {
+    const positions = this.positions as Positions
     const isRequest = signal instanceof RequestDeadline
-    await raceSignal(signal, isRequest ? this.positions.catchUpShortly() : this.positions.catchUp())
+    await raceSignal(signal, isRequest ? positions.catchUpShortly(isBehind) : positions.catchUp(isBehind))
   }
 
   /** Without `members`, only the total is read. */
@@ -135,8 +140,12 @@ export class TableReader {
     asked: Query, members: readonly Column[] | undefined, signal: AbortSignal | undefined
   ): Promise<FoundText> {
     const query = this.filling.plan(asked)
-    const found = await this.#readPlanned(query, members, signal) ??
-      await this.#readPlanned(query.filled as Query, members, signal)
+    let found = await this.#readPlanned(query, members, signal)
+    if (found === 'behind') {
+      await this.#catchUp(signal, true)
+      found = await this.#readPlanned(query, members, signal, false)
+    }
+    if (found === 'lacking') found = await this.#readPlanned(query.filled as Query, members, signal, false)
     const { row: [text = null, length = 0, ...values], total } = found as { row: PageRow, total: number | undefined }
     const keys = asked.order.map(({ field }) => getColumn(this.layout, field))
     const decode = (values: readonly unknown[]) => text === null ? undefined : makeRowDecoder(keys, dialect)(values)
@@ -150,26 +159,30 @@ export class TableReader {
     }, asked)
   }
 
-  /** Undefined if a row lacks a default. */
+  /** @param isChecked whether it is wanted only if no item lacks its number */
   async #readPlanned (
-    query: PlannedQuery, members: readonly Column[] | undefined, signal: AbortSignal | undefined
+    query: PlannedQuery, members: readonly Column[] | undefined, signal: AbortSignal | undefined, isChecked = true
   ) {
     const isHeavy = this.#mayBeHeavy(query) && await this.#isLarge(signal)
     const leave = isHeavy ? await this.heavyReads.enter(signal) : undefined
     try {
-      const row = members === undefined ? [] : await this.#readPage(query, members, signal, isHeavy)
-      if (row === undefined) return undefined
-      const total = query.count ? await this.#count(query, signal, isHeavy) : undefined
-      return query.count && total === undefined ? undefined : { row, total }
+      const reading = members === undefined ? [] : this.#readPage(query, members, signal, isHeavy)
+      // At once, but for those that would take two connections for long.
+      const row = isHeavy || !query.count ? await reading : reading
+      const counting = query.count ? this.#count(query, signal, isHeavy) : undefined
+      const [page, total] = await Promise.all([row, counting])
+      if (page === undefined || (query.count && total === undefined)) return 'lacking'
+      const [isBehind, ...rest] = page
+      return isBehind === 't' && isChecked ? 'behind' : { row: rest as unknown as PageRow, total }
     } finally {
       leave?.()
     }
   }
 
-  /** Undefined if a row lacks a default. */
+  /** Whether an item lacks its number, and the page. Undefined if a row lacks a default. */
   async #readPage (
     query: PlannedQuery, members: readonly Column[], signal: AbortSignal | undefined, isHeavy: boolean
-  ): Promise<PageRow | undefined> {
+  ): Promise<readonly unknown[] | undefined> {
     const { where, order, limit, offset } = query
     // Long pages are not merged: none could be refused before all have arrived.
     const isMerged = this.#isShort && !isHeavy && offset <= shortSkip
@@ -181,7 +194,7 @@ export class TableReader {
     const values = encodeParameters(this.layout, dialect, where)
     if (offset > 0) values.push(offset)
     const [[isLacking, ...row] = []] = await this.#run(kept, values, signal, isHeavy)
-    return isLacking === 't' ? undefined : row as PageRow
+    return isLacking === 't' ? undefined : row
   }
 
   #writePage (clauses: ClauseBuilder, query: PlannedQuery, members: readonly Column[]): string {
@@ -195,7 +208,8 @@ export class TableReader {
       `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
       `row_number() OVER (${clauses.orderBy(order).trim()}) AS n FROM ${page}`
     const takeKeys = (at: string): string => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')
-    return `SELECT ${lacking}, ` +
+    const behind = this.#needsNumbers(query) ? this.positions?.isBehind : 'false'
+    return `SELECT ${lacking}, ${behind}, ` +
       `string_agg(item, ',') FILTER (WHERE n <= ${limit}), count(*)` +
       `${takeKeys(`least(count(*), ${limit})::int`)}${offset > 0 ? takeKeys('1') : ''} FROM (${numbered}) AS numbered`
   }
