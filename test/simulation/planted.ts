@@ -24,7 +24,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/execute',
     text: 'if (await getRecord(execution, identity) !== undefined)',
     by: 'if (PLANTED ? identity === undefined : await getRecord(execution, identity) !== undefined)',
-    seed: 116,
+    seed: 125,
     violation: /^refused as .*, but done/
   },
   'unreadable-replay': {
@@ -32,7 +32,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/execute',
     text: 'await getRecord(execution, identity) !== undefined',
     by: 'await getRecord(execution, identity).catch(error => { if (!PLANTED) throw error; }) !== undefined',
-    seed: 66,
+    seed: 111,
     options: { ...calm, clients: 4, deletions: 0.4, impatience: 0.6, late: 0.2, latest: 50, read: 0.2 },
     violation: /^refused as .*, but done/
   },
@@ -41,7 +41,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/record',
     text: "const hash = createHash('sha256').update(`${name}/", // eslint-disable-line
     by: "if (PLANTED) return {}; const hash = createHash('sha256').update(`${name}/", // eslint-disable-line
-    seed: 71,
+    seed: 16,
     options: { ...calm, clients: 4, commands: 7, creations: 0.4, deletions: 0.6, late: 0.3, latest: 200 },
     violation: /a second creation/
   },
@@ -50,7 +50,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'tools/consumers',
     text: 'commit([change, keepMark(mark)])',
     by: 'commit(PLANTED ? [change] : [change, keepMark(mark)])',
-    seed: 42,
+    seed: 13,
     options: { ...calm, consumer: true, prunes: 12, drift: 0, late: 0.2, latest: 50 },
     violation: /pruned, but consumer/
   },
@@ -101,7 +101,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'tools/consumers',
     text: '&& lease.isHeld)',
     by: '&& (PLANTED || lease.isHeld))',
-    seed: 10552,
+    seed: 6350,
     options: { ...calm, consumer: true, pauses: 3, late: 0.1, latest: 200 },
     violation: /^consumer: .* were deleted/
   },
@@ -118,7 +118,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/record',
     text: '|| await findLast() === last)',
     by: '|| (PLANTED ? last >= 0 : await findLast() === last))',
-    seed: 5,
+    seed: 13,
     options: { ...calm, clients: 4, commands: 7, creations: 0.9, late: 0.4, latest: 200 },
     violation: /comes after/
   },
@@ -183,7 +183,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
         return;
       }
       if (isNew) await addPlace(storage, { id: name }, start);`,
-    seed: 2528,
+    seed: 1491,
     options: { ...calm, processes: 2, webhook: true, crashes: 4, prunes: 20, drift: 0, latest: 200, commands: 5 },
     violation: /^webhook: (has not got|got .* before)/
   },
@@ -216,7 +216,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'storage/postgres/replicas',
     text: 'const least = seen === undefined ? start : readToken(seen);',
     by: 'const least = PLANTED || seen === undefined ? start : readToken(seen);',
-    seed: 17,
+    seed: 37,
     options: { ...calm, http: 0.7, replicas: 2, reads: 0.5, latest: 1000, commands: 8 },
     violation: /^read of|^list/
   },
@@ -225,7 +225,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'storage/postgres/replicas',
     text: 'await storage.commit(changes);',
     by: 'await storage.commit(changes); if (PLANTED) return;',
-    seed: 5,
+    seed: 20,
     options: { ...calm, http: 0.7, replicas: 2, reads: 0.5, latest: 1000, commands: 8 },
     violation: /^read of|^list/
   },
@@ -262,7 +262,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/storage/pages',
     text: 'const more = items.length > query.limit;',
     by: 'const more = !PLANTED && items.length > query.limit;',
-    seed: 71,
+    seed: 123,
     options: { ...calm, http: 1, texts: true, reads: 0.5 },
     violation: /^list .* lacks/
   },
