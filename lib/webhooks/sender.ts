@@ -183,15 +183,23 @@ export class Sender {
   async #consume (webhook: Webhook, start: number, signal: AbortSignal): Promise<boolean> {
     const { storage, family, sources, settings: { retryDelay, maxRetryDelay } } = this.options
     const missed = new AbortController()
+    const deleted = new AbortController()
+    const deletion = family.lifecycle?.deletion?.operation.action
+    const isDeletion = (entry: FollowedCommand): boolean => entry.family === family.name &&
+      entry[family.singular] === webhook.id && entry.action === deletion && entry.outcome === 'done'
     await runConsumer(storage, Array.from(sources.values(), ({ family }) => family), {
       name: nameConsumer(webhook.id),
       after: writePosition(start),
       maxAttempts: Number.MAX_SAFE_INTEGER,
       retryDelay,
       maxRetryDelay,
-      signal: AbortSignal.any([signal, missed.signal]),
+      signal: AbortSignal.any([signal, missed.signal, deleted.signal]),
       where: [{ op: 'any', of: [selectLog(family, webhook.id), this.#selectEvents(webhook)] }],
-      handler: async entry => { if (!await this.#handle(webhook, entry)) missed.abort() }
+      handler: async entry => {
+        // Not passed: so `prune` keeps it, by which the next process knows that the webhook is gone.
+        if (isDeletion(entry)) deleted.abort()
+        else if (!await this.#handle(webhook, entry)) missed.abort()
+      }
     }).catch((error: unknown) => {
       if (!isPruned(error)) throw error
       missed.abort()

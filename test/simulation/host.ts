@@ -152,7 +152,7 @@ export class Host implements Actor {
 
   sendWebhooks (post: NonNullable<ConstructorParameters<typeof Sender>[0]['post']>): Sender {
     const { storage } = this
-    const sources = new Map([this.#accounts, tickets].map(plugin => {
+    const sources = new Map([this.#accounts, tickets, webhooks as unknown as AnyFamily].map(plugin => {
       const family: Family = getFamily(plugin)
       return [family.name, { family, url: `/${family.name}` }]
     }))

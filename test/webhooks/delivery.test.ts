@@ -311,6 +311,39 @@ t.test('nothing stays of a webhook that is lost in a failover', async t => {
   t.strictSame(await listConsumers(storage), [])
 })
 
+t.test('nothing stays of a deleted webhook whose process ends before it cleans up', async t => {
+  const storage = memoryStorage()
+  const { url } = await receive(t)
+  const service = makeWebhooks(quick).service({ storage })
+  const { item: { id } } = await service.create({ url })
+  const place = () => storage.get('command-consumers', `webhook/${id}`)
+  let isDeleted = false
+  let isTried = false
+  const app = await startApp(t, {
+    ...storage,
+    // The process sees late that it is deleted, and ends before it can clean up.
+    async get (family, ...rest) {
+      if (family === 'webhooks' && isDeleted) await delay(200)
+      return await storage.get(family, ...rest)
+    },
+    async commit (changes) {
+      const isForgetting = changes.some(({ family, type }) => family === 'command-consumers' && type === 'delete')
+      isTried ||= isForgetting
+      if (isForgetting) throw new Error('gone')
+      await storage.commit(changes)
+    }
+  })
+  await until(async () => (await place())?.holder !== undefined)
+  isDeleted = true
+  await service.remove(id)
+  await until(() => isTried)
+  await app.close()
+  await delay(5)
+  t.equal(await prune(storage, { before: new Date() }), 1, 'its creation, and not its deletion')
+  await startApp(t, storage)
+  await until(async () => await place() === undefined)
+})
+
 t.test('a webhook whose place is lost in a failover begins again where it was created', async t => {
   const storage = memoryStorage()
   const { url, received } = await receive(t)
