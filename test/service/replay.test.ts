@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
-import type { Storage } from '../../lib/core/storage/storage.js'
+import type { Storage, Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
 import { defineFamily } from '../../lib/http/plugin/define-family.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
@@ -83,6 +83,22 @@ testOverStorages(async (t, { book, storage, another }) => {
     const twice = { ...run, command: randomUUID(), id: await dealAfter(book) }
     t.match(await unsure.runAll([twice, twice], { atomic: true }), [{ replayed: false }, { replayed: true }],
       'what is in the same commit need not be')
+  })
+
+  t.test('what a failover took back until it is confirmed, and another attempt did again, is what counts', async t => {
+    const key = randomUUID()
+    const after = await book.create({ name: 'After', price: 1 })
+    const made = await book.create({ name: 'Tea', price: 1 }, { key, principal })
+    const row = await storage.get('commands', made.command.id as string)
+    const unsure = openBook({
+      ...storage,
+      async confirm () {
+        const item = { ...row as Stored, target: after.item.id, result: after.item, revision: 1 }
+        await storage.commit([{ type: 'replace', family: 'commands', item, expected: Number(row?.revision) }])
+      }
+    })
+    const again = await unsure.create({ name: 'Tea', price: 1 }, { key, principal })
+    t.match(again, { item: { id: after.item.id, name: 'After' }, replayed: true })
   })
 
   t.test('conditions of a grant that are none hide nothing', async t => {
@@ -376,7 +392,7 @@ t.test('who finds what was run before', async t => {
   }
   const clerk = notes.service({ storage: watched, authorize: () => ({ where: [{ field: 'id', op: 'gt', value: 0 }] }) })
   await t.rejects(clerk.remove(1, { command: 'nobody-hers' }), { code: 'id-reused' })
-  t.strictSame(read, [['commands', 'nobody-hers']], 'the id of a deal is none of a note')
+  t.strictSame(read, [['notes', 1], ['commands', 'nobody-hers']], 'the id of a deal is none of a note')
   const key = await refusal(guarded.run('hold', hers, reason, { key: 'k-note', principal: 'ann' }))
   t.equal(key.code, 'id-reused')
   t.notMatch(key.message, /[0-9a-f]{8}-/, 'a derived id is not shown')

@@ -232,11 +232,20 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   'unsafe-replay': {
     what: 'a retry is acknowledged that is lost in a failover',
     file: 'core/service/execute',
-    text: 'await storage.confirm?.(\'commands\', record.id, signal);',
-    by: 'if (!PLANTED) await storage.confirm?.(\'commands\', record.id, signal);',
+    text: 'await execution.storage.confirm?.(\'commands\', id,',
+    by: 'if (!PLANTED) await execution.storage.confirm?.(\'commands\', id,',
     seed: 2,
     options: { ...calm, failovers: 3, numberedLate: true, late: 0 },
     violation: /acknowledged, but lost/
+  },
+  'old-replay': {
+    what: 'a replay is of a command that a failover took back, and that another attempt has made again',
+    file: 'core/service/execute',
+    text: 'storage.confirm === undefined ? found : await confirmRecord(execution, identity, found)',
+    by: `storage.confirm === undefined ? found
+        : await confirmRecord(execution, identity, found).then(again => PLANTED ? found : again)`,
+    seed: 34429,
+    violation: /refused as id-reused, but/
   },
   'outage-ends-consumer': {
     what: 'a consumer ends when the database is away',

@@ -301,10 +301,10 @@ function replay ({ family, caller, storage, grant }: Execution, found: CommandRe
 
 /** An id that was used for a different command is a problem. */
 async function findReplay (execution: Execution, identity: CommandId): Promise<CommandRecord | undefined> {
-  const { family, command, grant, storage, caller: { signal } } = execution
-  const record = await getRecord(execution, identity)
-  if (record === undefined) return undefined
-  await storage.confirm?.('commands', record.id, signal)
+  const { family, command, grant, storage } = execution
+  const found = await getRecord(execution, identity)
+  if (found === undefined) return undefined
+  const record = storage.confirm === undefined ? found : await confirmRecord(execution, identity, found)
   const { target, key } = command
   // The id of an item of another family may not be valid here.
   const isVisible = record.family !== family.name || await canSeeReplay(execution, record)
@@ -313,6 +313,16 @@ async function findReplay (execution: Execution, identity: CommandId): Promise<C
   if (!isVisible || !isSameCommand(record, family, command, grant.principal)) {
     throw idReused(key === undefined ? identity.id : undefined)
   }
+  return record
+}
+
+/** Before it is confirmed, a failover may take it back, and another attempt may make a different one. */
+async function confirmRecord (
+  execution: Execution, identity: CommandId, { id }: CommandRecord
+): Promise<CommandRecord> {
+  await execution.storage.confirm?.('commands', id, execution.caller.signal)
+  const record = await getRecord(execution, identity)
+  if (record === undefined) throw new ConflictError('commands', id)
   return record
 }
 
