@@ -3,13 +3,17 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { chromium } from 'playwright-core'
 
-const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+// The one without windows of its own takes half the time of the others.
+const names = [
+  'chromium-headless-shell', 'chrome-headless-shell', 'chromium', 'chromium-browser', 'google-chrome',
+  'google-chrome-stable'
+]
 
 /** Where a Chromium is: CHROME_PATH, then PATH, then where playwright installs one; undefined where there is none. */
 export function findChromium (): string | undefined {
   const { CHROME_PATH, PATH = '' } = process.env
   if (CHROME_PATH !== undefined && CHROME_PATH !== '') return CHROME_PATH
-  const places = PATH.split(delimiter).flatMap(folder => names.map(name => join(folder, name)))
+  const places = names.flatMap(name => PATH.split(delimiter).map(folder => join(folder, name)))
   return places.find(isExecutable) ?? [chromium.executablePath()].find(existsSync)
 }
 
