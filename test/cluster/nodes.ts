@@ -123,6 +123,7 @@ export class Cluster {
     await this.untilWhole()
     await this.#makeDatabase()
     startHaproxy()
+    await untilChecked()
     startPgbouncer()
   }
 
@@ -261,6 +262,19 @@ function startHaproxy (): void {
     ''
   ].join('\n'))
   start('haproxy', [programs.haproxy, ['-db', '-f', file]])
+}
+
+/** Until its first checks, haproxy takes each server for a primary, one after the other. */
+async function untilChecked (): Promise<void> {
+  for (let primaries = 0; primaries < addresses.length * 2; await delay(100)) {
+    const client = new pg.Client(entries['haproxy'])
+    client.on('error', () => {})
+    const isPrimary = await client.connect()
+      .then(() => client.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby'))
+      .then(({ rows }) => rows[0]?.standby === false, () => false)
+    primaries = isPrimary ? primaries + 1 : 0
+    await client.end().catch(() => {})
+  }
 }
 
 function startPgbouncer (): void {
