@@ -5,6 +5,7 @@ import type { Family } from '../core/family/family.js'
 import type { Grammar } from '../core/query/grammar.js'
 import type { Caller, Makers } from '../core/service/caller.js'
 import type { Command } from '../core/service/decide.js'
+import type { Called } from '../core/service/renamed.js'
 import type { Id, Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import type { Representation } from '../representations/representation.js'
@@ -53,6 +54,11 @@ export interface Mount {
   readonly makers: Makers
   /** @param needed the family that a rule is written for, whose fields are read too */
   caller (request: FastifyRequest, needed?: Family): Caller
+}
+
+/** What a request reads and writes a family by. */
+export function callOf ({ family, caller }: Mount, request: FastifyRequest): Called {
+  return { family, caller: caller(request) }
 }
 
 /** Functions that end the event streams and waiting pages of clients, when the application closes. */

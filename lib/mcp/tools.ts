@@ -1,5 +1,6 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
+import { findTargets } from '../core/book/offers.js'
 import { errorCodes } from '../core/errors.js'
 import type { Params } from '../core/family/params.js'
 import { invalidBody, invalidQuery, notFound, preconditionFailed, Problem } from '../core/problems.js'
@@ -18,7 +19,6 @@ import { logOutcome } from '../http/forms/write.js'
 import type { Mount } from '../http/mount.js'
 import { describeFilters } from '../http/openapi/routes.js'
 import { acceptNumbers } from '../http/openapi/schemas.js'
-import { findOffers } from '../http/pages/offers.js'
 import { findBounded } from '../http/reads/page.js'
 import { logFailure, toProblem } from '../http/reply.js'
 import { readIdempotencyKey } from '../http/request.js'
@@ -131,7 +131,7 @@ function listReadTools (mount: Mount): Tool[] {
     hints,
     async call (request, sent) {
       const { item, reader } = await load(request, sent)
-      const offers = await findOffers({ mount, request }, item, reader)
+      const offers = await findTargets(reader.called, reader.grant, item)
       return {
         revision: item.revision,
         items: offers.map(({ operation, reason }) => ({

@@ -79,7 +79,7 @@ export interface Caller {
   /** Whether it is a program: if it is not guarded, it also sees commands of families that are not known here. */
   readonly isProgram?: boolean
   /** Logs an error that does not end the request. */
-  report? (error: unknown, message: string): void
+  report? (error: unknown, message: string, details?: object): void
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   readonly committed?: ((change: Committed) => void) | undefined
 }
@@ -217,8 +217,8 @@ export async function makeCallers<R extends HostRequest> (
     signal: new RequestDeadline(deadlines, request.raw),
     makers,
     isGuarded: authorize !== undefined,
-    report: (error, message) => {
-      request.log.error({ err: error instanceof Problem ? error.cause ?? error : error }, message)
+    report: (error, message, details) => {
+      request.log.error({ err: error instanceof Problem ? error.cause ?? error : error, ...details }, message)
     },
     trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
     committed: onCommitted && (change => { notify(change, request) })

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { listTargets } from '../../core/book/offers.js'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
 import { addArticle } from '../../core/values/words.js'
@@ -11,7 +12,7 @@ import {
   describeRoute, describeWords, jsonOrForm, minimal, redirected, writeConditions
 } from '../openapi/routes.js'
 import { describeCommand, describeLinkedItem, describeNew, describeUnchanged } from '../openapi/schemas.js'
-import { listReferences, listTargets } from '../pages/references.js'
+import { listReferences } from '../pages/references.js'
 import { logEndpoints } from '../reads/log.js'
 import { readItemId } from '../request.js'
 import type { Endpoint } from '../routes.js'

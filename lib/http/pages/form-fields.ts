@@ -1,4 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
+import type { Target } from '../../core/book/offers.js'
 import type { Family } from '../../core/family/family.js'
 import { declaresNull, logFields, withoutNull } from '../../core/family/fields.js'
 import type { Params } from '../../core/family/params.js'
@@ -16,7 +17,7 @@ import { canEnter, findNested, findRows, listRows, type Nested } from '../form-v
 import type { Exchange, Mount } from '../mount.js'
 import { listActions, readWrongState } from './log-entries.js'
 import {
-  finding, findReferenceFields, type FoundChoices, listReferences, nameChosen, type Target
+  finding, findReferenceFields, type FoundChoices, listReferences, nameChosen
 } from './references.js'
 
 export interface RefusedForm {

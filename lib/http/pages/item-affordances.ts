@@ -1,3 +1,4 @@
+import { findTargets, isGranted, listTargets, type OpenTarget, type Target } from '../../core/book/offers.js'
 import type { Family } from '../../core/family/family.js'
 import { logFields, ServiceFields } from '../../core/family/fields.js'
 import { hideSecrets, listChanges } from '../../core/family/params.js'
@@ -18,11 +19,9 @@ import type { FormBody } from '../body.js'
 import type { Exchange } from '../mount.js'
 import { explainRefusal, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
 import { followItem, listKinds, showChanges, showEntry, showParams } from './log-entries.js'
+import { checkFrom, findAddress, findSite, linkItemFrom, linkList, linkOthers, trailToItem } from './offers.js'
 import {
-  checkFrom, findAddress, findOffers, findSite, isGranted, linkItemFrom, linkList, linkOthers, type Offer, trailToItem
-} from './offers.js'
-import {
-  findReferred, findRelated, findTitle, linkPage, listReferences, listTargets, nameInLog, type Target, titleOf
+  findReferred, findRelated, findTitle, linkPage, listReferences, nameInLog, titleOf
 } from './references.js'
 
 export interface ItemPage {
@@ -47,7 +46,7 @@ export async function makeAffordances (
   const [page, offers, refer, related] = await Promise.all([
     startPage(exchange, self),
     // The forms of a page are sent to the nouns.
-    mount.forms.has('noun') ? findOffers(exchange, item, reader) : [],
+    mount.forms.has('noun') ? findTargets(reader.called, reader.grant, item) : [],
     findReferred(exchange, family.members, [item]),
     findRelated(exchange, item)
   ])
@@ -125,7 +124,7 @@ interface Shown {
 async function makeOperationForms (
   exchange: Exchange,
   stored: Stored,
-  offers: readonly Offer[],
+  offers: readonly OpenTarget[],
   { refused, referred, meanwhile, from }: Shown
 ): Promise<FormAffordance[]> {
   const { mount, request } = exchange
@@ -231,7 +230,7 @@ async function showOther (
 ): Promise<ChangedItem[]> {
   if (after === undefined) return []
   const both = current === undefined ? [after] : [current, after]
-  if (!await isGranted(request, caller, intendToRead(family, id), both, false)) return []
+  if (!await isGranted(caller, intendToRead(family, id), both, false)) return []
   const there = family === mount.family ? mount : mount.neighbours.find(family.name, mount)
   // They are decided on under the names of the base.
   const shown = there?.family ?? family

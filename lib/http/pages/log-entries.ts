@@ -1,3 +1,4 @@
+import { listTargets } from '../../core/book/offers.js'
 import type { Family } from '../../core/family/family.js'
 import type { Changes } from '../../core/family/params.js'
 import { writePosition } from '../../core/service/feed.js'
@@ -10,7 +11,7 @@ import type {
   ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
 } from '../../representations/affordances.js'
 import { type Exchange, hasPages, type Mount } from '../mount.js'
-import { linkPage, listTargets, titleOf } from './references.js'
+import { linkPage, titleOf } from './references.js'
 
 type Here = Pick<Exchange, 'mount' | 'request'>
 

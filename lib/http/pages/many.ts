@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { listTargets, type Target } from '../../core/book/offers.js'
 import type { NounOperation } from '../../core/family/definition.js'
 import {
   invalidBody, invalidQuery, preconditionFailed, Problem, type ProblemCode, problemCodes
@@ -19,7 +20,7 @@ import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
 import { startPage } from './item-affordances.js'
 import { findLastTitle, readWrongState } from './log-entries.js'
 import { checkFrom, linkFrom, linkItemFrom, linkList } from './offers.js'
-import { listReferences, listTargets, resolveEntries, type Target, titleOf } from './references.js'
+import { listReferences, resolveEntries, titleOf } from './references.js'
 
 /** The maximum for one form; they run one after the other. */
 const maxItems = 100

@@ -1,97 +1,19 @@
 import type { FastifyRequest } from 'fastify'
-import { toBaseItem } from '../../core/family/rename.js'
+import { mayOffer, type Target } from '../../core/book/offers.js'
 import type { Problem } from '../../core/problems.js'
-import type { Caller, Intent } from '../../core/service/caller.js'
-import { loadReach, makeContext } from '../../core/service/load.js'
-import type { Reader } from '../../core/service/reader.js'
-import { explainNow } from '../../core/service/refusal.js'
-import { callBase } from '../../core/service/renamed.js'
-import { matcher } from '../../core/storage/conditions.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Crumb, Link, Site, SiteFamily } from '../../representations/affordances.js'
 import { canShow, type ProblemView, type Representation } from '../../representations/representation.js'
 import { FormBody, takeShort } from '../body.js'
-import { type Exchange, hasPages, type Mount } from '../mount.js'
-import { toProblem } from '../reply.js'
+import { callOf, type Exchange, hasPages, type Mount } from '../mount.js'
 import { readWrongState } from './log-entries.js'
-import { listTargets, type Target, titleOf } from './references.js'
-
-export interface Offer extends Target {
-  /** Why the state does not allow it now; undefined if it does. */
-  readonly reason: string | undefined
-}
-
-/** Operations that the reader may run, if the state allows it. */
-export async function findOffers (
-  exchange: Pick<Exchange, 'mount' | 'request'>,
-  item: Stored,
-  reader: Reader
-): Promise<Offer[]> {
-  const { mount: { family, makers, caller }, request } = exchange
-  const granted = await filterGranted(exchange, reader, listTargets(family), item)
-  const context = makeContext(makers, reader.grant, '')
-  // Rules have the names of the base.
-  const base = callBase({ family, caller: caller(request) })
-  const known = toBaseItem(family, item)
-  const reach = await loadReach(base, known)
-  return granted.map(target => {
-    const { action } = target.operation
-    const rules = base.family.operations.get(action)?.operation ?? target.operation
-    const reason = explainNow(base.family, rules, known, context, reach, error => {
-      request.log.error({ err: error, action }, 'allowed failed for an offered operation')
-    })
-    return { ...target, reason }
-  })
-}
-
-/** Of any item, if it is undefined. */
-export async function filterGranted (
-  exchange: Pick<Exchange, 'mount' | 'request'>,
-  { grant: { offers } }: Reader,
-  targets: readonly Target[],
-  item?: Stored
-): Promise<Target[]> {
-  const granted = await Promise.all(targets.map(({ operation: { action } }) =>
-    offers?.includes(action) ?? mayOffer(exchange, action, item)))
-  return targets.filter((_, index) => granted[index])
-}
-
-/** `item` is undefined for a creation or a list. */
-export async function mayOffer (
-  { mount, request }: Pick<Exchange, 'mount' | 'request'>,
-  action: string,
-  item?: Stored
-): Promise<boolean> {
-  if (!mount.isGuarded) return true
-  const intent = { family: mount.family.name, action, id: item?.id, params: {}, tentative: true } as const
-  // If `authorize` fails, it is offered: the command is authorized again, with its parameters.
-  return await isGranted(request, mount.caller(request), intent, item === undefined ? [] : [item], true)
-}
-
-/** `otherwise` is the result if `authorize` itself fails. */
-export async function isGranted (
-  request: FastifyRequest,
-  caller: Caller,
-  intent: Intent,
-  items: readonly Stored[],
-  otherwise: boolean
-): Promise<boolean> {
-  try {
-    const { where = [] } = await caller.authorize(intent)
-    return items.every(matcher(where))
-  } catch (error) {
-    const { statusCode, cause } = toProblem(error)
-    if (statusCode < 500) return false
-    request.log.error({ err: cause ?? error, action: intent.action }, 'authorize failed for a part of a page')
-    return otherwise
-  }
-}
+import { titleOf } from './references.js'
 
 /** The deletion has no form. */
 export function findAddress (
   { mount: { forms, urls }, request }: Exchange,
   id: Id,
-  { verb, participle, noun }: Offer['operation']
+  { verb, participle, noun }: Target['operation']
 ): { readonly method: string, readonly href: string, readonly form?: string } | undefined {
   const self = urls.item(request, id)
   if (verb === undefined) return { method: 'DELETE', href: self }
@@ -105,7 +27,7 @@ export function findAddress (
 export async function findSite ({ mount, request }: Pick<Exchange, 'mount' | 'request'>): Promise<Site> {
   const neighbours = mount.neighbours.list().filter(hasPages)
   const isListed = await Promise.all(neighbours.map(each =>
-    each === mount || mayOffer({ mount: each, request }, 'list')))
+    each === mount || mayOffer(callOf(each, request), 'list')))
   const families = neighbours.filter((_, index) => isListed[index]).map(({ family, version, urls }) =>
     ({ name: family.name, labels: family.presentation.labels, version, href: urls.collection(request) }))
   const home = mount.neighbours.hasHome ? mount.urls.home(request) : undefined

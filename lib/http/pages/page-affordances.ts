@@ -1,3 +1,4 @@
+import { filterGranted, listTargets, mayOffer } from '../../core/book/offers.js'
 import { findFilter } from '../../core/query/filters.js'
 import { type Grammar, makePageUrl, type ParsedQuery } from '../../core/query/grammar.js'
 import { splitQuery } from '../../core/query/query-string.js'
@@ -14,8 +15,8 @@ import {
 } from './form-fields.js'
 import { listStateFields, showState } from './item-affordances.js'
 import { listKinds, showKind } from './log-entries.js'
-import { checkFrom, filterGranted, findSite, linkItemFrom, linkOthers, mayOffer } from './offers.js'
-import { countUpTo, findReferenceFields, findReferred, listTargets } from './references.js'
+import { checkFrom, findSite, linkItemFrom, linkOthers } from './offers.js'
+import { countUpTo, findReferenceFields, findReferred } from './references.js'
 
 type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCountable' | 'address' | 'identify'> &
   Partial<PageAffordances> & {
@@ -70,7 +71,7 @@ export async function makeCollectionAffordances (
     total === undefined ? countFound(reader, parsed, page) : { total },
     makeCreationForm(exchange, reader, refused, from),
     makeManyAffordance(exchange, reader, from),
-    family.writable && (reader.grant.offers !== undefined || mayOffer(exchange, 'read'))
+    family.writable && (reader.grant.offers !== undefined || mayOffer(reader.called, 'read'))
   ])
   const { url, page: number = 1, pageSize } = rows
   const active = await nameFiltered(exchange, rows.active)
@@ -111,7 +112,7 @@ export async function makeCollectionAffordances (
 
 async function makeCreationForm (
   exchange: Exchange,
-  { grant: { offers } }: Reader,
+  { called, grant }: Reader,
   refused: RefusedForm | undefined,
   from: string
 ): Promise<FormAffordance | undefined> {
@@ -119,7 +120,7 @@ async function makeCreationForm (
   const { family: { lifecycle } } = mount
   if (lifecycle === undefined) return undefined
   const { params, createAction } = lifecycle
-  if (!(offers?.includes(createAction) ?? await mayOffer(exchange, createAction))) return undefined
+  if (!await mayOffer(called, createAction, grant)) return undefined
   const action = mount.urls.collection(request)
   const sample = makeSampleRequest(mount, { method: 'POST', href: action }, params)
   const form = { action, key: mount.makers.makeCommandId(), request: sample, from }
@@ -184,12 +185,12 @@ async function countFound (
 /** Operations for the selected rows are sent to the collection. */
 async function makeManyAffordance (
   exchange: Exchange,
-  reader: Reader,
+  { called, grant }: Reader,
   from: string
 ): Promise<ManyAffordance | undefined> {
   const { mount: { family, forms, urls }, request } = exchange
   if (family.lifecycle === undefined || !forms.has('noun')) return undefined
-  const granted = await filterGranted(exchange, reader, listTargets(family).filter(({ params }) => !params.isPartial))
+  const granted = await filterGranted(called, grant, listTargets(family).filter(({ params }) => !params.isPartial))
   const operations = granted.map(({ operation: { name } }) => ({ name, singular: family.singular }))
   return operations.length === 0 ? undefined : { action: urls.collection(request), from, operations }
 }

@@ -1,7 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { NounOperation, Operation } from '../../core/family/definition.js'
 import type { Family, OtherDefinition } from '../../core/family/family.js'
-import type { Params } from '../../core/family/params.js'
 import { invalidBody } from '../../core/problems.js'
 import { isOrdered } from '../../core/query/filters.js'
 import { readValue } from '../../core/query/values.js'
@@ -27,18 +25,6 @@ interface OpenList {
 }
 
 type Choices = NonNullable<ReferenceField['choices']>
-
-/** An operation of the family, or the deletion, which has only a noun. */
-export interface Target {
-  readonly operation: NounOperation & Partial<Pick<Operation<Members>, 'verb' | 'participle'>>
-  readonly params: Params
-  readonly others?: readonly OtherDefinition[]
-}
-
-export function listTargets ({ operations, lifecycle }: Family): Target[] {
-  const all: Target[] = [...operations.values()]
-  return lifecycle?.deletion === undefined ? all : [...all, lifecycle.deletion]
-}
 
 /** Families by the names of the fields or parameters that hold their ids. */
 export type ReferenceNames = ReadonlyMap<string, Family>

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
+import { findTargets } from '../../core/book/offers.js'
 import { notFound } from '../../core/problems.js'
 import { type Parameter, splitQuery } from '../../core/query/query-string.js'
 import { intendToRead } from '../../core/service/caller.js'
@@ -19,7 +20,7 @@ import { describeReadItem, linkSchema, nameItem, nameSchema } from '../openapi/s
 import type { RefusedForm } from '../pages/form-fields.js'
 import { type ItemPage, makeAffordances, makeConfirmation, type Question } from '../pages/item-affordances.js'
 import { findNewest, makeFeedback } from '../pages/log-entries.js'
-import { checkFrom, findAddress, findOffers, findSite, trailToItem } from '../pages/offers.js'
+import { checkFrom, findAddress, findSite, trailToItem } from '../pages/offers.js'
 import { send, sendOne, sendText } from '../reply.js'
 import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -142,7 +143,7 @@ async function sendOperations (
   reader: Reader
 ): Promise<FastifyReply> {
   const { mount: { family, urls }, request, choice: { representation } } = exchange
-  const offers = await findOffers(exchange, item, reader)
+  const offers = await findTargets(reader.called, reader.grant, item)
   const self = urls.item(request, item.id)
   const items = offers.map(({ operation, params, reason }) => ({
     name: operation.name,

@@ -1,0 +1,92 @@
+import type { NounOperation, Operation } from '../family/definition.js'
+import type { Family, OtherDefinition } from '../family/family.js'
+import type { Params } from '../family/params.js'
+import { toBaseItem } from '../family/rename.js'
+import type { Caller, Grant, Intent } from '../service/caller.js'
+import { loadReach, makeContext } from '../service/load.js'
+import { isRefusal } from '../service/reader.js'
+import { explainNow } from '../service/refusal.js'
+import { callBase, type Called } from '../service/renamed.js'
+import { matcher } from '../storage/conditions.js'
+import type { Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+
+// What a caller may do: the same for every page, form, tool and program.
+
+/** An operation of the family, or the deletion, which has only a noun. */
+export interface Target {
+  readonly operation: NounOperation & Partial<Pick<Operation<Members>, 'verb' | 'participle'>>
+  readonly params: Params
+  readonly others?: readonly OtherDefinition[]
+}
+
+export interface OpenTarget extends Target {
+  /** Why the state does not allow it now; undefined if it does. */
+  readonly reason: string | undefined
+}
+
+export function listTargets ({ operations, lifecycle }: Family): Target[] {
+  const all: Target[] = [...operations.values()]
+  return lifecycle?.deletion === undefined ? all : [...all, lifecycle.deletion]
+}
+
+/** Operations that the caller may run on an item, if the state allows it. @param grant by which the item was read */
+export async function findTargets (called: Called, grant: Grant, item: Stored): Promise<OpenTarget[]> {
+  const { family, caller } = called
+  const granted = await filterGranted(called, grant, listTargets(family), item)
+  const context = makeContext(caller.makers, grant, '')
+  // Rules have the names of the base.
+  const base = callBase(called)
+  const known = toBaseItem(family, item)
+  const reach = await loadReach(base, known)
+  return granted.map(target => {
+    const { action } = target.operation
+    const rules = base.family.operations.get(action)?.operation ?? target.operation
+    const reason = explainNow(base.family, rules, known, context, reach, error => {
+      caller.report?.(error, 'allowed failed for an offered operation', { action })
+    })
+    return { ...target, reason }
+  })
+}
+
+/** Of any item, if it is undefined. */
+export async function filterGranted (
+  called: Called,
+  grant: Grant,
+  targets: readonly Target[],
+  item?: Stored
+): Promise<Target[]> {
+  const granted = await Promise.all(targets.map(({ operation: { action } }) => mayOffer(called, action, grant, item)))
+  return targets.filter((_, index) => granted[index])
+}
+
+/** @param item undefined for a creation or a list */
+export async function mayOffer (
+  { family, caller }: Called,
+  action: string,
+  { offers }: Grant = {},
+  item?: Stored
+): Promise<boolean> {
+  if (offers !== undefined) return offers.includes(action)
+  if (!caller.isGuarded) return true
+  const intent = { family: family.name, action, id: item?.id, params: {}, tentative: true } as const
+  // If `authorize` fails, it is offered: the command is authorized again, with its parameters.
+  return await isGranted(caller, intent, item === undefined ? [] : [item], true)
+}
+
+/** @param otherwise the result if `authorize` itself fails */
+export async function isGranted (
+  caller: Caller,
+  intent: Intent,
+  items: readonly Stored[],
+  otherwise: boolean
+): Promise<boolean> {
+  try {
+    const { where = [] } = await caller.authorize(intent)
+    return items.every(matcher(where))
+  } catch (error) {
+    if (isRefusal(error)) return false
+    caller.report?.(error, 'authorize failed for something that is offered', { action: intent.action })
+    return otherwise
+  }
+}
