@@ -23,6 +23,14 @@ export type { DecimalOptions, TypeBuilder } from './core/family/type.js'
 export type { FormName } from './http/forms/forms.js'
 export { copyStorage } from './tools/copy-storage.js'
 export type { CopyOptions, CopyProgress } from './tools/copy-storage.js'
+export type { Book, Offer, Preview } from './core/book/book.js'
+export { describe } from './core/book/describe.js'
+export type { ActionModel, FamilyModel, JsonSchema, StateModel } from './core/book/describe.js'
+export { findMounts } from './http/plugin/mounts.js'
+export type { FamilyMount } from './http/plugin/mounts.js'
+export { toProblem } from './http/reply.js'
+export { readIdempotencyKey } from './http/request.js'
+export { makeValidator } from './core/values/validate.js'
 export { defineFamily, defineQuery } from './http/plugin/define-family.js'
 export type { FamilyPlugin } from './http/plugin/define-family.js'
 export { loadItems } from './tools/load-items.js'
@@ -51,7 +59,7 @@ export type { Texts } from './html/texts.js'
 export type { OneView, PageView, ProblemView, Representation, Rows, View } from './representations/representation.js'
 export type { Committed, Grant, Granted, Intent } from './core/service/caller.js'
 export type {
-  BookCommand, CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, LoggedCommand,
+  BookCommand, CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand,
   RunAllOptions, RunOptions, Service, ServiceOptions
 } from './core/service/service.js'
 export { checkHealth, readMetrics } from './core/service/storage-access.js'

@@ -65,6 +65,8 @@ export interface ProblemOptions {
   readonly status?: number
   /** The path of the log of a deleted item; a page links to it. */
   readonly log?: string
+  /** Whether an earlier attempt under the same id got it, and nothing was done now. */
+  readonly replayed?: boolean
 }
 
 /**
@@ -81,6 +83,8 @@ export class Problem extends Error {
   readonly members: Readonly<Record<string, unknown>>
   readonly headers: Readonly<Record<string, string>>
   readonly log: string | undefined
+  /** Whether an earlier attempt under the same id or key got it, and nothing was done now. */
+  readonly replayed: boolean
 
   /** @param detail a sentence for the client: the `message` of the error */
   constructor (readonly code: ProblemCode, detail: string, options: ProblemOptions = {}) {
@@ -90,6 +94,7 @@ export class Problem extends Error {
     this.members = options.members ?? {}
     this.headers = options.headers ?? {}
     this.log = options.log
+    this.replayed = options.replayed === true
   }
 
   /** The problem's body. @param maxFlaws how many flaws it names; `more` is the number of the others */
@@ -135,9 +140,9 @@ export function pointToCommand (index: number, problem: Problem, base = ''): Pro
 }
 
 export function changeProblem (problem: Problem, detail: string, changes: ProblemOptions): Problem {
-  const { code, statusCode: status, errors, members, headers, cause, log } = problem
+  const { code, statusCode: status, errors, members, headers, cause, log, replayed } = problem
   return new Problem(code, detail, {
-    status, members, headers, cause, ...(errors && { errors }), ...(log !== undefined && { log }), ...changes
+    status, members, headers, cause, replayed, ...(errors && { errors }), ...(log !== undefined && { log }), ...changes
   })
 }
 

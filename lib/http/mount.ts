@@ -1,10 +1,13 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Book } from '../core/book/book.js'
 import { errorCodes } from '../core/errors.js'
 import type { Family } from '../core/family/family.js'
 import type { Grammar } from '../core/query/grammar.js'
 import type { Caller, Makers } from '../core/service/caller.js'
 import type { Command } from '../core/service/decide.js'
+import type { Outcome } from '../core/service/execute.js'
+import { readTarget } from '../core/service/record.js'
 import type { Called } from '../core/service/renamed.js'
 import type { Id, Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
@@ -54,11 +57,24 @@ export interface Mount {
   readonly makers: Makers
   /** @param needed the family that a rule is written for, whose fields are read too */
   caller (request: FastifyRequest, needed?: Family): Caller
+  /** The family as the caller of a request may use it. */
+  book (request: FastifyRequest): Book
 }
 
 /** What a request reads and writes a family by. */
 export function callOf ({ family, caller }: Mount, request: FastifyRequest): Called {
   return { family, caller: caller(request) }
+}
+
+/** Logs the outcome, without what was sent. */
+export function logOutcome (
+  { mount: { family }, request }: Pick<Exchange, 'mount' | 'request'>,
+  { record, item, replayed }: Outcome
+): void {
+  const { action, outcome, revision } = record
+  const id = item?.id ?? readTarget(family, record)
+  const logged = { family: family.name, action, id, outcome, revision }
+  request.log.info(replayed ? { ...logged, replayed } : logged, 'command')
 }
 
 /** Functions that end the event streams and waiting pages of clients, when the application closes. */
@@ -171,6 +187,15 @@ export function findNeighbours (scope: FastifyInstance, prefix: string): Neighbo
   const here = prefixes.get(prefix) ?? new Neighbours()
   neighboursByScope.set(scope, prefixes.set(prefix, here))
   return here
+}
+
+/** Those of a scope or, if it has none, of the nearest one around it. */
+export function listMounts (scope: FastifyInstance): Mount[] {
+  for (let each = scope; typeof each === 'object' && each !== null; each = Object.getPrototypeOf(each)) {
+    const mounts = [...neighboursByScope.get(each)?.values() ?? []].flatMap(({ mounts }) => mounts)
+    if (mounts.length > 0) return mounts
+  }
+  return []
 }
 
 /** Whether pages may link to it. */

@@ -2,16 +2,13 @@ import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, RegisterOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import Negotiator from 'negotiator'
-import { errorCodes } from '../core/errors.js'
-import { Problem } from '../core/problems.js'
-import { isObject, type Members } from '../core/values/json.js'
+import { isObject } from '../core/values/json.js'
 import { findFlaw, membersOf, oneOf, rules } from '../core/values/rules.js'
 import { didYouMean, shorten } from '../core/values/words.js'
 import { isolateScope } from '../http/body.js'
-import { findNeighbours, type Mount, type Neighbours } from '../http/mount.js'
-import { logFailure, sendText, toProblem } from '../http/reply.js'
+import { logFailure, sendText } from '../http/reply.js'
 import { type Endpoint, mountEndpoints } from '../http/routes.js'
-import { json } from '../representations/formats.js'
+import { errorCodes, findMounts, json, type Members, Problem, toProblem } from '../index.js'
 import { callTool, listTools, makeTools, type Tool } from './tools.js'
 
 /** Options of `mcp`. */
@@ -63,7 +60,7 @@ export const mcp: FastifyPluginAsync<McpOptions> = fp(async (scope: FastifyInsta
   const flaw = findFlaw(optionsRule, ours, 'option')
   if (flaw !== undefined) throw refuseOption(flaw)
   await scope.register(async app => {
-    mountMcp(app, findNeighbours(scope, app.prefix.replace(/\/+$/, '')), options)
+    mountMcp(app, scope, options)
   }, options as RegisterOptions)
 }, { fastify: '5.x || 6.x', name: 'fastify-dealbook-mcp' })
 
@@ -73,7 +70,7 @@ function refuseOption (flaw: string): Error {
 
 const mebibyte = 1_048_576
 
-function mountMcp (app: FastifyInstance, neighbours: Neighbours, options: McpOptions): void {
+function mountMcp (app: FastifyInstance, scope: FastifyInstance, options: McpOptions): void {
   const { bodyLimit = mebibyte, trustedOrigins = [], commandIds = 'optional' } = options
   const { serverInfo = defaultInfo, instructions = defaultInstructions } = options
   isolateScope(app, { maxMembers: 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte)), maxDepth: 22 })
@@ -88,24 +85,13 @@ function mountMcp (app: FastifyInstance, neighbours: Neighbours, options: McpOpt
   const tools = new Map<string, Tool>()
   // Only now are all families known.
   app.addHook('onReady', async () => {
-    const mounts = chooseMounts(neighbours.mounts)
+    const mounts = findMounts(scope, app.prefix).filter(({ isDefault }) => isDefault)
     if (mounts.length === 0) throw refuseOption(`there is no family at the prefix "${app.prefix}" in this scope`)
     for (const [name, tool] of makeTools(mounts, commandIds === 'required')) tools.set(name, tool)
   })
   const handler: Endpoint['handler'] = (request, reply) => answer({ tools, serverInfo, instructions }, request, reply)
   mountEndpoints(app, (['POST', 'GET', 'PUT', 'PATCH', 'DELETE'] as const).map(method =>
     ({ method, path: '/mcp', schema: { hide: true }, handler })), { bodyLimit, unknown: handler })
-}
-
-/** Of several versions of a family, the one that has the paths without a version. */
-function chooseMounts (mounts: readonly Mount[]): Mount[] {
-  const chosen = new Map<string, Mount>()
-  for (const mount of mounts) {
-    const { family: { name }, unversioned } = mount
-    const before = chosen.get(name)
-    if (before === undefined || before.unversioned === false || unversioned === true) chosen.set(name, mount)
-  }
-  return [...chosen.values()]
 }
 
 interface Server extends Required<Pick<McpOptions, 'serverInfo' | 'instructions'>> {

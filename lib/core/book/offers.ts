@@ -30,10 +30,62 @@ export function listTargets ({ operations, lifecycle }: Family): Target[] {
   return lifecycle?.deletion === undefined ? all : [...all, lifecycle.deletion]
 }
 
+/** As a program names it, and as `authorize` does. */
+export interface Action {
+  readonly name: string
+  readonly action: string
+  /** Of a change. */
+  readonly params?: Params
+  /** Of a change of an item. */
+  readonly target?: Target
+}
+
+/** Everything that a caller may do, reading first. */
+export function listActions (family: Family): Action[] {
+  const { lifecycle, writable } = family
+  const reading = [{ name: 'find', action: 'list' }, { name: 'get', action: 'read' }]
+  const { createAction: action = '', params } = lifecycle ?? {}
+  const creation = params === undefined ? [] : [{ name: 'create', action, params }]
+  const targets = writable ? listTargets(family) : []
+  const deletion = lifecycle?.deletion?.operation
+  return [...reading, ...creation, ...targets.map(target => {
+    const { operation, params } = target
+    return { name: operation === deletion ? 'remove' : operation.name, action: operation.action, params, target }
+  })]
+}
+
+/**
+ * Those that the caller may do, asked tentatively. Throws a failure of `authorize`, and its first refusal if it refuses
+ * everything.
+ */
+export async function askForAny ({ family, caller }: Called, actions: readonly Action[]): Promise<Action[]> {
+  const grants = new Map<string, Promise<Grant>>()
+  const ask = (action: string): Promise<Grant> => {
+    const intent = { family: family.name, action, id: undefined, params: {}, tentative: true } as const
+    const grant = grants.get(action) ?? (async () => await caller.authorize(intent))()
+    grants.set(action, grant)
+    return grant
+  }
+  const asked = await Promise.allSettled(actions.map(async each => {
+    const { action } = each
+    // The list may say what to offer.
+    const { offers }: Grant = ['list', 'read'].includes(action) ? {} : await ask('list').catch(() => ({}))
+    if (offers === undefined) await ask(action)
+    return offers?.includes(action) === false ? [] : [each]
+  }))
+  const refusals = asked.flatMap(each => each.status === 'rejected' ? [each.reason as unknown] : [])
+  const granted = asked.flatMap(each => each.status === 'fulfilled' ? each.value : [])
+  const failure = refusals.find(error => !isRefusal(error)) ?? (granted.length === 0 ? refusals[0] : undefined)
+  if (failure !== undefined) throw failure
+  return granted
+}
+
 /** Operations that the caller may run on an item, if the state allows it. @param grant by which the item was read */
-export async function findTargets (called: Called, grant: Grant, item: Stored): Promise<OpenTarget[]> {
+export async function findTargets (
+  called: Called, grant: Grant, item: Stored, targets: readonly Target[] = listTargets(called.family)
+): Promise<OpenTarget[]> {
   const { family, caller } = called
-  const granted = await filterGranted(called, grant, listTargets(family), item)
+  const granted = await filterGranted(called, grant, targets, item)
   const context = makeContext(caller.makers, grant, '')
   // Rules have the names of the base.
   const base = callBase(called)

@@ -14,7 +14,7 @@ import { findJsonFlaw, makePicker, type Members } from '../values/json.js'
 import { findFlaw, membersOf, oneOf, rules } from '../values/rules.js'
 import { findFlawInPrincipal, intendToList, intendToRead } from './caller.js'
 import type { Command } from './decide.js'
-import { type Find, findPage, type Reader, tryReader } from './reader.js'
+import { type Find, findPage, type FoundPage, type Reader, tryReader } from './reader.js'
 import { type Called, findOther } from './renamed.js'
 import type { RunOptions } from './service.js'
 import { isStorage } from './storage-access.js'
@@ -40,12 +40,14 @@ export const optionRules = {
     makeId: callback,
     makeCommandId: callback
   }, ['storage']),
-  get: membersOf(call),
-  create: membersOf({ ...call, key: any }),
+  call: membersOf(call),
+  get: membersOf({ ...call, expand: rules.words }),
+  create: membersOf({ ...call, key: any, command: any }),
   run: membersOf({ ...call, ...ids }),
   runAll: membersOf({ ...call, atomic: rules.flag }),
   each: membersOf({ operation: any, id: any, params: any, ...ids }),
   find: membersOf({ ...call, limit: any, page: any, sort: any, count: any, after: any, before: any }),
+  preview: membersOf({ ...call, revision: ids.revision }),
   follow: membersOf({ ...call, after: any, from: oneOf('beginning', 'now') })
 }
 
@@ -83,7 +85,9 @@ export function readIds ({ command: id, key }: RunOptions): Pick<Command, 'id' |
 const limitParameter = 'maxpagesize'
 
 /** Parses both together, so that the problem names all flaws. */
-export function parseQuery (grammar: Grammar, search: string, options: PageOptions): ParsedQuery {
+export function parseQuery (
+  grammar: Grammar, search: string, options: PageOptions, misplacedNames = /^(?:fields|format)$/
+): ParsedQuery {
   const { limit, page, sort, count, after, before } = options
   const exact = count === true ? 'exact' : undefined
   const settings = Object.entries({ [limitParameter]: limit, page, sort, count: exact, after, before })
@@ -95,7 +99,7 @@ export function parseQuery (grammar: Grammar, search: string, options: PageOptio
       ? flaw
       : { parameter: 'limit', detail: flaw.detail.replace(limitParameter, 'limit') }))
   }
-  const misplaced = parsed.parameters.map(({ name }) => name).filter(name => name === 'fields' || name === 'format')
+  const misplaced = parsed.parameters.map(({ name }) => name).filter(name => misplacedNames.test(name))
   if (misplaced.length === 0) return parsed
   throw invalidQuery(misplaced.map(name => ({ parameter: name, detail: `${name} cannot be used here` })))
 }
@@ -150,11 +154,16 @@ export async function findItems<T> (
   options: PageOptions
 ): Promise<ItemPage<T>> {
   const { grammar, pick } = compile(family)
-  const find: Find = query => reader.find(query)
-  if (typeof query === 'string') return await readPage(find, parseQuery(grammar, query, options), pick)
+  return await readPage(query => reader.find(query), parseFind(family, grammar, query, options), pick)
+}
+
+export function parseFind (
+  family: Family, grammar: Grammar, query: string | readonly Condition[], options: PageOptions, misplaced?: RegExp
+): ParsedQuery {
+  if (typeof query === 'string') return parseQuery(grammar, query, options, misplaced)
   const where = checkConditions(family, grammar, query)
   const parsed = parseQuery(grammar, '', options)
-  return await readPage(find, { ...parsed, query: { ...parsed.query, where } }, pick)
+  return { ...parsed, query: { ...parsed.query, where } }
 }
 
 export async function readPage<T> (
@@ -162,7 +171,12 @@ export async function readPage<T> (
   parsed: ParsedQuery,
   show: (item: Stored) => Members
 ): Promise<ItemPage<T>> {
-  const { items, total, next, prev } = await findPage(find, parsed)
+  return showPage(await findPage(find, parsed), parsed, show)
+}
+
+export function showPage<T> (
+  { items, total, next, prev }: FoundPage, parsed: ParsedQuery, show: (item: Stored) => Members
+): ItemPage<T> {
   return {
     items: items.map(show) as T[],
     hasNext: next !== undefined,

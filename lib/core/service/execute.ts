@@ -6,7 +6,7 @@ import { delay, random } from '../runtime.js'
 import { completer } from '../storage/shapes.js'
 import { ConflictError, ConstraintError, type Id, type Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
-import { type Caller, canSee, type Grant } from './caller.js'
+import { type Caller, canSee } from './caller.js'
 import { type Command, decide, decideCreation, type Decision } from './decide.js'
 import {
   type Execution, type IdentifiedItem, identifyNew, load, type Loaded, type LoadedOther, loadReach,
@@ -193,15 +193,11 @@ async function carryOut (execution: Execution, loaded: Loaded): Promise<Outcome>
   const { family, caller, storage, identity, command: { target, params } } = execution
   const { counters } = storage
   const considered = await consider(execution, loaded)
-  const { command, grant, current, others, created, context, decision } = considered
+  const { current, others, created, context, decision } = considered
   const item = decision.outcome === 'done' ? decision.after : current
   const record = makeRecord(family, considered, identity?.row, caller.makers)
   const changedOthers = listChangedOthers(family, decision, [...others, ...created], record)
-  refuseUngranted(grant, item)
-  for (const { other, after } of changedOthers) refuseUngranted(other.grant, after)
-  if (family.references.size > 0 && decision.outcome === 'done' && item !== undefined) {
-    await refuseUnreadable(execution, command.params, current, item)
-  }
+  await refuseUngranted(execution, considered)
   const chosenId = target === undefined ? params.id as Id | undefined : undefined
   if (chosenId !== undefined && await isTaken(execution, chosenId)) {
     throw refuseByConstraint(new ConstraintError(family.name, chosenId, 'unique', { fields: ['id'], declared: true }))
@@ -267,6 +263,8 @@ async function consider (execution: Execution, loaded: Loaded) {
   }
   return { command, grant, current, others, created, context, decision }
 }
+
+type Considered = Awaited<ReturnType<typeof consider>>
 
 function notifyCommitted (
   family: Family,
@@ -346,9 +344,21 @@ async function canSeeReplay (
   return item === undefined ? record.principal !== undefined : canSee(grant, item)
 }
 
-function refuseUngranted (grant: Grant, item: Stored | undefined): void {
-  if (item === undefined || canSee(grant, item)) return
-  throw new Problem('forbidden', 'This change is not permitted')
+/** The conditions of grants hold for what is changed, too. */
+async function refuseUngranted (execution: Execution, considered: Considered): Promise<void> {
+  const { command, grant, current, others, created, decision } = considered
+  const isDone = decision.outcome === 'done'
+  const item = isDone ? decision.after : current
+  const changed = isDone
+    ? [...others, ...created].map(({ name, grant, current }) =>
+        ({ grant, after: (current === undefined ? decision.created : decision.others)?.get(name) }))
+    : []
+  for (const { grant: its, after } of [{ grant, after: item }, ...changed]) {
+    if (after !== undefined && !canSee(its, after)) throw new Problem('forbidden', 'This change is not permitted')
+  }
+  if (execution.family.references.size > 0 && isDone && item !== undefined) {
+    await refuseUnreadable(execution, command.params, current, item)
+  }
 }
 
 /** The other items are those of the base. */
@@ -366,6 +376,8 @@ export async function preview (family: Family, caller: Caller, command: Command)
     })
   }
   const execution = await open(family, caller, command)
-  const { others, created, decision } = await consider(execution, await load(execution))
+  const considered = await consider(execution, await load(execution))
+  await refuseUngranted(execution, considered)
+  const { others, created, decision } = considered
   return { others: [...others, ...created], decision }
 }

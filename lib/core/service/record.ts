@@ -244,7 +244,7 @@ function keepProblem ({ code, message, statusCode, errors, members, headers }: P
 export function restoreProblem ({ problem }: CommandRecord): Problem | undefined {
   if (problem === undefined) return undefined
   const { code, detail, ...options } = problem
-  return new Problem(code, detail, options)
+  return new Problem(code, detail, { ...options, replayed: true })
 }
 
 export function readTarget (family: Family, { target }: CommandRecord): Id {

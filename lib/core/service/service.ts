@@ -31,12 +31,12 @@ export interface CallOptions {
 export interface CreateOptions extends CallOptions {
   /** Makes it safe to repeat, like the header Idempotency-Key: the first outcome is returned again. */
   readonly key?: string
+  /** The id of the command, which is run once under it. Instead of `key`. */
+  readonly command?: string
 }
 
 /** Options of `run` and `remove`. */
 export interface RunOptions extends CreateOptions {
-  /** The id of the command, which is run once under it. Instead of `key`. */
-  readonly command?: string
   /** The revision that the caller knows; a different one is the problem `precondition-failed`. */
   readonly revision?: number
 }
@@ -45,6 +45,12 @@ export interface RunOptions extends CreateOptions {
 export interface RunAllOptions extends CallOptions {
   /** Whether all are run in one commit, or none. Default: each for itself. */
   readonly atomic?: boolean
+}
+
+/** Options of `get`. */
+export interface GetOptions extends CallOptions {
+  /** Fields whose ids become the items that they refer to, as far as the caller may read them. */
+  readonly expand?: readonly string[]
 }
 
 /** Options of `find` and `log`. */
@@ -98,7 +104,7 @@ export type BookCommand<
   | OnItem<[keyof M['edit']] extends [never] ? never : 'edit', P, M['edit']>
   | OnItem<'remove', P, {}>
   | { readonly operation: 'create', readonly params: M['create'] } &
-    Pick<RunOptions, 'key' | 'command'>
+    Omit<CreateOptions, keyof CallOptions>
 
 /** A family without HTTP: for jobs, scripts, tests, and other protocols. It refuses with the same problems. */
 export interface Service<
@@ -132,7 +138,7 @@ export interface Service<
   /** Deletes an item; its log stays. */
   remove (id: IdOf<P>, options?: RunOptions): Promise<Omit<Done<never>, 'item'>>
   /** Throws the problem `not-found` if it does not exist. */
-  get (id: IdOf<P>, options?: CallOptions): Promise<ItemOf<P>>
+  get (id: IdOf<P>, options?: GetOptions): Promise<ItemOf<P>>
   /** Finds items by a query string, or by conditions that all must hold. */
   find<F extends string> (
     query?: string | readonly Condition<KnownField<F, MemberName<P>>>[],

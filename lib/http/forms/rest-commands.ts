@@ -14,7 +14,7 @@ import { endLongTurn } from '../../core/storage/turns.js'
 import { hashText } from '../../core/values/ids.js'
 import { isObject, type Members } from '../../core/values/json.js'
 import { getJsonBody, readKey } from '../body.js'
-import { type Exchange, type Mount, showItem } from '../mount.js'
+import { type Exchange, logOutcome, type Mount, showItem } from '../mount.js'
 import { describeProblems } from '../openapi/problems.js'
 import {
   commandIdParameter, describeAnswer, describeCommandAnswers, describeForm, describeRequestHeaders,
@@ -30,7 +30,7 @@ import { logFailure, send, toProblem } from '../reply.js'
 import { readCommandId, readPreference, requireId } from '../request.js'
 import { explainEnd, hasEnded, retire, type RouteSchema } from '../routes.js'
 import { actionMembers, commandRule, compileEnvelope } from './commands.js'
-import { answerEntry, type Form, type FormEndpoint, logOutcome, sendSeen, startWrite, writeHandler } from './write.js'
+import { answerEntry, type Form, type FormEndpoint, sendSeen, startWrite, writeHandler } from './write.js'
 
 /** `/rest/commands`: PUT and GET of one command, POST of many; the singular of the item selects the family. */
 export const commands: Form<'commands'> = {

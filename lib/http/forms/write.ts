@@ -9,7 +9,7 @@ import { readTarget } from '../../core/service/record.js'
 import type { Members } from '../../core/values/json.js'
 import { FormBody, readKey, takeShort } from '../body.js'
 import { checkWriteConditions, explainTags, markItem } from '../conditional.js'
-import { type Exchange, type Mount, showItem } from '../mount.js'
+import { type Exchange, logOutcome, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
 import type { RefusedForm } from '../pages/form-fields.js'
 import { answerSelection } from '../pages/many.js'
@@ -113,17 +113,6 @@ function makePrecondition (
     const { revision } = current
     throw preconditionFailed(family.singular, revision, explainTags(conditions, revision))
   }
-}
-
-/** Logs the outcome, without what was sent. */
-export function logOutcome (
-  { mount: { family }, request }: Pick<Exchange, 'mount' | 'request'>,
-  { record, item, replayed }: Outcome
-): void {
-  const { action, outcome, revision } = record
-  const id = item?.id ?? readTarget(family, record)
-  const logged = { family: family.name, action, id, outcome, revision }
-  request.log.info(replayed ? { ...logged, replayed } : logged, 'command')
 }
 
 /** A form of operations: its routes, how they are read and answered, and their descriptions. */

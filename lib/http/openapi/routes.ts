@@ -1,9 +1,9 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { describeFilters } from '../../core/book/describe.js'
 import type { Deletion } from '../../core/family/family.js'
 import { idReused } from '../../core/problems.js'
 import { writeOrder } from '../../core/query/cursor.js'
 import type { Grammar } from '../../core/query/grammar.js'
-import type { Field } from '../../core/storage/storage.js'
 import { textIdPattern } from '../../core/values/ids.js'
 import { addArticle } from '../../core/values/words.js'
 import { canShow, type Representation } from '../../representations/representation.js'
@@ -133,42 +133,6 @@ function describeSettings ({ representations, family }: Mount, grammar: Grammar)
       description: 'Instead of Accept'
     })
   }
-}
-
-const rare = ['revision', 'updatedAt']
-
-/** Filters that have a shorter name (`.gte` is `min-`), or that few clients need, are only mentioned. */
-export function describeFilters ({ filters }: Grammar): Record<string, TSchema> {
-  const described: Record<string, TSchema> = {}
-  for (const [name, { field, op }] of filters) {
-    const isText = field.kind === 'string' && field.values === undefined
-    if (name.includes('.') && !(op === 'null' || (op === 'has' && isText))) continue
-    // Texts have no useful bounds, and moments are rarely equal.
-    if (['gt', 'gte', 'lt', 'lte'].includes(op) ? isText : op === 'eq' && field.kind === 'date-time') continue
-    if ((field.name === 'id' && name !== 'id' && name.includes('id')) || rare.includes(field.name)) continue
-    const value = op === 'has' ? Type.String() : op === 'null' ? Type.Boolean() : describeValue(field)
-    const isList = op === 'has' || (op === 'eq' && field.kind !== 'boolean')
-    // Clients get one type for a value or a list; both are sent by the same name, once or repeated.
-    described[name] = isList ? Type.Union([value, Type.Array(value)]) : value
-  }
-  // Every name that begins with or. is a parameter; the number of groups is not limited.
-  described['or'] = Type.Unsafe<Record<string, string[]>>({
-    type: 'object',
-    additionalProperties: { type: 'array', items: { type: 'string' } },
-    description: 'Alternatives, as in or.id=1; more in or1., or2.'
-  })
-  return described
-}
-
-export function describeValue ({ kind, values }: Field): TSchema {
-  if (values !== undefined) return Type.Unsafe<string>({ type: 'string', enum: values })
-  if (kind === 'integer') return Type.Integer()
-  if (kind === 'number') return Type.Number()
-  if (kind === 'boolean') return Type.Boolean()
-  if (kind === 'date' || kind === 'decimal') return Type.String({ format: kind })
-  if (kind !== 'date-time') return Type.String()
-  // A bare date is the whole day.
-  return Type.Unsafe<string>({ type: 'string', anyOf: [{ format: kind }, { format: 'date' }] })
 }
 
 function describeHeaders (names: readonly string[]): { headers?: Record<string, object> } {

@@ -1,6 +1,7 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import { CommandMembers, withoutNull } from '../../core/family/fields.js'
+import { acceptNumbers } from '../../core/book/describe.js'
+import { CommandMembers } from '../../core/family/fields.js'
 import type { Params } from '../../core/family/params.js'
 import { problemCodes } from '../../core/problems.js'
 import type { Mount } from '../mount.js'
@@ -104,14 +105,6 @@ export function describeParams (mount: Mount, action: string, { schema }: Params
 
 export function describeNew (mount: Mount, { schema }: Params): TSchema {
   return nameSchema(mount, `New${nameItem(mount)}`, acceptNumbers(schema))
-}
-
-/** A decimal may be sent as a number. */
-export function acceptNumbers (schema: TObject): TObject {
-  const decimals = Object.entries(schema.properties).filter(([, each]) => withoutNull(each).format === 'decimal')
-  const either = decimals.map(([name, { description, anyOf, ...decimal }]) =>
-    [name, { description, anyOf: [...anyOf ?? [decimal], { type: 'number' }] }])
-  return { ...schema, properties: { ...schema.properties, ...Object.fromEntries(either) } }
 }
 
 export function describeActions (mount: Mount, end: 'Action' | 'Command', others: TProperties = {}): TSchema[] {

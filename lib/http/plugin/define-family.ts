@@ -4,6 +4,8 @@ import type {
   RawServerDefault, RegisterOptions
 } from 'fastify'
 import fp from 'fastify-plugin'
+import type { Book } from '../../core/book/book.js'
+import { makeService } from '../../core/book/make-service.js'
 import { errorCodes } from '../../core/errors.js'
 import { compileFamily } from '../../core/family/compile.js'
 import type {
@@ -20,9 +22,8 @@ import type {
 } from '../../core/family/types.js'
 import { compileGrammar } from '../../core/query/grammar.js'
 import { makeCallers, readMakers } from '../../core/service/caller.js'
-import { makeService } from '../../core/service/make-service.js'
 import { feedList, logList } from '../../core/service/record.js'
-import type { Service, ServiceOptions } from '../../core/service/service.js'
+import type { ServiceOptions } from '../../core/service/service.js'
 import { checkMappedFamilies, makeStorageAccess } from '../../core/service/storage-access.js'
 import { isolateScope } from '../body.js'
 import { documentActions } from '../forms/commands.js'
@@ -40,6 +41,7 @@ import { readSeen } from '../reads/read.js'
 import { sendProblem } from '../reply.js'
 import { makeUrls } from '../request.js'
 import { announceRetirement, mountEndpoints, namePlugin, type RouteSettings } from '../routes.js'
+import { openBook } from './mounts.js'
 import { checkOptions, type FamilyOptions, representations as allRepresentations } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
@@ -98,7 +100,7 @@ export interface FamilyPlugin<
    * const { item } = await book.create({ name: 'Tea', price: 100 }, { principal: 'ann', key: 'order-17' })
    * await book.run('hold', item.id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1', revision: 1 })
    */
-  service<F extends string> (options: ServiceOptions<KnownField<F, MemberName<P>>>): Service<P, O, M>
+  service<F extends string> (options: ServiceOptions<KnownField<F, MemberName<P>>>): Book<P, O, M>
 }
 
 declare module 'fastify' {
@@ -300,7 +302,8 @@ async function makeMount (
     },
     isGuarded: options.authorize !== undefined,
     makers,
-    caller
+    caller,
+    book: request => openBook(mount, request)
   }
   return mount
 }

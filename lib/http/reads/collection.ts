@@ -1,4 +1,6 @@
 import { Type } from '@sinclair/typebox'
+import { describeValue } from '../../core/book/describe.js'
+import { addTitleColumns, makeExpand } from '../../core/book/expand.js'
 import { invalidQuery, Problem } from '../../core/problems.js'
 import { listEqual } from '../../core/query/filters.js'
 import { makePageUrl, type ParsedQuery } from '../../core/query/grammar.js'
@@ -13,7 +15,7 @@ import type { Mount } from '../mount.js'
 import { describeListProblems } from '../openapi/problems.js'
 import {
   describeAnswer, describePage, describeQuerystring, describeRoute, describeSharedRoute,
-  describeShortly, describeValue
+  describeShortly
 } from '../openapi/routes.js'
 import { describeListedItem, nameItem } from '../openapi/schemas.js'
 import type { RefusedForm } from '../pages/form-fields.js'
@@ -23,7 +25,6 @@ import { linkList } from '../pages/offers.js'
 import { makeCollectionAffordances, makeRowAffordances } from '../pages/page-affordances.js'
 import { finding, lookUpAll } from '../pages/references.js'
 import type { Endpoint } from '../routes.js'
-import { addTitleColumns, makeExpand } from './expand.js'
 import { findDownload, type Listing, loadPage } from './page.js'
 import {
   type Answer, endFeedback, type Loading, parsePageQuery, type Read, readEndpoints, readFeedback, readSent

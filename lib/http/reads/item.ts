@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply } from 'fastify'
+import { makeExpand } from '../../core/book/expand.js'
 import { findTargets } from '../../core/book/offers.js'
 import { notFound } from '../../core/problems.js'
 import { type Parameter, splitQuery } from '../../core/query/query-string.js'
@@ -24,7 +25,6 @@ import { checkFrom, findAddress, findSite, trailToItem } from '../pages/offers.j
 import { send, sendOne, sendText } from '../reply.js'
 import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
-import { makeExpand } from './expand.js'
 import { writeRows } from './page.js'
 import { endFeedback, type Loading, type OneQuery, parseOne, type Read, readEndpoints, readFeedback } from './read.js'
 

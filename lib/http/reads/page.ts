@@ -1,18 +1,19 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { invalidQuery, nothingFound } from '../../core/problems.js'
-import { findPositionsAround, listParts, type Position, writeCursor } from '../../core/query/cursor.js'
+import { findPositionsAround, listParts, writeCursor } from '../../core/query/cursor.js'
 import {
   makePageMembers, makePageUrl, type PageLinks, type ParsedQuery, startParameters
 } from '../../core/query/grammar.js'
 import { toLocal } from '../../core/query/time-zones.js'
 import { clearTimeout, setTimeout, type Timer } from '../../core/runtime.js'
-import { type Find, findFrom, findPage, type FoundPage, type Reader } from '../../core/service/reader.js'
+import { findBounded, type FindPage, type FollowedPage } from '../../core/service/bounded.js'
+import { type Find, findFrom, findPage, type Reader } from '../../core/service/reader.js'
 import { feedList } from '../../core/service/record.js'
-import { choosePartSize, firstPartSize, maxLength, partSize } from '../../core/storage/pages.js'
+import { firstPartSize, maxLength, partSize } from '../../core/storage/pages.js'
 import type { FoundText, Query, Stored } from '../../core/storage/storage.js'
 import { endLongTurn } from '../../core/storage/turns.js'
-import { makePicker, measureAll, type Members } from '../../core/values/json.js'
+import { makePicker, type Members } from '../../core/values/json.js'
 import type { PageAffordances } from '../../representations/affordances.js'
 import type { Representation, Rows } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
@@ -20,11 +21,6 @@ import { queryTypes } from '../negotiate.js'
 import { addLinks, endStalled, send, sendText, setRepresentation } from '../reply.js'
 import { splitUrl } from '../request.js'
 import type { Answer } from './read.js'
-
-/** A page, and where the feed is followed from after it. */
-export type FollowedPage = FoundPage & { readonly follow?: Position | undefined }
-
-type FindPage = (parsed: ParsedQuery) => Promise<FollowedPage>
 
 export interface Listing {
   readonly mount: Mount
@@ -68,55 +64,6 @@ function setHeaders ({ mount: { makers }, reply, choice }: Exchange, { download,
 
 function refuseEmpty ({ mount: { emptyList }, isBare, name }: Listing): void {
   if (isBare || emptyList === 'not-found') throw nothingFound(name)
-}
-
-/** In parts, if the items may be so long that few fit on a page. */
-export async function findBounded (
-  find: FindPage, parsed: ParsedQuery, hasLongItems: boolean, firstSize = firstPartSize
-): Promise<FollowedPage> {
-  return await (hasLongItems && parsed.query.limit > firstSize ? findInParts(find, parsed, firstSize) : find(parsed))
-}
-
-/** Ends the page where it gets too long: the length of items is only known when they are read. */
-async function findInParts (find: FindPage, parsed: ParsedQuery, firstSize: number): Promise<FollowedPage> {
-  const backwards = parsed.start?.backwards === true
-  const isForward = !backwards && parsed.query.order[0]?.descending !== true
-  const parts: FollowedPage[] = []
-  let { query, start } = parsed
-  let left = query.limit
-  let length = 0
-  let size = firstSize
-  for (;;) {
-    const part = await find({ ...parsed, start, query: { ...query, limit: Math.min(left, size) } })
-    const count = part.items.length
-    // The rest was deleted meanwhile.
-    if (count === 0 && parts.length > 0) break
-    parts.push(part)
-    left -= count
-    const partLength = measureAll(part.items)
-    length += partLength
-    const rest = backwards ? part.prev : part.next
-    if (rest === undefined || left === 0) break
-    if (length > maxLength) {
-      if (!parsed.parameters.some(({ name }) => name === 'page')) break
-      // The page with the next number would begin after items that were not shown.
-      const detail = `The items are so long that ${query.limit - left} of them fill this page: use a smaller ` +
-        'maxpagesize, or omit page and follow links.next'
-      throw invalidQuery([{ parameter: 'maxpagesize', detail }])
-    }
-    size = choosePartSize(size, { length: partLength, count })
-    query = { ...query, offset: 0, count: false }
-    start = { position: rest, backwards }
-  }
-  const inOrder = backwards ? parts.toReversed() : parts
-  return {
-    items: inOrder.flatMap(({ items }) => items),
-    total: parts[0]?.total,
-    next: inOrder.at(-1)?.next,
-    prev: inOrder[0]?.prev,
-    // Only forwards does a later part end later; else the entries since the first part are on none.
-    follow: (isForward ? parts.at(-1) : parts[0])?.follow
-  }
 }
 
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {

@@ -1,12 +1,11 @@
-import type { Family } from '../../core/family/family.js'
-import { invalidQuery } from '../../core/problems.js'
-import { type Caller, intendToList, intendToRead } from '../../core/service/caller.js'
-import { type Reader, tryReader } from '../../core/service/reader.js'
-import { choosePartSize, firstPartSize, maxLength, selectById } from '../../core/storage/pages.js'
-import type { Id, Stored } from '../../core/storage/storage.js'
-import { makePicker, type Members } from '../../core/values/json.js'
-import { shorten } from '../../core/values/words.js'
-import type { Listing } from './page.js'
+import type { Family } from '../family/family.js'
+import { invalidQuery } from '../problems.js'
+import { type Caller, intendToList, intendToRead } from '../service/caller.js'
+import { type Reader, tryReader } from '../service/reader.js'
+import { choosePartSize, firstPartSize, maxLength, selectById } from '../storage/pages.js'
+import type { Id, Stored } from '../storage/storage.js'
+import { makePicker, type Members } from '../values/json.js'
+import { shorten } from '../values/words.js'
 
 interface Referred {
   readonly field: string
@@ -42,7 +41,7 @@ export async function makeExpand (
   caller: Caller,
   fields: readonly string[],
   { one, columns = [] }: { readonly one?: Stored, readonly columns?: readonly string[] | undefined }
-): Promise<NonNullable<Listing['expand']>> {
+): Promise<(items: readonly Stored[]) => Promise<readonly Stored[]>> {
   const titled = columns.filter(column => columns.includes(nameTitle(column)))
   const opened = await openReferred(family, caller, [...new Set([...fields, ...titled])], one)
   return async items => {

@@ -1,0 +1,192 @@
+import { type TObject, type TSchema, Type } from '@sinclair/typebox'
+import type { Operation } from '../family/definition.js'
+import { type AnyFamily, type Family, getFamily } from '../family/family.js'
+import { withoutNull } from '../family/fields.js'
+import type { Labels, Tone } from '../family/presentation.js'
+import { writeOrder } from '../query/cursor.js'
+import { compileGrammar, type Grammar } from '../query/grammar.js'
+import { limits } from '../service/arguments.js'
+import type { Field } from '../storage/storage.js'
+import { textIdPattern } from '../values/ids.js'
+import { addArticle } from '../values/words.js'
+import { listActions, type Target } from './offers.js'
+
+/** A JSON Schema. */
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** Something that changes items: an operation, `create`, `edit` or `remove`. */
+export interface ActionModel {
+  /** As the methods of a book have it. */
+  readonly name: string
+  /** As `authorize` and the log have it, such as `HoldDeal`. */
+  readonly action: string
+  /** The words in URLs, such as `hold`, `held` and `holds`. */
+  readonly words: Readonly<Partial<Record<'verb' | 'participle' | 'noun', string>>>
+  /** Default: such as `hold a deal`. */
+  readonly summary: string
+  /** The schema of its parameters. */
+  readonly params: JsonSchema
+  /** Whether omitted parameters leave the fields of the item unchanged. */
+  readonly isPartial: boolean
+  /** Whether the state of an item may refuse it. */
+  readonly isConditional: boolean
+  /** Whether it should be confirmed. */
+  readonly danger: boolean
+  /** Whether it cannot be undone. */
+  readonly final: boolean
+  /** The other items that it needs: their families by their names. */
+  readonly with: Readonly<Record<string, string>>
+}
+
+/** A state of items. */
+export interface StateModel {
+  readonly name: string
+  readonly tone: Tone
+  /** The query of a list that finds items in it. */
+  readonly filter?: string
+}
+
+/** Everything about a family that a front end, a document or an agent needs: plain data, as JSON. */
+export interface FamilyModel {
+  readonly name: string
+  readonly singular: string
+  /** The schema of an item. */
+  readonly item: JsonSchema
+  /** `singular` with its article: `a deal`. */
+  readonly one: string
+  /** The schema of an id. */
+  readonly id: JsonSchema
+  /** The schema of a command id. */
+  readonly command: JsonSchema
+  /** The members of an item, in their order. */
+  readonly members: readonly string[]
+  /** The field whose value names an item to people. */
+  readonly title: string
+  /** The members that a list shows. */
+  readonly list: readonly string[]
+  /** The common parameters of lists, and the schemas of their values. */
+  readonly filters: Readonly<Record<string, JsonSchema>>
+  /** Names of all filters. */
+  readonly filterNames: readonly string[]
+  /** The fields that the parameter `search` looks in; empty if there is no such parameter. */
+  readonly search: readonly string[]
+  /** The default order, as in the parameter `sort`. */
+  readonly order: string
+  /** The values of the parameter `state`. */
+  readonly stateNames: readonly string[]
+  readonly states: readonly StateModel[]
+  /** The families that fields refer to. */
+  readonly references: Readonly<Record<string, string>>
+  readonly labels: Readonly<Record<string, Labels>>
+  /** Whether items change, and so have a log. */
+  readonly isWritable: boolean
+  /** Without reading. */
+  readonly actions: readonly ActionModel[]
+}
+
+/**
+ * Describes a family as plain data: for your own front ends, documents and tools.
+ *
+ * @example
+ * describe(deals).actions.find(({ name }) => name === 'hold')?.params   // a JSON Schema
+ */
+export function describe (family: AnyFamily): FamilyModel {
+  const own = getFamily(family)
+  return describeFamily(own, compileGrammar({ ...own, references: [...own.references.keys()] }, limits))
+}
+
+export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
+  const { name, singular, schema, idSchema, members, presentation, references, writable, lifecycle } = family
+  const { title, list, states, labels } = presentation
+  const actions = listActions(family).filter(({ action }) => action !== 'list' && action !== 'read')
+  const model: FamilyModel = {
+    name,
+    singular,
+    item: schema,
+    one: addArticle(singular),
+    id: idSchema,
+    command: { type: 'string', pattern: textIdPattern },
+    members,
+    title,
+    list,
+    filters: describeFilters(grammar),
+    filterNames: [...grammar.filters.keys()],
+    search: grammar.search,
+    order: writeOrder(grammar.order),
+    stateNames: grammar.states,
+    states: Array.from(states, ([name, { tone, filter }]) => ({ name, tone, ...filter !== undefined && { filter } })),
+    references: Object.fromEntries(Array.from(references, ([field, { name }]) => [field, name])),
+    labels,
+    isWritable: writable,
+    actions: actions.map(({ name, action, params, target }) => {
+      const own: Partial<Target> = target ?? { ...lifecycle }
+      const { operation = {}, others } = own
+      const declared: Partial<Operation> = operation
+      const { verb, participle, noun, allowed, danger = false, final = false } = declared
+      const { summary = describeAction(name, addArticle(singular)) } = declared
+      return {
+        name,
+        action,
+        words: { ...verb && { verb }, ...participle && { participle }, ...noun && { noun } },
+        summary,
+        params: acceptNumbers(params?.schema as TObject),
+        isPartial: params?.isPartial === true,
+        isConditional: allowed !== undefined,
+        danger,
+        final,
+        with: Object.fromEntries((others ?? []).map(other => [other.name, (other.family ?? family).name]))
+      }
+    })
+  }
+  // Schemas have symbols besides, and are those that checks use.
+  return JSON.parse(JSON.stringify(model)) as FamilyModel
+}
+
+function describeAction (name: string, one: string): string {
+  if (name === 'create') return `Create ${one}`
+  return name === 'remove' ? `Delete ${one}` : `${name} ${one}`
+}
+
+/** A decimal may be sent as a number. */
+export function acceptNumbers (schema: TObject): TObject {
+  const decimals = Object.entries(schema.properties).filter(([, each]) => withoutNull(each).format === 'decimal')
+  const either = decimals.map(([name, { description, anyOf, ...decimal }]) =>
+    [name, { description, anyOf: [...anyOf ?? [decimal], { type: 'number' }] }])
+  return { ...schema, properties: { ...schema.properties, ...Object.fromEntries(either) } }
+}
+
+const rare = ['revision', 'updatedAt']
+
+/** Filters that have a shorter name (`.gte` is `min-`), or that few clients need, are only mentioned. */
+export function describeFilters ({ filters }: Grammar): Record<string, TSchema> {
+  const described: Record<string, TSchema> = {}
+  for (const [name, { field, op }] of filters) {
+    const isText = field.kind === 'string' && field.values === undefined
+    if (name.includes('.') && !(op === 'null' || (op === 'has' && isText))) continue
+    // Texts have no useful bounds, and moments are rarely equal.
+    if (['gt', 'gte', 'lt', 'lte'].includes(op) ? isText : op === 'eq' && field.kind === 'date-time') continue
+    if ((field.name === 'id' && name !== 'id' && name.includes('id')) || rare.includes(field.name)) continue
+    const value = op === 'has' ? Type.String() : op === 'null' ? Type.Boolean() : describeValue(field)
+    const isList = op === 'has' || (op === 'eq' && field.kind !== 'boolean')
+    // Clients get one type for a value or a list; both are sent by the same name, once or repeated.
+    described[name] = isList ? Type.Union([value, Type.Array(value)]) : value
+  }
+  // Every name that begins with or. is a parameter; the number of groups is not limited.
+  described['or'] = Type.Unsafe<Record<string, string[]>>({
+    type: 'object',
+    additionalProperties: { type: 'array', items: { type: 'string' } },
+    description: 'Alternatives, as in or.id=1; more in or1., or2.'
+  })
+  return described
+}
+
+export function describeValue ({ kind, values }: Field): TSchema {
+  if (values !== undefined) return Type.Unsafe<string>({ type: 'string', enum: values })
+  if (kind === 'integer') return Type.Integer()
+  if (kind === 'number') return Type.Number()
+  if (kind === 'boolean') return Type.Boolean()
+  if (kind === 'date' || kind === 'decimal') return Type.String({ format: kind })
+  if (kind !== 'date-time') return Type.String()
+  // A bare date is the whole day.
+  return Type.Unsafe<string>({ type: 'string', anyOf: [{ format: kind }, { format: 'date' }] })
+}

@@ -1,0 +1,275 @@
+import { errorCodes } from '../errors.js'
+import type { Deletion, Family } from '../family/family.js'
+import {
+  invalidQuery, notFound, pointToCommand, preconditionFailed, preconditionRequired, Problem
+} from '../problems.js'
+import { compileGrammar, type Grammar, type PageOptions } from '../query/grammar.js'
+import {
+  checkOptions, checkParams, findItems, limits, optionRules, parseFind, parseQuery, readIds, readPage, showItem,
+  showPage
+} from '../service/arguments.js'
+import { findBounded } from '../service/bounded.js'
+import { type Caller, intendToList, intendToRead } from '../service/caller.js'
+import type { Command } from '../service/decide.js'
+import { execute, type Outcome, preview } from '../service/execute.js'
+import { executeAll } from '../service/execute-all.js'
+import { Feed, showFollowed } from '../service/feed.js'
+import { follow } from '../service/follow.js'
+import { authorizeReader, findPage, isRefusal, mayRead, type Reader, tryReader } from '../service/reader.js'
+import { type CommandRecord, logList, nameRecord, showCommand } from '../service/record.js'
+import type { CallOptions, Done, LoggedCommand, RunAllOptions, RunOptions } from '../service/service.js'
+import type { Condition, Id, Stored } from '../storage/storage.js'
+import { makePicker, type Members } from '../values/json.js'
+import { didYouMean } from '../values/words.js'
+import type { Book, Offer } from './book.js'
+import { makeExpand } from './expand.js'
+import { type Action, askForAny, findTargets, listActions, type OpenTarget } from './offers.js'
+
+/** Where a book gets its callers from, and what holds for all their calls. */
+export interface BookSource {
+  /** Checks the options of a call. */
+  open (options: CallOptions, rule: keyof typeof optionRules): Caller
+  /** Of lists for clients, whose pages are limited. */
+  readonly grammar?: Grammar
+  /** Whether a change of an item needs its revision. */
+  readonly needsRevision?: boolean
+  note? (outcome: Outcome): void
+}
+
+const logGrammar = compileGrammar(logList, limits)
+
+export function makeBook (family: Family, source: BookSource): Book {
+  const { grammar, needsRevision = false } = source
+  const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
+  const actions = new Map(listActions(family).map(each => [each.name, each]))
+
+  return {
+    async create (fields, options = {}) {
+      return await run(find('create'), undefined, fields, options, 'create')
+    },
+
+    async run (name: string, id: Id, params: object = {}, options: RunOptions = {}) {
+      return await run(operations.get(name) ?? refuseOperation(name), id, params, options)
+    },
+
+    async remove (id, options = {}) {
+      const { item, ...done } = await run(find('remove'), id, {}, options)
+      return done
+    },
+
+    async runAll (commands: readonly AnyCommand[], options: RunAllOptions = {}): Promise<never> {
+      const { atomic = false } = options
+      const caller = source.open(options, 'runAll')
+      // A mistake of the program is found before anything is done.
+      const found = commands.map(each => {
+        checkOptions(family, each, optionRules.each)
+        return operations.get(each.operation) ?? find(each.operation)
+      })
+      const results = await executeAll(commands, (each, index) => {
+        const { id, params = {} } = each
+        return { family, caller, command: readCommand(found[index] as Writable, id, params, each) }
+      }, atomic, (error, index) =>
+        error instanceof Problem && error.statusCode < 500 ? pointToCommand(index, error, '/params') : error)
+      const shown = results.map(async result => {
+        if (result.status === 'rejected') throw result.reason
+        return await show(result.value, caller)
+      })
+      return await (atomic ? Promise.all(shown) : Promise.allSettled(shown)) as never
+    },
+
+    async get (id, options = {}) {
+      const { expand = [] } = options
+      const flaw = expand.find(field => !family.references.has(field))
+      if (flaw !== undefined) throw invalidQuery([{ parameter: 'expand', detail: `${flaw} refers to no item` }])
+      const { item, reader } = await read(id, options, 'get')
+      if (expand.length === 0) return showItem(family, item) as never
+      const [shown = item] = await (await makeExpand(family, reader.called.caller, expand, { one: item }))([item])
+      return showItem(family, shown) as never
+    },
+
+    async find (query = '', options = {}) {
+      const caller = source.open(options, 'find')
+      const reader = await authorizeReader(family, caller, intendToList(family))
+      if (grammar === undefined) return await findItems(family, reader, query, options)
+      return await findLimited(grammar, caller, reader, query, options)
+    },
+
+    async log (id, options = {}) {
+      if (!family.writable) refuseOperation('log')
+      const target = checkId(id)
+      const reader = await authorizeReader(family, source.open(options, 'find'), intendToRead(family, target))
+      const parsed = parseQuery(logGrammar, '', options)
+      await reader.checkLog(target)
+      const show = showEntries(reader)
+      return await readPage(query => reader.findLog(target, query), parsed, entry => show(entry as CommandRecord))
+    },
+
+    async entry (id, command, options = {}) {
+      if (!family.writable) refuseOperation('entry')
+      const target = checkId(id)
+      const reader = await authorizeReader(family, source.open(options, 'call'), intendToRead(family, target))
+      await reader.checkLog(target)
+      const entry = await reader.getFromLog(target, String(command))
+      if (entry === undefined) throw notFound('command', String(command))
+      return showEntries(reader)(entry) as LoggedCommand
+    },
+
+    async * follow (options = {}) {
+      if (!family.writable) refuseOperation('follow')
+      const { after, from = 'beginning', signal } = options
+      const { signal: _ending, ...caller } = source.open(options, 'follow')
+      const reader = await authorizeReader(family, caller, intendToRead(family, undefined))
+      const feed = new Feed(await caller.storage(), [{ family, reader }], undefined)
+      const start = after === undefined && from === 'beginning' ? undefined : await feed.findStart(after)
+      for await (const { entries } of follow(feed, start, { signal })) {
+        for (const entry of entries) yield showFollowed(family, entry, nameRecord(entry, reader.grant.principal))
+      }
+    },
+
+    async offers (id, options = {}) {
+      if (id === undefined) {
+        const granted = await askFor([...actions.values()], options)
+        return granted.map(({ name, action }) => ({ name, action, allowed: true }))
+      }
+      const { item, reader } = await read(id, options)
+      const targets = await findTargets(reader.called, reader.grant, item)
+      return [{ name: 'get', action: 'read', allowed: true }, ...targets.map(showTarget)]
+    },
+
+    async can (name, id, options = {}) {
+      const asked = actions.get(name) ?? refuseOperation(name)
+      try {
+        if (id === undefined || asked.target === undefined) {
+          if (id === undefined || name !== 'get') return (await askFor([asked], options)).length > 0
+          await read(id, options)
+          return true
+        }
+        const { item, reader } = await read(id, options)
+        const [open] = await findTargets(reader.called, reader.grant, item, [asked.target])
+        return open !== undefined && open.reason === undefined
+      } catch (error) {
+        if (isRefusal(error)) return false
+        throw error
+      }
+    },
+
+    async preview (name, id, params = {}, options = {}) {
+      const { target } = actions.get(name) ?? refuseOperation(name)
+      const command = readCommand(target ?? refuseOperation(name), id, params, options)
+      const caller = source.open(options, 'preview')
+      const { decision } = await preview(family, caller, command)
+      if (decision.outcome === 'refused') throw decision.problem
+      const reader = await tryReader(family, caller, intendToRead(family, id))
+      const before = await reader?.get(id)
+      const after = decision.outcome === 'done' ? decision.after : before
+      const isShown = before !== undefined && after !== undefined && reader?.holds(after) === true
+      return {
+        changed: decision.outcome === 'done',
+        item: (isShown ? showItem(family, after) : undefined) as never
+      }
+    }
+  }
+
+  async function askFor (wanted: readonly Action[], options: CallOptions): Promise<Action[]> {
+    return await askForAny({ family, caller: source.open(options, 'call') }, wanted)
+  }
+
+  async function read (id: Id, options: CallOptions, rule: 'call' | 'get' = 'call') {
+    const target = checkId(id)
+    const reader = await authorizeReader(family, source.open(options, rule), intendToRead(family, target))
+    const item = await reader.get(target)
+    if (item === undefined) throw notFound(family.singular, id)
+    return { item, reader }
+  }
+
+  async function run (
+    target: Writable,
+    id: Id | undefined,
+    params: object,
+    options: RunOptions,
+    rule: 'run' | 'create' = 'run'
+  ): Promise<Done<never>> {
+    const command = readCommand(target, id, params, options)
+    const caller = source.open(options, rule)
+    return await show(await execute(family, caller, command), caller)
+  }
+
+  function readCommand (
+    { operation: { action }, params: expected }: Writable,
+    id: Id | undefined,
+    params: object,
+    options: RunOptions
+  ): Command {
+    const isNew = action === family.lifecycle?.createAction
+    const precondition = ({ revision }: Stored) => {
+      if (options.revision === undefined) {
+        if (needsRevision) throw preconditionRequired(family.singular, 'revision')
+      } else if (revision !== options.revision) throw preconditionFailed(family.singular, revision)
+    }
+    const target = isNew ? undefined : checkId(id as Id)
+    return { action, target, params: checkParams(expected, params), ...readIds(options), precondition }
+  }
+
+  async function show (outcome: Outcome, caller: Caller): Promise<Done<never>> {
+    source.note?.(outcome)
+    const { record, replayed, problem } = outcome
+    if (problem !== undefined) throw problem
+    const item = outcome.item ?? await outcome.loadItem?.()
+    const isShown = item !== undefined && await mayRead({ family, caller }, { ...outcome, item })
+    return {
+      item: (isShown ? { ...showItem(family, item), ...outcome.secrets } : undefined) as never,
+      command: showCommand(family, record, outcome.id) as Done<never>['command'],
+      changed: record.outcome === 'done',
+      replayed
+    }
+  }
+
+  function showEntries ({ grant: { principal } }: Reader): (entry: CommandRecord) => Members {
+    return entry => showCommand(family, entry, nameRecord(entry, principal))
+  }
+
+  /** As the list of a mount: its pages have a limit, also of their length, and `fields` and `expand`. */
+  async function findLimited (
+    grammar: Grammar, caller: Caller, reader: Reader, query: string | readonly Condition[], options: PageOptions
+  ) {
+    const parsed = parseFind(family, grammar, query, options, /^format$/)
+    const { expand = [], fields = family.members } = parsed
+    const hasLongItems = family.hasLongItems || expand.some(field => family.references.get(field)?.hasLongItems)
+    const page = await findBounded(each => findPage(query => reader.find(query), each), parsed, hasLongItems)
+    if (expand.length === 0) return showPage(page, parsed, makePicker(fields)) as never
+    const items = await (await makeExpand(family, caller, expand, {}))(page.items)
+    return showPage({ ...page, items }, parsed, makePicker(fields)) as never
+  }
+
+  function showTarget (target: OpenTarget): Offer {
+    const { operation: { action }, reason } = target
+    const { name } = [...actions.values()].find(each => each.action === action) as Action
+    return { name, action, allowed: reason === undefined, ...reason !== undefined && { reason } }
+  }
+
+  function find (name: string): Writable {
+    const { createAction, params, deletion } = family.lifecycle ?? refuseOperation(name)
+    if (name === 'create') return { operation: { action: createAction }, params }
+    return name === 'remove' && deletion !== undefined ? deletion : refuseOperation(name)
+  }
+
+  function checkId (id: Id): Id {
+    if (family.readId(String(id)) !== id) throw notFound(family.singular, id)
+    return id
+  }
+
+  function refuseOperation (name: string): never {
+    throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, name, didYouMean(name, operations.keys()))
+  }
+}
+
+interface Writable extends Pick<Deletion, 'params'> {
+  readonly operation: Pick<Deletion['operation'], 'action'>
+}
+
+/** A `BookCommand` of any family. */
+interface AnyCommand extends RunOptions {
+  readonly operation: string
+  readonly id?: Id
+  readonly params?: object
+}
