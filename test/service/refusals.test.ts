@@ -109,7 +109,7 @@ testOverStorages(async (t, { book, storage }) => {
       await t.rejects(book.run('hold', id, { reason: 'a' }, options), refused, JSON.stringify(options))
       await t.rejects(book.remove(id, options), refused)
     }
-    for (const options of [{ command: 'a' }, { revision: 1 }]) {
+    for (const options of [{ atomic: true }, { revision: 1 }]) {
       const creation = book.create({ name: 'Tea', price: 5 }, wrong(options))
       await t.rejects(creation, { message: `unknown option "${Object.keys(options)[0]}"` })
     }
