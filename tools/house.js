@@ -10,6 +10,11 @@ const here = resolve(dirname(fileURLToPath(import.meta.url)), '..')
 const root = resolve(process.argv[2] ?? here)
 const ts = createRequire(join(here, 'package.json'))('typescript')
 
+const satellites = [
+  ['mcp', ['mcp']],
+  ['webhooks', ['webhooks']],
+  ['pages and OpenAPI', ['html', 'http/pages', 'http/openapi']]
+]
 const sources = listFiles(join(root, 'lib'), '.ts').filter(path => !path.includes('/conformance/'))
 const rows = [...measureSources(), ...measureRequests()]
 const width = Math.max(...rows.map(([name]) => name.length))
@@ -27,14 +32,64 @@ function listFiles (folder, ending) {
 function measureSources () {
   const lines = sources.map(path => readFileSync(path, 'utf8').split('\n').length - 1)
   return [
-    ['lines of lib without conformance', lines.reduce((sum, count) => sum + count, 0), '18500'],
-    ['files', sources.length, '160'],
-    ['files of 40 lines or fewer', lines.filter(count => count <= 40).length, '15'],
+    ['lines of lib without conformance', lines.reduce((sum, count) => sum + count, 0), '-'],
+    ['lines that a JSON mount loads', countLoaded(join(root, 'lib/http/plugin/define-family.ts')), '12500'],
+    ...satellites.map(([name, folders]) => [`private imports of ${name}: modules, names`, countPrivate(folders), '0']),
+    ['names declared in more than one file', countRepeated(), '60'],
     ['circles of files', countCircles(path => path), '0'],
     ['circles of folders', countCircles(dirname), '0'],
     ['private parts of others', listPrivateParts().join(', ') || 0, '0'],
     ['options of a mount', countOptions(), '22']
   ]
+}
+
+/** What a file imports, with the names that it takes. */
+function listImports (path) {
+  const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest)
+  return file.statements.flatMap(node => {
+    const from = node.moduleSpecifier?.text
+    if (from === undefined || !from.startsWith('.')) return []
+    const { importClause: clause = node.exportClause && { namedBindings: node.exportClause } } = node
+    const elements = clause?.namedBindings?.elements ?? []
+    const isType = node.isTypeOnly === true || clause?.isTypeOnly === true ||
+      (elements.length > 0 && elements.every(each => each.isTypeOnly))
+    const names = elements.map(({ propertyName, name }) => (propertyName ?? name).text)
+    return [{ path: join(dirname(path), from.replace(/\.js$/, '.ts')), names, isType }]
+  })
+}
+
+/** Lines of the files that are loaded with one at run time, without those of pages and OpenAPI. */
+function countLoaded (start) {
+  const loaded = new Set([start])
+  for (const path of loaded) {
+    for (const { path: next, isType } of listImports(path)) {
+      if (!isType && !/http\/(?:pages|openapi)\//.test(next)) loaded.add(next)
+    }
+  }
+  const lines = Array.from(loaded, path => readFileSync(path, 'utf8').split('\n').length - 1)
+  return lines.reduce((sum, count) => sum + count, 0)
+}
+
+/** What satellites take from elsewhere, except from what a host can import too. */
+function countPrivate (folders) {
+  const own = sources.filter(path => folders.some(folder => path.startsWith(join(root, 'lib', folder, '/'))))
+  const open = [...own, join(root, 'lib/index.ts')]
+  const taken = own.flatMap(listImports).filter(({ path }) => !open.includes(path))
+  const names = taken.flatMap(({ path, names }) => names.map(name => `${path} ${name}`))
+  return `${new Set(taken.map(({ path }) => path)).size}, ${new Set(names).size}`
+}
+
+/** Of functions, classes, types and constants at the top of a file. */
+function countRepeated () {
+  const owners = new Map()
+  for (const path of sources) {
+    const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest)
+    const names = file.statements.flatMap(node => ts.isVariableStatement(node)
+      ? node.declarationList.declarations.map(({ name }) => name.text)
+      : [node.name?.text])
+    for (const name of new Set(names.filter(Boolean))) owners.set(name, (owners.get(name) ?? 0) + 1)
+  }
+  return [...owners.values()].filter(count => count > 1).length
 }
 
 /** Groups of nodes that reach each other, types included. */
