@@ -1,8 +1,6 @@
 import { errorCodes } from '../errors.js'
 import type { Deletion, Family } from '../family/family.js'
-import {
-  invalidQuery, notFound, pointToCommand, preconditionFailed, preconditionRequired, Problem
-} from '../problems.js'
+import { invalidQuery, notFound, pointToCommand, Problem } from '../problems.js'
 import { compileGrammar, type Grammar, type PageOptions } from '../query/grammar.js'
 import {
   checkOptions, checkParams, findItems, limits, optionRules, parseFind, parseQuery, readIds, readPage, showItem,
@@ -17,8 +15,9 @@ import { Feed, showFollowed } from '../service/feed.js'
 import { follow } from '../service/follow.js'
 import { authorizeReader, findPage, isRefusal, mayRead, type Reader, tryReader } from '../service/reader.js'
 import { type CommandRecord, logList, nameRecord, showCommand } from '../service/record.js'
+import { expectRevision } from '../service/refusal.js'
 import type { CallOptions, Done, LoggedCommand, RunAllOptions, RunOptions } from '../service/service.js'
-import type { Condition, Id, Stored } from '../storage/storage.js'
+import type { Condition, Id } from '../storage/storage.js'
 import { makePicker, type Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
 import type { Book, Offer } from './book.js'
@@ -201,11 +200,7 @@ export function makeBook (family: Family, source: BookSource): Book {
     options: RunOptions
   ): Command {
     const isNew = action === family.lifecycle?.createAction
-    const precondition = ({ revision }: Stored) => {
-      if (options.revision === undefined) {
-        if (needsRevision) throw preconditionRequired(family.singular, 'revision')
-      } else if (revision !== options.revision) throw preconditionFailed(family.singular, revision)
-    }
+    const precondition = expectRevision(family.singular, options.revision, needsRevision)
     const target = isNew ? undefined : checkId(id as Id)
     return { action, target, params: checkParams(expected, params), ...readIds(options), precondition }
   }

@@ -284,6 +284,7 @@ export interface PageLinks {
   follow?: string
 }
 
+/** Where a page starts: reset when filters change. */
 export const startParameters: readonly string[] = ['page', 'after', 'before']
 
 export function makePageMembers (path: string, parsed: ParsedQuery, { next, prev }: PositionsAround, total?: number) {

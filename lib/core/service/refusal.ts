@@ -1,9 +1,9 @@
 import { errorCodes } from '../errors.js'
 import type { Context, Operation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
-import { changeProblem, Problem } from '../problems.js'
+import { changeProblem, preconditionFailed, preconditionRequired, Problem } from '../problems.js'
 import { isAbsent } from '../storage/conditions.js'
-import { ConstraintError, type ConstraintRule } from '../storage/storage.js'
+import { ConstraintError, type ConstraintRule, type Stored } from '../storage/storage.js'
 import { freeze, type MemberFlaw, type Members, replaceUnsupported } from '../values/json.js'
 
 /** An empty text if no reason is known; undefined if it is allowed. Without params, it is only offered. */
@@ -71,6 +71,16 @@ export function explainNow (
     else report?.(error)
   }
   return reason === '' ? explainState(operation.name, family, readState(family, item)) : reason && cut(reason)
+}
+
+/** The precondition of a caller who knows a revision. @param isRequired whether everyone has to */
+export function expectRevision (
+  singular: string, known: number | undefined, isRequired: boolean
+): (current: Stored) => void {
+  return ({ revision }) => {
+    if (known === undefined && isRequired) throw preconditionRequired(singular, 'revision')
+    if (known !== undefined && known !== revision) throw preconditionFailed(singular, revision)
+  }
 }
 
 export interface InState {

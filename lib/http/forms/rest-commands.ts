@@ -1,15 +1,14 @@
 import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { compileParams, readParams } from '../../core/family/params.js'
-import {
-  idReused, invalidBody, pointToCommand, preconditionFailed, preconditionRequired, Problem
-} from '../../core/problems.js'
+import { idReused, invalidBody, pointToCommand, Problem } from '../../core/problems.js'
 import { type Caller, intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/decide.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { executeAll } from '../../core/service/execute-all.js'
 import { authorizeReader, mayRead } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
+import { expectRevision } from '../../core/service/refusal.js'
 import { endLongTurn } from '../../core/storage/turns.js'
 import { hashText } from '../../core/values/ids.js'
 import { isObject, type Members } from '../../core/values/json.js'
@@ -185,10 +184,7 @@ function compileReader ({ family, preconditions }: Mount): (sent: Members) => Co
       action,
       params,
       target: requireId(family, String(target)),
-      precondition ({ revision: current }) {
-        if (revision === undefined && preconditions === 'required') throw preconditionRequired(singular, 'revision')
-        if (revision !== undefined && revision !== current) throw preconditionFailed(singular, current)
-      }
+      precondition: expectRevision(singular, revision as number | undefined, preconditions === 'required')
     }
   }
 }

@@ -1,6 +1,6 @@
 import { filterGranted, listTargets, mayOffer } from '../../core/book/offers.js'
 import { findFilter } from '../../core/query/filters.js'
-import { type Grammar, makePageUrl, type ParsedQuery } from '../../core/query/grammar.js'
+import { type Grammar, makePageUrl, type ParsedQuery, startParameters } from '../../core/query/grammar.js'
 import { splitQuery } from '../../core/query/query-string.js'
 import type { Reader } from '../../core/service/reader.js'
 import { matcher } from '../../core/storage/conditions.js'
@@ -249,9 +249,6 @@ export async function makeRowAffordances (
     ...rows
   }
 }
-
-// Parameters to reset when filters change.
-const startParameters: readonly string[] = ['page', 'after', 'before']
 
 // An export has all rows.
 const notExported = [...startParameters, 'format', 'maxpagesize']

@@ -3,7 +3,7 @@ import { describeValue } from '../../core/book/describe.js'
 import { addTitleColumns, makeExpand } from '../../core/book/expand.js'
 import { invalidQuery, Problem } from '../../core/problems.js'
 import { listEqual } from '../../core/query/filters.js'
-import { makePageUrl, type ParsedQuery } from '../../core/query/grammar.js'
+import { makePageUrl, type ParsedQuery, startParameters } from '../../core/query/grammar.js'
 import { splitQuery } from '../../core/query/query-string.js'
 import { readOperand, readValue } from '../../core/query/values.js'
 import { intendToList } from '../../core/service/caller.js'
@@ -132,7 +132,7 @@ async function redirectToFound (
       throw invalidQuery([{ parameter: missing[0], detail: `has no match for "${shorten(missing[1])}"` }])
     }
     const list = mount.urls.collection(request)
-    const url = makePageUrl(list, parsed, [...fields, 'page', 'after', 'before'], found.flat().join('&'))
+    const url = makePageUrl(list, parsed, [...fields, ...startParameters], found.flat().join('&'))
     return reply.code(303).header('location', url).send()
   }
 }
