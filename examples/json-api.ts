@@ -87,7 +87,7 @@ export const jsonApi: FastifyPluginAsync = async app => {
     const mount = find(request)
     const { fields, revision } = readResource(mount, request)
     return answer(reply, mount, await run(mount, request, (book, options) =>
-      book.run('edit' as never, readId(mount, request), fields as never, { ...options, ...revision })))
+      book.run('edit', readId(mount, request), fields, { ...options, ...revision })))
   })
   app.delete<Route>('/:type/:id', async (request, reply) => {
     const mount = find(request)
