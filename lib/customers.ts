@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { defineFamily, defineQuery } from './http/plugin/define-family.js'
+import { defineFamily, defineQuery } from './families.js'
 
 /**
  * The customers: read as pages, with filters.

@@ -2,7 +2,7 @@ import { type TObject, Type } from '@sinclair/typebox'
 import type { DefinedOperation, OpenOperation } from '../core/family/definition.js'
 import type { Labels } from '../core/family/presentation.js'
 import type { ItemOf } from '../core/family/types.js'
-import { defineFamily, defineQuery } from '../http/plugin/define-family.js'
+import { defineFamily, defineQuery } from '../families.js'
 
 const text = (description: string, maxLength: number, ...examples: string[]) =>
   Type.String({ minLength: 1, maxLength, description, ...(examples.length === 0 ? {} : { examples }) })

@@ -3,7 +3,7 @@ import { getFamily, getStoredShape } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
 import type { Change, FamilyShape, Storage, Stored } from '../core/storage/storage.js'
-import { defineFamily } from '../http/plugin/define-family.js'
+import { defineFamily } from '../families.js'
 import { keepRow } from '../tools/rows.js'
 
 const DeliveryFields = Type.Object({

@@ -9,7 +9,7 @@ import { makeService } from '../../core/book/make-service.js'
 import { errorCodes } from '../../core/errors.js'
 import { compileFamily } from '../../core/family/compile.js'
 import type {
-  CreateOf, EditOf, FamilyDefinition, FieldName, OperationParams, QueryDefinition, Renamed
+  CreateOf, EditOf, FamilyDefinition, FieldName, OperationParams, Renamed
 } from '../../core/family/definition.js'
 import { type AnyExtension, extendDefinition, type FamilyExtension } from '../../core/family/extension.js'
 import {
@@ -18,13 +18,14 @@ import {
 import type { KnownFields, KnownResult } from '../../core/family/known-fields.js'
 import { makeRenaming, renameDefinition } from '../../core/family/rename.js'
 import type {
-  AnyTypes, FamilyTypes, FieldsOf, ItemOf, ItemsAtCreation, KnownField, MemberIn, MemberName
+  AnyTypes, FamilyTypes, FieldsOf, ItemOf, KnownField, MemberIn, MemberName
 } from '../../core/family/types.js'
 import { compileGrammar } from '../../core/query/grammar.js'
 import { makeCallers, readMakers } from '../../core/service/caller.js'
 import { feedList, logList } from '../../core/service/record.js'
 import type { ServiceOptions } from '../../core/service/service.js'
 import { checkMappedFamilies, makeStorageAccess } from '../../core/service/storage-access.js'
+import type { Representation } from '../../representations/representation.js'
 import { isolateScope } from '../body.js'
 import { documentActions } from '../forms/commands.js'
 import { forms, writeEndpoints } from '../forms/forms.js'
@@ -42,7 +43,7 @@ import { sendProblem } from '../reply.js'
 import { makeUrls } from '../request.js'
 import { announceRetirement, mountEndpoints, namePlugin, type RouteSettings } from '../routes.js'
 import { openBook } from './mounts.js'
-import { checkOptions, type FamilyOptions, representations as allRepresentations } from './options.js'
+import { checkOptions, type FamilyOptions } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
 /** A family as a Fastify plugin; you can register it any number of times. */
@@ -121,61 +122,29 @@ declare module 'fastify' {
   /* eslint-enable @typescript-eslint/no-unused-vars */
 }
 
-/**
- * Makes a resource family: an encapsulated Fastify plugin that publishes its items.
- *
- * @example
- * const books = defineFamily({
- *   name: 'books', singular: 'book',
- *   fields: Type.Object({ id: Type.Integer(), title: Type.String(), year: Type.Integer() })
- * })
- * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
- */
-export function defineFamily<
-  P extends TProperties, O extends OperationParams = {}, F extends FieldName<P> = never,
-  C extends FieldName<P> | 'id' = never, V = {}, W = {}, N = {}, D = {}, R = {}, S = {}
-> (
-  definition: FamilyDefinition<P, O, F, C, V, W, N, D> & {
-    readonly operations?: R & KnownFields<R, P, O, W, N, V>
-    readonly initial?: S & KnownResult<S, Static<TObject<P>>, ItemsAtCreation<P, D, V>>
-  }
-): FamilyPlugin<P, O, {
-  create: CreateOf<P, C>
-  edit: EditOf<P, F>
-  references: V
-  items: ItemsAtCreation<P, D, V>
-}> {
-  // Internally, definitions are of no particular family; the types are for the host.
-  return makeFamily(definition as unknown as FamilyDefinition) as never
-}
-
-/**
- * Declares a result of `GET /query/{result_name}/{parameter}`: the items whose field equals the parameter.
- *
- * @example
- * queries: { 'invoices-by-customer': defineQuery({ field: 'customer' }) }
- */
-export function defineQuery<const F extends string> (definition: QueryDefinition<F>): QueryDefinition<F> {
-  return definition
-}
-
-function makeFamily (definition: FamilyDefinition, renaming?: Renaming): AnyFamily {
+/** @param defaults the representations of a mount without that option */
+export function makeFamily (
+  definition: FamilyDefinition, defaults: readonly Representation[], renaming?: Renaming
+): AnyFamily {
   const family = compileFamily(definition, renaming)
   const name = `fastify-dealbook-${family.name}`
   // Called in the host's scope, by which families registered there find each other.
   const mountIn: FastifyPluginAsync<FamilyOptions> = async (scope, options) => {
-    const mount = namePlugin(name, async app => { await mountFamily(family, options, scope, app) })
+    const { representations = defaults } = options
+    const mount = namePlugin(name, async app => {
+      await mountFamily(family, { ...options, representations }, scope, app)
+    })
     await scope.register(mount, options as RegisterOptions)
   }
   const plugin = Object.assign(fp(mountIn, { fastify: '5.x || 6.x', name }), {
     definition,
     extend (extension: AnyExtension) {
-      if (renaming === undefined) return makeFamily(extendDefinition(definition, extension))
+      if (renaming === undefined) return makeFamily(extendDefinition(definition, extension), defaults)
       throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(family.name, 'extend the family before you rename it')
     },
     rename (names: Readonly<Record<string, string>>) {
       const renaming = makeRenaming(family, names)
-      return makeFamily(renameDefinition(definition, names), renaming)
+      return makeFamily(renameDefinition(definition, names), defaults, renaming)
     },
     service: (options: ServiceOptions) => makeService(family, options)
   })
@@ -183,11 +152,13 @@ function makeFamily (definition: FamilyDefinition, renaming?: Renaming): AnyFami
   return plugin
 }
 
+type MountedOptions = FamilyOptions & Required<Pick<FamilyOptions, 'representations'>>
+
 const mebibyte = 1_048_576
 
 async function mountFamily (
   family: Family,
-  options: FamilyOptions,
+  options: MountedOptions,
   scope: FastifyInstance,
   app: FastifyInstance
 ): Promise<void> {
@@ -251,11 +222,11 @@ async function makeMount (
   family: Family,
   prefix: string,
   neighbours: Neighbours,
-  options: FamilyOptions,
+  options: MountedOptions,
   schemaTexts: Map<string, string>
 ): Promise<Mount> {
   checkOptions(family, prefix, options)
-  const { version, representations = allRepresentations } = options
+  const { version, representations } = options
   const home = version === undefined ? `/${family.name}` : `/rest/${version}/${family.name}`
   const { timeout = 10_000, maxPageSize = 1000, pageSize = Math.min(50, maxPageSize) } = options
   const limits = { ...queryLimits, pageSize, maxPageSize, maxSkipped: Math.max(50_000, 50 * maxPageSize) }

@@ -6,8 +6,6 @@ import type { Committed, Granted, Intent } from '../../core/service/caller.js'
 import { isStorage } from '../../core/service/storage-access.js'
 import type { Storage, Stored } from '../../core/storage/storage.js'
 import { findFlaw, membersOf, oneOf, rules } from '../../core/values/rules.js'
-import { html } from '../../html/html.js'
-import { csv, json, ndjson, xml } from '../../representations/formats.js'
 import type { Representation } from '../../representations/representation.js'
 import { type FormName, forms } from '../forms/forms.js'
 
@@ -133,14 +131,6 @@ function findFlawInPrefix (prefix: string): string | undefined {
   return `the prefix "${prefix}" has a parameter "${taken}", which is reserved; use a name other than ` +
     ownParameters.join(', ')
 }
-
-/**
- * The built-in representations; the first is the default.
- *
- * @example
- * app.register(customers, { storage, representations: [...representations, yaml] })
- */
-export const representations: readonly Representation[] = [json, xml, html(), csv, ndjson]
 
 function findFlawInRepresentations (list: readonly Representation[]): string | undefined {
   const option = 'the option "representations"'

@@ -1,0 +1,58 @@
+import type { Static, TObject, TProperties } from '@sinclair/typebox'
+import type {
+  CreateOf, EditOf, FamilyDefinition, FieldName, OperationParams, QueryDefinition
+} from './core/family/definition.js'
+import type { KnownFields, KnownResult } from './core/family/known-fields.js'
+import type { ItemsAtCreation } from './core/family/types.js'
+import { html } from './html/html.js'
+import { type FamilyPlugin, makeFamily } from './http/plugin/define-family.js'
+import { csv, json, ndjson, xml } from './representations/formats.js'
+import type { Representation } from './representations/representation.js'
+
+// Here formats and pages are put together: what makes a family knows none of them.
+
+/**
+ * The built-in representations; the first is the default.
+ *
+ * @example
+ * app.register(customers, { storage, representations: [...representations, yaml] })
+ */
+export const representations: readonly Representation[] = [json, xml, html(), csv, ndjson]
+
+/**
+ * Makes a resource family: an encapsulated Fastify plugin that publishes its items.
+ *
+ * @example
+ * const books = defineFamily({
+ *   name: 'books', singular: 'book',
+ *   fields: Type.Object({ id: Type.Integer(), title: Type.String(), year: Type.Integer() })
+ * })
+ * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
+ */
+export function defineFamily<
+  P extends TProperties, O extends OperationParams = {}, F extends FieldName<P> = never,
+  C extends FieldName<P> | 'id' = never, V = {}, W = {}, N = {}, D = {}, R = {}, S = {}
+> (
+  definition: FamilyDefinition<P, O, F, C, V, W, N, D> & {
+    readonly operations?: R & KnownFields<R, P, O, W, N, V>
+    readonly initial?: S & KnownResult<S, Static<TObject<P>>, ItemsAtCreation<P, D, V>>
+  }
+): FamilyPlugin<P, O, {
+  create: CreateOf<P, C>
+  edit: EditOf<P, F>
+  references: V
+  items: ItemsAtCreation<P, D, V>
+}> {
+  // Internally, definitions are of no particular family; the types are for the host.
+  return makeFamily(definition as unknown as FamilyDefinition, representations) as never
+}
+
+/**
+ * Declares a result of `GET /query/{result_name}/{parameter}`: the items whose field equals the parameter.
+ *
+ * @example
+ * queries: { 'invoices-by-customer': defineQuery({ field: 'customer' }) }
+ */
+export function defineQuery<const F extends string> (definition: QueryDefinition<F>): QueryDefinition<F> {
+  return definition
+}
