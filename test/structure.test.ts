@@ -86,6 +86,23 @@ t.test('docs/architecture.md has every folder, and imports point downwards in it
   }
 })
 
+// What a satellite still takes from inside: this list may only get shorter.
+const insideOf: Readonly<Record<string, readonly string[]>> = {
+  'lib/mcp/': [
+    'lib/core/values/json.ts', 'lib/core/values/rules.ts', 'lib/core/values/words.ts', 'lib/http/body.ts',
+    'lib/http/reply.ts', 'lib/http/routes.ts'
+  ]
+}
+
+t.test('satellites stand on what a host can import, too', async t => {
+  for (const [folder, inside] of Object.entries(insideOf)) {
+    const own = library.filter(path => path.startsWith(folder))
+    t.ok(own.length > 0, folder)
+    const taken = own.flatMap(importsOf).filter(path => !path.startsWith(folder) && path !== 'lib/index.ts')
+    t.strictSame([...new Set(taken)].sort(), inside, folder)
+  }
+})
+
 t.test('nothing in lib opens a connection, but for the driver of PostgreSQL and webhooks', async t => {
   const connects = /\b(?:fetch|connect|createConnection)\(|from '(?:node:(?:https|tls|dgram|dns)|undici)/
   // The script of pages runs in browsers.
