@@ -94,9 +94,10 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   async findPage (parsed: ParsedQuery): Promise<FoundPage & { readonly follow: Position }> {
     const { query, list, start } = parsed
     // Read before the page, which then has everything up to it.
-    const end = await findEnd(this.storage, this.signal)
     const given = start?.position.item.position as number | undefined
-    const from = start?.backwards === true ? undefined : given ?? await this.#findFirst(query)
+    const beginning = given ?? (start?.backwards === true ? undefined : this.#findFirst(query))
+    const [end, first] = await Promise.all([findEnd(this.storage, this.signal), beginning])
+    const from = start?.backwards === true ? undefined : first
     const { parts: [part = []], order } = start === undefined
       ? { parts: [numbered], order: query.order }
       : listParts(list.fields, query.order, start)

@@ -83,11 +83,13 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
     parse: (search, representation) => parsePageQuery(grammar, search, representation, '-revision,-createdAt'),
     async load ({ request, caller, reader, intent, query: parsed, representation }) {
       const id = intent.id as Id
-      const item = await reader.checkLog(id)
       const isFollowed = operation === undefined && representation.interactive !== true
       const feed = new Feed(await caller.storage(), [{ family, reader }], caller.signal, id)
-      // Read before the page, so that nothing is missed in between.
-      const follow = isFollowed ? placeAfter(await feed.findStart(undefined)) : undefined
+      // Read beside the item, but before the page, so that nothing is missed in between.
+      const starting = isFollowed ? feed.findStart(undefined) : undefined
+      starting?.catch(() => {})
+      const item = await reader.checkLog(id)
+      const follow = starting && placeAfter(await starting)
       const find: Find = query => reader.findLog(id, query, operation)
       const members = parsed.fields ?? listMembers([mount])
       const pick = makePicker(members)
