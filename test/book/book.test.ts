@@ -148,6 +148,12 @@ for (const { name, make } of storages) {
         await refused(t, 'ann', book => book.run('complete', id, {}, { command: 'c-2' }), refusal)
       }
 
+      const many = Array.from({ length: 101 }, () => ({ operation: 'remove', id: 'none' } as const))
+      const results = await by('ann', book => book.runAll(many as never).catch((error: unknown) => error))
+      t.match(results, way === 'service' ? [{ reason: { code: 'not-found' } }] : { code: 'invalid-body' })
+      await refused(t, 'ann', book => book.get(id, { expand: ['name'] }), { code: 'invalid-query' })
+      await refused(t, 'writer', book => book.get(id, { expand: ['name'] }), { statusCode: 403 })
+
       async function refused (
         t: Test, principal: string | undefined, work: (book: Book) => Promise<unknown>, expected: object
       ): Promise<void> {

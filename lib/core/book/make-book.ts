@@ -1,7 +1,8 @@
 import { errorCodes } from '../errors.js'
 import type { Deletion, Family } from '../family/family.js'
-import { invalidQuery, notFound, pointToCommand, Problem } from '../problems.js'
+import { invalidBody, invalidQuery, notFound, pointToCommand, Problem } from '../problems.js'
 import { compileGrammar, type Grammar, type PageOptions } from '../query/grammar.js'
+import { performance } from '../runtime.js'
 import {
   checkOptions, checkParams, findItems, limits, optionRules, parseFind, parseQuery, readIds, readPage, showItem,
   showPage
@@ -32,13 +33,17 @@ export interface BookSource {
   readonly grammar?: Grammar
   /** Whether a change of an item needs its revision. */
   readonly needsRevision?: boolean
+  /** Of `runAll`. */
+  readonly maxCommands?: number
   note? (outcome: Outcome): void
 }
 
 const logGrammar = compileGrammar(logList, limits)
+// Milliseconds after which a follower's permission is asked for again.
+const askAgainAfter = 15_000
 
 export function makeBook (family: Family, source: BookSource): Book {
-  const { grammar, needsRevision = false } = source
+  const { grammar, needsRevision = false, maxCommands = Infinity } = source
   const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
   const actions = new Map(listActions(family).map(each => [each.name, each]))
 
@@ -59,6 +64,9 @@ export function makeBook (family: Family, source: BookSource): Book {
     async runAll (commands: readonly AnyCommand[], options: RunAllOptions = {}): Promise<never> {
       const { atomic = false } = options
       const caller = source.open(options, 'runAll')
+      if (commands.length > maxCommands) {
+        throw invalidBody([{ pointer: '/commands', detail: `must have at most ${maxCommands} commands` }])
+      }
       // A mistake of the program is found before anything is done.
       const found = commands.map(each => {
         checkOptions(family, each, optionRules.each)
@@ -78,9 +86,9 @@ export function makeBook (family: Family, source: BookSource): Book {
 
     async get (id, options = {}) {
       const { expand = [] } = options
+      const { item, reader } = await read(id, options, 'get')
       const flaw = expand.find(field => !family.references.has(field))
       if (flaw !== undefined) throw invalidQuery([{ parameter: 'expand', detail: `${flaw} refers to no item` }])
-      const { item, reader } = await read(id, options, 'get')
       if (expand.length === 0) return showItem(family, item) as never
       const [shown = item] = await (await makeExpand(family, reader.called.caller, expand, { one: item }))([item])
       return showItem(family, shown) as never
@@ -117,11 +125,23 @@ export function makeBook (family: Family, source: BookSource): Book {
       if (!family.writable) refuseOperation('follow')
       const { after, from = 'beginning', signal } = options
       const { signal: _ending, ...caller } = source.open(options, 'follow')
-      const reader = await authorizeReader(family, caller, intendToRead(family, undefined))
+      const ask = async (): Promise<Reader> => await authorizeReader(family, caller, intendToRead(family, undefined))
+      let reader = await ask()
       const feed = new Feed(await caller.storage(), [{ family, reader }], undefined)
       const start = after === undefined && from === 'beginning' ? undefined : await feed.findStart(after)
-      for await (const { entries } of follow(feed, start, { signal })) {
-        for (const entry of entries) yield showFollowed(family, entry, nameRecord(entry, reader.grant.principal))
+      const renew = async (): Promise<void> => {
+        reader = await ask()
+        feed.replace([{ family, reader }], undefined)
+      }
+      const renewal = caller.isGuarded ? { renew, interval: askAgainAfter } : {}
+      for await (const batch of follow(feed, start, { signal, ...renewal })) {
+        for (const entry of batch.entries) {
+          yield showFollowed(family, entry, nameRecord(entry, reader.grant.principal))
+          if (performance.now() < batch.dueAt) continue
+          // A slow follower gets the rest if it may still see it.
+          batch.position = entry.position
+          break
+        }
       }
     },
 

@@ -103,6 +103,7 @@ export function openBook (mount: Mount, request: FastifyRequest): Book {
   return makeBook(family, {
     grammar,
     needsRevision: preconditions === 'required',
+    maxCommands: mount.maxCommands ?? 100,
     note (outcome) { logOutcome({ mount, request }, outcome) },
     open (options, rule) {
       checkOptions(family, options, rules.get(rule) as TObject)
