@@ -1,31 +1,24 @@
-// Another front end for the same families: JSON:API (https://jsonapi.org), with filters, pages, related items, and
-// operations as actions. All of it is made of findMounts: what a caller may see and do, retries, limits and problems
-// are those of the mounts. node build/examples/json-api.js
+// Another front end for the same families, JSON:API (https://jsonapi.org), made of findMounts: what a caller may see
+// and do, retries, limits and problems are those of the mounts. node build/examples/json-api.js
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import {
-  type Book, type FamilyMount, findMounts, type Id, type Members, Problem, readIdempotencyKey, toProblem
+  type ActionModel, type Book, explainError, type FamilyMount, findMounts, type Id, invalidBody, makeValidator,
+  type Members, Problem, readIdempotencyKey, type Static, Type
 } from 'fastify-dealbook'
 import { buildApp as buildRental } from './rental.js'
 
 const mediaType = 'application/vnd.api+json'
-/** Members of an item that are not attributes. */
+// Members of an item that are not attributes.
 const besides = ['id', 'revision', 'createdAt', 'updatedAt']
 
-interface Identifier { readonly type: string, readonly id: string }
-
-interface Resource extends Identifier {
-  readonly attributes: Members
-  readonly relationships?: Readonly<Record<string, { readonly data: Identifier | null, readonly links: object }>>
-  readonly links: { readonly self: string }
-  readonly meta: Members
-}
-
-/** What a client sends; the book checks it. */
-interface Sent {
-  readonly attributes?: Members
-  readonly relationships?: Readonly<Record<string, { readonly data?: Partial<Identifier> | null }>>
-  readonly meta?: { readonly revision?: number }
-}
+// What a client sends around the fields and parameters, which the book checks.
+const meta = Type.Optional(Type.Object({ revision: Type.Optional(Type.Integer()) }))
+const identifier = Type.Object({ type: Type.String(), id: Type.String() })
+const related = Type.Record(Type.String(), Type.Object({ data: Type.Union([identifier, Type.Null()]) }))
+const attributes = Type.Record(Type.String(), Type.Unknown())
+const resource = Type.Partial(Type.Object({ attributes, relationships: related, meta }))
+const findFlaws = makeValidator(Type.Object({ data: resource }))
+const findFlawsInAction = makeValidator(Type.Object({ meta }))
 
 export const jsonApi: FastifyPluginAsync = async app => {
   const mounts = new Map<string, FamilyMount>()
@@ -64,59 +57,63 @@ export const jsonApi: FastifyPluginAsync = async app => {
   })
 
   // What is related to an item, or only its type and id.
-  app.get<Route>('/:type/:id/:member', async (request, reply) => {
-    const mount = find(request)
-    const item: Members = await mount.book(request).get(readId(mount, request))
-    const { there, id } = follow(mount, item, request.params.member)
-    return send(reply, { data: id === null ? null : show(there, await there.book(request).get(id)) })
-  })
-  app.get<Route>('/:type/:id/relationships/:member', async (request, reply) => {
-    const mount = find(request)
-    const item: Members = await mount.book(request).get(readId(mount, request))
-    const { there, id } = follow(mount, item, request.params.member)
-    return send(reply, { data: id === null ? null : { type: there.model.name, id: String(id) } })
-  })
+  for (const path of ['', 'relationships/']) {
+    app.get<Route>(`/:type/:id/${path}:member`, async (request, reply) => {
+      const mount = find(request)
+      const { member } = request.params
+      const item: Members = await mount.book(request).get(readId(mount, request))
+      const there = mounts.get(mount.model.references[member] ?? '')
+      if (there === undefined) throw new Problem('not-found', `There is no relationship "${member}"`)
+      const id = idOf(item[member])
+      if (id === null) return send(reply, { data: null })
+      if (path !== '') return send(reply, { data: { type: there.model.name, id: String(id) } })
+      return send(reply, { data: show(there, await there.book(request).get(id)) })
+    })
+  }
 
   app.post<Route>('/:type', async (request, reply) => {
-    const mount = find(request)
+    const mount = find(request, 'create')
     const { fields } = readResource(mount, request)
     const done = await run(mount, request, (book, options) => book.create(fields, options))
     return answer(reply.code(done.replayed ? 200 : 201), mount, done)
   })
   app.patch<Route>('/:type/:id', async (request, reply) => {
-    const mount = find(request)
+    const mount = find(request, 'edit')
     const { fields, revision } = readResource(mount, request)
     return answer(reply, mount, await run(mount, request, (book, options) =>
       book.run('edit', readId(mount, request), fields, { ...options, ...revision })))
   })
   app.delete<Route>('/:type/:id', async (request, reply) => {
-    const mount = find(request)
-    await run(mount, request, async (book, options) => await book.remove(readId(mount, request), options) as never)
+    const mount = find(request, 'remove')
+    await run(mount, request, (book, options) => book.remove(readId(mount, request), options))
     return await reply.code(204).send()
   })
   // JSON:API has no operations, so that they are links of our own.
   app.post<Route>('/:type/:id/actions/:member', async (request, reply) => {
-    const mount = find(request)
     const { member } = request.params
-    const isKnown = mount.model.actions.some(({ name }) => name === member)
-    if (!isKnown) throw new Problem('not-found', `There is no "${member}"`)
-    const { meta: { revision: known, ...params } = {} } = (request.body ?? {}) as { meta?: Members }
-    const revision = typeof known === 'number' ? { revision: known } : {}
+    const mount = find(request, 'operation', member)
+    const body = request.body ?? {}
+    refuse(findFlawsInAction(body))
+    const { meta: { revision: known, ...params } = {} } = body as { readonly meta?: Members }
+    const revision = known === undefined ? {} : { revision: known as number }
     return answer(reply, mount, await run(mount, request, (book, options) =>
       book.run(member, readId(mount, request), params, { ...options, ...revision })))
   })
 
-  function find ({ params: { type } }: FastifyRequest<Route>): FamilyMount {
+  /** @param kind of the action that the family must have */
+  function find ({ params: { type } }: FastifyRequest<Route>, kind?: ActionModel['kind'], name?: string): FamilyMount {
     const mount = mounts.get(type)
-    if (mount === undefined) throw new Problem('not-found', `There is no type "${type}"`)
-    return mount
+    const isKnown = kind === undefined || mount?.model.actions.some(action =>
+      action.kind === kind && (name === undefined || action.name === name))
+    if (mount !== undefined && isKnown === true) return mount
+    throw new Problem('not-found', `There is no type "${type}"${kind === undefined ? '' : ` with "${name ?? kind}"`}`)
   }
 
   function linkOf (mount: FamilyMount, ...parts: readonly unknown[]): string {
     return [app.prefix, mount.model.name, ...parts.map(part => encodeURIComponent(String(part)))].join('/')
   }
 
-  function show (mount: FamilyMount, item: Members, meta: Members = {}): Resource {
+  function show (mount: FamilyMount, item: Members, meta: Members = {}) {
     const { model: { name: type, references } } = mount
     const self = linkOf(mount, item.id)
     const relationships = Object.entries(references).filter(([field]) => field in item).map(([field, other]) => {
@@ -129,14 +126,14 @@ export const jsonApi: FastifyPluginAsync = async app => {
       type,
       id: String(item.id),
       attributes: Object.fromEntries(Object.entries(item).filter(([name]) => isAttribute(name))),
-      ...relationships.length > 0 && { relationships: Object.fromEntries(relationships) as never },
+      ...relationships.length > 0 && { relationships: Object.fromEntries(relationships) },
       links: { self },
       meta: { revision: item.revision, createdAt: item.createdAt, updatedAt: item.updatedAt, ...meta }
     }
   }
 
   /** Items that were expanded, each once. Those that the caller may not read are only ids, and left out. */
-  function include ({ model }: FamilyMount, items: readonly Members[], fields: readonly string[]): Resource[] {
+  function include ({ model }: FamilyMount, items: readonly Members[], fields: readonly string[]) {
     const all = fields.flatMap(field => items.map(item => {
       const there = mounts.get(model.references[field] as string)
       return there !== undefined && isItem(item[field]) ? [show(there, item[field])] : []
@@ -144,19 +141,13 @@ export const jsonApi: FastifyPluginAsync = async app => {
     return [...new Map(all.map(each => [`${each.type} ${each.id}`, each])).values()]
   }
 
-  function follow ({ model }: FamilyMount, item: Members, field: string) {
-    const there = mounts.get(model.references[field] ?? '')
-    if (there === undefined) throw new Problem('not-found', `There is no relationship "${field}"`)
-    return { there, id: idOf(item[field]) }
-  }
-
   /** The fields of a resource; `meta.revision` is the one that the client knows. */
   function readResource ({ model: { references } }: FamilyMount, { body }: FastifyRequest) {
-    const { data } = (body ?? {}) as { data?: Sent }
-    if (!isItem(data)) throw new Problem('invalid-body', 'The body must have "data"')
-    const { attributes, relationships = {}, meta: { revision } = {} } = data as Sent
+    refuse(findFlaws(body))
+    const { data } = body as { data: Static<typeof resource> }
+    const { attributes, relationships = {}, meta: { revision } = {} } = data
     const related = Object.entries(relationships).map(([name, { data }]) =>
-      [name, data?.id === undefined ? null : mounts.get(references[name] ?? '')?.readId(data.id) ?? data.id])
+      [name, data === null ? null : mounts.get(references[name] ?? '')?.readId(data.id) ?? data.id])
     const fields: Members = { ...attributes, ...Object.fromEntries(related) as Members }
     return { fields, revision: revision === undefined ? {} : { revision } }
   }
@@ -193,7 +184,7 @@ function readQuery ({ model }: FamilyMount, { query }: FastifyRequest) {
   const text: (readonly [string, string])[] = []
   for (const [name, value] of given) {
     const [, group = name, member = ''] = /^(\w+)\[([^\]]*)\]$/.exec(name) ?? []
-    if (group === 'filter') text.push([member, value])
+    if (group === 'filter' && isFilter(model, member)) text.push([member, value])
     else if (group === 'page' && member === 'size') options.limit = value
     else if (group === 'page' && member === 'after') options.after = value
     else if (group === 'page' && member === 'total') options.count = value === 'true'
@@ -202,12 +193,18 @@ function readQuery ({ model }: FamilyMount, { query }: FastifyRequest) {
     else if (name === 'include') include.push(...value.split(',').filter(field => field !== ''))
     else throw new Problem('invalid-query', 'Unknown', { errors: [{ parameter: name, detail: 'is unknown' }] })
   }
-  const unknown = include.find(field => !Object.hasOwn(model.references, field))
-  if (unknown !== undefined) throw new Problem('invalid-query', `include cannot have ${unknown}`)
   if (include.length > 0) text.push(['expand', include.join()])
   const others = given.filter(([name]) => name !== 'page[after]')
   const write = (after: string) => [...others, ['page[after]', after] as const].map(writePair).join('&')
   return { text: text.map(writePair).join('&'), options, include, write }
+}
+
+function isFilter ({ filterNames }: FamilyMount['model'], name: string): boolean {
+  return filterNames.includes(name) || ['state', 'search'].includes(name) || /^or\d*\./.test(name)
+}
+
+function refuse (flaws: ReturnType<typeof findFlaws>): void {
+  if (flaws.length > 0) throw invalidBody(flaws)
 }
 
 function writePair ([name, value]: readonly [string, string]): string {
@@ -229,8 +226,8 @@ function send (reply: FastifyReply, document: object): FastifyReply {
   return reply.header('content-type', mediaType).send(Buffer.from(text))
 }
 
-function sendErrors (error: unknown, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const problem = toProblem(error)
+function sendErrors (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const problem = explainError(error, request)
   const { title, detail, errors = [] } = problem.document() as { title: string, detail: string, errors?: Members[] }
   const about = { status: String(problem.statusCode), code: problem.code, title }
   const all = errors.length === 0

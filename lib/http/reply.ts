@@ -147,9 +147,8 @@ export async function sendProblem (
   reply: FastifyReply,
   guide: (problem: Problem) => Promise<Omit<ProblemView, 'kind' | 'document' | 'log'>>
 ): Promise<FastifyReply> {
-  const found = toProblem(error)
+  const found = explainError(error, request)
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
-  if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
   // What else the page needs would be read for nothing.
   if (problem.statusCode >= 500) endReads(request.raw)
   const { path, search } = splitUrl(request)
@@ -174,8 +173,21 @@ export async function sendProblem (
     .code(problem.statusCode).headers(problem.headers).header('cache-control', 'no-store').send(text)
 }
 
+/**
+ * The problem that a client gets for an error of a book, `authorize` or a hook. Failures are logged, as by HTTP.
+ *
+ * @example
+ * const problem = explainError(error, request)
+ * return reply.code(problem.statusCode).headers(problem.headers).send(problem.document())
+ */
+export function explainError (error: unknown, request: Pick<FastifyRequest, 'log'>): Problem {
+  const problem = toProblem(error)
+  if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
+  return problem
+}
+
 // Clients can cause timeouts and load: these are not faults, and their stacks are useless.
-export function logFailure ({ log }: FastifyRequest, problem: Problem): void {
+export function logFailure ({ log }: Pick<FastifyRequest, 'log'>, problem: Problem): void {
   const { code, cause, message } = problem
   if (code === 'timeout' || code === 'busy') log.warn({ code }, message)
   // Only the host may know which rule it was.

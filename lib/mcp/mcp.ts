@@ -6,9 +6,9 @@ import { isObject } from '../core/values/json.js'
 import { findFlaw, membersOf, oneOf, rules } from '../core/values/rules.js'
 import { didYouMean, shorten } from '../core/values/words.js'
 import { isolateScope } from '../http/body.js'
-import { logFailure, sendText } from '../http/reply.js'
+import { sendText } from '../http/reply.js'
 import { type Endpoint, mountEndpoints } from '../http/routes.js'
-import { errorCodes, findMounts, json, type Members, Problem, toProblem } from '../index.js'
+import { errorCodes, explainError, findMounts, json, type Members, Problem } from '../index.js'
 import { callTool, listTools, makeTools, type Tool } from './tools.js'
 
 /** Options of `mcp`. */
@@ -49,7 +49,7 @@ const defaultInstructions = 'Items change only by operations. The tool that ends
 
 /**
  * Serves the Model Context Protocol at `{prefix}/mcp`: tools for the families that are registered at the same prefix
- * in the same scope, before or after it.
+ * in the same scope, or in the nearest one around it that has any, before or after it.
  *
  * @example
  * app.register(deals, { storage, prefix: '/crm', version: 'v1' })
@@ -220,9 +220,8 @@ function sendError (error: unknown, request: FastifyRequest, reply: FastifyReply
     const { code, message, data } = error
     return send(reply.code(error.status), { jsonrpc: '2.0', ...known, error: { code, message, ...(data && { data }) } })
   }
-  const problem = toProblem(error)
+  const problem = explainError(error, request)
   const { statusCode, message, headers } = problem
-  if (statusCode >= 500) logFailure(request, problem)
   const code = problem.code === 'malformed-json' ? codes.parse : statusCode >= 500 ? codes.internal : codes.request
   return send(reply.code(statusCode).headers(headers),
     { jsonrpc: '2.0', ...known, error: { code, message, data: problem.document() } })

@@ -1,15 +1,16 @@
 import type { TProperties, TSchema } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
-import { logFailure } from '../http/reply.js'
 import type { ActionModel, FamilyMount, Id, ItemPage, Members, RunOptions } from '../index.js'
-import { errorCodes, makeValidator, Problem, readIdempotencyKey, toProblem, Type } from '../index.js'
+import {
+  errorCodes, explainError, invalidBody, makeValidator, Problem, readIdempotencyKey, Type
+} from '../index.js'
 
 export interface Tool {
   readonly mount: FamilyMount
   /** The name without that of the family. */
   readonly end: string
-  /** As the book has it. */
-  readonly name: string
+  /** The one that `authorize` is asked for. */
+  readonly action: string
   readonly title: string
   readonly more?: string
   readonly schema: object
@@ -44,8 +45,8 @@ function describeId ({ model: { id, singular } }: FamilyMount): TSchema {
 }
 
 /** The name of an operation, unless a tool cannot have it. */
-function nameEnd ({ name, words: { verb = name } }: ActionModel): string {
-  if (name === 'remove') return 'delete'
+function nameEnd ({ kind, name, words: { verb = name } }: ActionModel): string {
+  if (kind === 'remove') return 'delete'
   return /^[\w-]+$/.test(name) ? name : verb
 }
 
@@ -56,7 +57,7 @@ function listReadTools (mount: FamilyMount): Tool[] {
   const find: Tool = {
     mount,
     end: 'find',
-    name: 'find',
+    action: 'list',
     title: `Find ${name}`,
     more: 'Returns items and, if there are more, next.',
     schema: search.schema,
@@ -73,7 +74,7 @@ function listReadTools (mount: FamilyMount): Tool[] {
   const get: Tool = {
     mount,
     end: 'get',
-    name: 'get',
+    action: 'read',
     title: `Read ${one}`,
     schema,
     hints,
@@ -86,7 +87,7 @@ function listReadTools (mount: FamilyMount): Tool[] {
   const operations: Tool = {
     mount,
     end: 'operations',
-    name: 'get',
+    action: 'read',
     title: `List the operations of ${one}`,
     more: 'Those that you may use, whether the state allows each now, and why not.',
     schema,
@@ -98,11 +99,11 @@ function listReadTools (mount: FamilyMount): Tool[] {
       const { revision } = await book(request).get(id)
       const offers = await book(request).offers(id)
       const items = actions.flatMap(action => {
-        const offer = offers.find(({ name }) => name === action.name)
+        const offer = offers.find(offer => offer.action === action.action)
         if (offer === undefined) return []
         const { allowed, reason } = offer
         const end = nameEnd(action)
-        const name = action.name === 'remove' ? end : action.name
+        const name = action.kind === 'remove' ? end : action.name
         return [{ name, tool: nameTool({ mount, end }), allowed, ...reason !== undefined && { reason } }]
       })
       return { revision, items }
@@ -112,11 +113,8 @@ function listReadTools (mount: FamilyMount): Tool[] {
 }
 
 /** Names all flaws. */
-function refuse (flaws: readonly { readonly pointer: string, readonly detail: string }[]): void {
-  const [first] = flaws
-  if (first === undefined) return
-  const others = flaws.length === 1 ? '' : `, and ${flaws.length - 1} more`
-  throw new Problem('invalid-body', `${first.pointer} ${first.detail}${others}`, { errors: flaws })
+function refuse (flaws: Parameters<typeof invalidBody>[0]): void {
+  if (flaws.length > 0) throw invalidBody(flaws)
 }
 
 const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
@@ -156,7 +154,8 @@ async function findPage (
   if (misplaced.length > 0) await book(request).find('', { limit: 1 })
   refuse(misplaced.map(name => ({ pointer: `/filter/${name}`, detail: 'is not a filter' })))
   const point = (name: string): string => `${Object.hasOwn(filter, name) ? '/filter' : ''}/${escape(name)}`
-  const parameters = Object.entries({ ...filter, fields: fields && String(fields), search })
+  // A filter may have the name of an argument.
+  const parameters = [...Object.entries(filter), ...Object.entries({ fields: fields && String(fields), search })]
     .flatMap(([name, given]) => given === undefined ? [] : [given].flat().map(value => [name, String(value)]))
   try {
     const query = parameters.map(pair => pair.map(encodeURIComponent).join('=')).join('&')
@@ -180,14 +179,11 @@ function showPage ({ items, total, next }: ItemPage<object>): object {
 
 function listWriteTools (mount: FamilyMount, needsCommand: boolean): Tool[] {
   const { actions } = mount.model
-  const byName = (wanted: string): ActionModel[] => actions.filter(({ name }) => name === wanted)
-  const operations = actions.filter(({ name }) => name !== 'create' && name !== 'remove')
-  return [...byName('create'), ...operations, ...byName('remove')].map(action =>
-    makeWriteTool(mount, action, needsCommand))
+  return actions.map(action => makeWriteTool(mount, action, needsCommand))
 }
 
-function explainMore ({ name, final, isConditional }: ActionModel): string {
-  if (name === 'remove') return 'Its log is kept.'
+function explainMore ({ kind, final, isConditional }: ActionModel): string {
+  if (kind === 'remove') return 'Its log is kept.'
   const more = [final && 'It cannot be undone.', isConditional && 'Refused if the state does not allow it.']
   return more.filter(Boolean).join(' ')
 }
@@ -195,7 +191,7 @@ function explainMore ({ name, final, isConditional }: ActionModel): string {
 /** Its arguments are the parameters, the item and its revision, unless it is created, and the id of the command. */
 function makeWriteTool (mount: FamilyMount, action: ActionModel, needsCommand: boolean): Tool {
   const { model, needsRevision, book } = mount
-  const { name, danger, final, isPartial, summary: title } = action
+  const { kind, name, danger, final, isPartial, summary: title } = action
   const { properties, required = [] } = action.params as { properties: TProperties, required?: string[] }
   // A parameter may have the same name.
   const nameFreely = (name: string): string => Object.hasOwn(properties, name) ? nameFreely(`_${name}`) : name
@@ -205,7 +201,7 @@ function makeWriteTool (mount: FamilyMount, action: ActionModel, needsCommand: b
     ...model.command,
     description: 'An id that you choose for this call: with the same id, a repeated call changes nothing'
   })
-  const isNew = name === 'create'
+  const isNew = kind === 'create'
   const own = {
     ...!isNew && { id: describeId(mount) },
     ...!isNew && { [revision]: needsRevision ? known : Type.Optional(known) },
@@ -216,13 +212,13 @@ function makeWriteTool (mount: FamilyMount, action: ActionModel, needsCommand: b
   const unchecked = Object.fromEntries(Object.keys(properties).map(name => [name, Type.Optional(Type.Unknown())]))
   const { schema, validate } = compile({ ...own, ...unchecked }, { ...own, ...params })
   // An edit only sets values.
-  const isRepeatable = isPartial || name === 'remove' || (isNew && Object.hasOwn(properties, 'id'))
-  const isDestructive = danger || final || name === 'remove'
+  const isRepeatable = isPartial || kind === 'remove' || (isNew && Object.hasOwn(properties, 'id'))
+  const isDestructive = danger || final || kind === 'remove'
   const hints = { destructiveHint: isDestructive, idempotentHint: isRepeatable || needsCommand }
   return {
     mount,
     end: nameEnd(action),
-    name,
+    action: action.action,
     title,
     more: explainMore(action),
     schema,
@@ -230,7 +226,7 @@ function makeWriteTool (mount: FamilyMount, action: ActionModel, needsCommand: b
     async call (request, sent) {
       const key = readIdempotencyKey(request.headers)
       const given = Object.fromEntries(Object.entries(sent).filter(([name]) => Object.hasOwn(properties, name)))
-      refuse([...validate(sent), ...mount.findFlaws(name, given)])
+      refuse([...validate(sent), ...mount.findFlaws(action.action, given)])
       const id = sent[command] as string | undefined
       // The header of a client that retries by itself; an id counts.
       const options: RunOptions = id === undefined ? { ...key !== undefined && { key } } : { command: id }
@@ -239,7 +235,7 @@ function makeWriteTool (mount: FamilyMount, action: ActionModel, needsCommand: b
       const running = { ...options, ...known !== undefined && { revision: known } }
       try {
         if (isNew) return await ours.create(given, options)
-        if (name === 'remove') return await ours.remove(sent.id as Id, running)
+        if (kind === 'remove') return await ours.remove(sent.id as Id, running)
         return await ours.run(name, sent.id as Id, given, running)
       } catch (error) {
         if (!(error instanceof Problem) || !error.replayed) throw error
@@ -262,10 +258,10 @@ export async function listTools (tools: Iterable<Tool>, request: FastifyRequest)
   const asked = await Promise.allSettled(mounts.map(async mount =>
     [mount, await mount.book(request).offers()] as const))
   const offers = new Map(asked.flatMap(each => each.status === 'fulfilled' ? [each.value] : []))
-  const problems = asked.flatMap(each => each.status === 'rejected' ? toProblem(each.reason) : [])
-  const granted = all.filter(({ mount, name }) => offers.get(mount)?.some(offer => offer.name === name))
-  const challenge = granted.length === 0 ? problems.find(isChallenge) : undefined
-  const reason = problems.find(({ statusCode }) => statusCode >= 500) ?? challenge
+  const refusals = asked.flatMap(each => each.status === 'rejected' ? [each.reason as Refusal] : [])
+  const granted = all.filter(({ mount, action }) => offers.get(mount)?.some(offer => offer.action === action))
+  const challenge = granted.length === 0 ? refusals.find(isChallenge) : undefined
+  const reason = refusals.find(refusal => readStatus(refusal) >= 500) ?? challenge
   if (reason !== undefined) throw reason
   return granted.map(tool => {
     const { title, more = '', schema: inputSchema, hints } = tool
@@ -274,9 +270,17 @@ export async function listTools (tools: Iterable<Tool>, request: FastifyRequest)
   })
 }
 
+/** A problem, or an error of the host. */
+interface Refusal { readonly status?: number, readonly statusCode?: number, readonly headers?: object }
+
+function readStatus ({ status = 500, statusCode = status }: Refusal): number {
+  return statusCode
+}
+
 /** Whether the client has to act, not the model: to sign in, or to ask for a scope. */
-function isChallenge ({ statusCode, headers }: Problem): boolean {
-  return statusCode === 401 || Object.keys(headers).some(name => name.toLowerCase() === 'www-authenticate')
+function isChallenge (refusal: Refusal): boolean {
+  const { headers = {} } = refusal
+  return readStatus(refusal) === 401 || Object.keys(headers).some(name => name.toLowerCase() === 'www-authenticate')
 }
 
 /** A refusal is a result too, so that the model reads it. */
@@ -285,9 +289,8 @@ export async function callTool ({ call }: Tool, request: FastifyRequest, sent: M
     const result = await call(request, sent)
     return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: result }
   } catch (error) {
-    const problem = toProblem(error)
+    const problem = explainError(error, request)
     if (isChallenge(problem)) throw problem
-    if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
     const text = explain(problem)
     return { content: [{ type: 'text', text }], structuredContent: problem.document(), isError: true }
   }

@@ -1,7 +1,9 @@
 import Fastify, { type FastifyRequest } from 'fastify'
 import t, { type Test } from 'tap'
 import type { Book, Granted, Intent, Storage } from '../../lib/index.js'
-import { deals, describe, findMounts } from '../../lib/index.js'
+import {
+  deals, defineFamily, describe, explainError, findMounts, memoryStorage, Problem, Type
+} from '../../lib/index.js'
 import { storages } from '../storages.js'
 
 type Authorize = (principal: string | undefined, intent: Intent) => Granted
@@ -162,3 +164,86 @@ for (const { name, make } of storages) {
     })
   }
 }
+
+t.test('an operation may have the name of a method', async t => {
+  const operation = (name: string, action: string) => ({
+    name,
+    verb: `${name}-it`,
+    participle: `${name}d-it`,
+    noun: `${name}-its`,
+    action,
+    params: Type.Object({}),
+    apply: <I extends object>(item: I) => ({ ...item, note: name })
+  })
+  const things = defineFamily({
+    name: 'things',
+    singular: 'thing',
+    fields: Type.Object({ id: Type.Integer(), note: Type.Optional(Type.String()) }),
+    create: ['note'],
+    operations: { remove: operation('remove', 'ArchiveThing'), get: operation('get', 'FetchThing') }
+  })
+  const book = things.service({ storage: memoryStorage() })
+  const { item: { id } } = await book.create({})
+  t.strictSame((await book.offers(id)).map(({ name, action }) => [name, action]), [
+    ['get', 'read'], ['remove', 'ArchiveThing'], ['get', 'FetchThing'], ['remove', 'DeleteThing']
+  ])
+  t.match(await book.preview('remove', id), { changed: true, item: { note: 'remove' } }, 'as run does it')
+  t.equal((await book.run('remove', id)).command.action, 'ArchiveThing')
+  t.equal((await book.remove(id)).command.action, 'DeleteThing')
+  t.strictSame(describe(things).actions.map(({ kind, name, action }) => [kind, name, action]), [
+    ['create', 'create', 'CreateThing'], ['operation', 'remove', 'ArchiveThing'], ['operation', 'get', 'FetchThing'],
+    ['remove', 'remove', 'DeleteThing']
+  ])
+})
+
+t.test('a preview of a renamed family has its names', async t => {
+  const goods = defineFamily({
+    name: 'goods',
+    singular: 'good',
+    fields: Type.Object({ id: Type.Integer(), amount: Type.Integer() }),
+    create: ['amount'],
+    operations: {
+      lower: {
+        name: 'lower',
+        verb: 'lower',
+        participle: 'lowered',
+        noun: 'lowerings',
+        action: 'LowerGood',
+        params: Type.Object({}),
+        apply (good) {
+          const errors = [{ pointer: '/amount', detail: 'is too small' }]
+          if (good.amount === 0) throw new Problem('wrong-state', '/amount is too small', { errors })
+          return { ...good, amount: 0 }
+        }
+      }
+    }
+  }).rename({ amount: 'cost' })
+  const book = goods.service({ storage: memoryStorage() })
+  const { item: { id } } = await book.create({ cost: 5 })
+  t.match(await book.preview('lower', id), { changed: true, item: { cost: 0 } })
+  await book.run('lower', id)
+  for (const call of [book.preview('lower', id), book.run('lower', id)]) {
+    t.match(await call.catch((error: unknown) => error), { errors: [{ pointer: '/cost' }], message: /^\/cost/ })
+  }
+})
+
+t.test('a failure is logged where it is explained, and refusals are not', async t => {
+  const logged: unknown[] = []
+  const log = { error: (details: unknown) => logged.push(details), warn () {}, info () {} }
+  const refusal = Object.assign(new Error('Not you'), { statusCode: 403 })
+  t.match(explainError(refusal, { log } as never), { code: 'forbidden' })
+  t.strictSame(logged, [])
+  t.match(explainError(new Error('Lost'), { log } as never), { code: 'internal', statusCode: 500 })
+  t.match(logged, [{ err: { message: 'Lost' } }])
+})
+
+t.test('a follower of a request needs an end of its own', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(deals, { storage: memoryStorage(), version: 'v1' })
+  app.get('/follow', async request => {
+    const [mount] = findMounts(app)
+    return await mount?.book(request).follow()[Symbol.asyncIterator]().next().catch(({ message }) => ({ message }))
+  })
+  t.match((await app.inject('/follow')).json(), { message: /"signal" is missing/ })
+})

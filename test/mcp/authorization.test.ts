@@ -76,6 +76,18 @@ t.test('who is to sign in gets 401 with the challenge, whatever is asked', async
   t.match(await signedIn.listTools(), { tools: [{ name: 'deals_hold' }] })
 })
 
+t.test('where everything is refused, a challenge counts more than other refusals', async t => {
+  for (const challenged of ['list', 'CreateDeal', 'HoldDeal']) {
+    const app = await crmApp({
+      authorize (_request, { action }) {
+        throw new Problem('forbidden', 'No', action === challenged ? challenge : {})
+      }
+    })
+    t.teardown(() => app.close())
+    t.match(await ask(app, 'tools/list'), { status: 403, headers: challenge.headers }, challenged)
+  }
+})
+
 t.test('a refusal with a challenge asks the client for a further scope', async t => {
   const app = await crmApp({ authorize: () => { throw new Problem('forbidden', 'Ask for deals:read', challenge) } })
   t.teardown(() => app.close())

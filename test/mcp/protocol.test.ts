@@ -232,4 +232,9 @@ t.test('options that are wrong fail at boot', async t => {
     await t.rejects(boot(own), { code: 'FST_DEALBOOK_INVALID_OPTION', message }, JSON.stringify(own))
   }
   await boot({ bodyLimit: 1000, logLevel: 'silent' })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(deals, { storage: memoryStorage(), prefix: '/crm', version: 'v1' })
+  app.register(async app => { await app.register(mcp, { prefix: '/crm' }) })
+  t.match(await ask(app, 'tools/list'), { status: 200 }, 'in a scope inside of that of the families')
 })

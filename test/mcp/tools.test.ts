@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import type { Storage } from '../../lib/index.js'
-import { customers, deals, decimal, defineFamily, memoryStorage, Type } from '../../lib/index.js'
+import { customers, deals, decimal, defineFamily, loadItems, memoryStorage, Type } from '../../lib/index.js'
 import { mcp } from '../../lib/mcp/mcp.js'
 import { ask, call, crmApp, listNames } from './app.js'
 
@@ -177,6 +177,30 @@ t.test('an operation cannot have the name of another tool', async t => {
   app.register(own, { storage: memoryStorage(), prefix: '/crm', version: 'v1' })
   app.register(mcp, { prefix: '/crm' })
   await t.rejects(async () => { await app.ready() }, { message: /the tool "deals_find" exists; rename the operation/ })
+})
+
+t.test('operations may be named like the deletion and the creation that a family does not have', async t => {
+  const operation = (name: string, action: string) => ({
+    name, ...word(`${name}-it`), action, params: Type.Object({}), apply: (item: object) => ({ ...item, note: name })
+  })
+  const things = defineFamily({
+    name: 'things',
+    singular: 'thing',
+    fields: Type.Object({ id: Type.Integer(), note: Type.String(), search: Type.String() }),
+    operations: { create: operation('create', 'MakeThing'), remove: operation('remove', 'ArchiveThing') } as never
+  })
+  const storage = memoryStorage()
+  await loadItems(storage, things, [{ id: 1, note: 'a', search: 'a' }, { id: 2, note: 'b', search: 'b' }])
+  const app = await bootWith(app => {
+    app.register(things, { storage, prefix: '/crm' })
+    app.register(mcp, { prefix: '/crm' })
+  })
+  t.teardown(() => app.close())
+  t.ok((await listAll(app)).has('things_remove'))
+  t.match((await call(app, 'things_remove', { id: 1 })).content, { item: { note: 'remove' } })
+  t.match((await call(app, 'things_create', { id: 2 })).content, { item: { note: 'create' } })
+  const { content } = await call(app, 'things_find', { filter: { search: 'b' }, fields: ['id'] })
+  t.strictSame(content, { items: [{ id: 2 }] }, 'a filter named like an argument')
 })
 
 t.test('of several versions, the one that has the paths without a version', async t => {

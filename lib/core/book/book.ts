@@ -42,7 +42,10 @@ export interface Book<
    * the caller may not read the item.
    */
   can (name: string, id?: IdOf<P>, options?: CallOptions): Promise<boolean>
-  /** What an operation, `edit` or `remove` would do now. Throws the problem with which it would be refused. */
+  /**
+   * What an operation, `edit` or `remove` would do now. Throws the problem with which it would be refused, except by
+   * constraints of the storage.
+   */
   preview (
     name: string, id: IdOf<P>, params?: object, options?: CallOptions & { readonly revision?: number }
   ): Promise<Preview<ItemOf<P>>>

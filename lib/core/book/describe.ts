@@ -16,7 +16,9 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 
 /** Something that changes items: an operation, `create`, `edit` or `remove`. */
 export interface ActionModel {
-  /** As the methods of a book have it. */
+  /** The method of a book that does it: `run`, if it is an operation or `edit`. */
+  readonly kind: 'create' | 'edit' | 'operation' | 'remove'
+  /** As `run` and `runAll` have it. */
   readonly name: string
   /** As `authorize` and the log have it, such as `HoldDeal`. */
   readonly action: string
@@ -98,7 +100,7 @@ export function describe (family: AnyFamily): FamilyModel {
 export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
   const { name, singular, schema, idSchema, members, presentation, references, writable, lifecycle } = family
   const { title, list, states, labels } = presentation
-  const actions = listActions(family).filter(({ action }) => action !== 'list' && action !== 'read')
+  const actions = listActions(family)
   const model: FamilyModel = {
     name,
     singular,
@@ -118,13 +120,15 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
     references: Object.fromEntries(Array.from(references, ([field, { name }]) => [field, name])),
     labels,
     isWritable: writable,
-    actions: actions.map(({ name, action, params, target }) => {
+    actions: actions.flatMap(({ kind, name, action, params, target }) => {
+      if (kind === 'find' || kind === 'get') return []
       const own: Partial<Target> = target ?? { ...lifecycle }
       const { operation = {}, others } = own
       const declared: Partial<Operation> = operation
       const { verb, participle, noun, allowed, danger = false, final = false } = declared
-      const { summary = describeAction(name, addArticle(singular)) } = declared
+      const { summary = describeAction({ kind, name }, addArticle(singular)) } = declared
       return {
+        kind,
         name,
         action,
         words: { ...verb && { verb }, ...participle && { participle }, ...noun && { noun } },
@@ -142,9 +146,9 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
   return JSON.parse(JSON.stringify(model)) as FamilyModel
 }
 
-function describeAction (name: string, one: string): string {
-  if (name === 'create') return `Create ${one}`
-  return name === 'remove' ? `Delete ${one}` : `${name} ${one}`
+function describeAction ({ kind, name }: Pick<ActionModel, 'kind' | 'name'>, one: string): string {
+  if (kind === 'create') return `Create ${one}`
+  return kind === 'remove' ? `Delete ${one}` : `${name} ${one}`
 }
 
 /** A decimal may be sent as a number. */

@@ -14,7 +14,7 @@ import { execute, type Outcome, preview } from '../service/execute.js'
 import { executeAll } from '../service/execute-all.js'
 import { Feed, showFollowed } from '../service/feed.js'
 import { follow } from '../service/follow.js'
-import { authorizeReader, findPage, isRefusal, mayRead, type Reader, tryReader } from '../service/reader.js'
+import { authorizeReader, findPage, mayRead, type Reader, readStatus, tryReader } from '../service/reader.js'
 import { type CommandRecord, logList, nameRecord, showCommand } from '../service/record.js'
 import { expectRevision } from '../service/refusal.js'
 import type { CallOptions, Done, LoggedCommand, RunAllOptions, RunOptions } from '../service/service.js'
@@ -23,7 +23,7 @@ import { makePicker, type Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
 import type { Book, Offer } from './book.js'
 import { makeExpand } from './expand.js'
-import { type Action, askForAny, findTargets, listActions, type OpenTarget } from './offers.js'
+import { type Action, askForAny, findTargets, listActions, type OpenTarget, toAction } from './offers.js'
 
 /** Where a book gets its callers from, and what holds for all their calls. */
 export interface BookSource {
@@ -45,7 +45,11 @@ const askAgainAfter = 15_000
 export function makeBook (family: Family, source: BookSource): Book {
   const { grammar, needsRevision = false, maxCommands = Infinity } = source
   const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
-  const actions = new Map(listActions(family).map(each => [each.name, each]))
+  // An operation counts before a method of the same name, as in `run`.
+  const all = listActions(family)
+  const isOperation = ({ kind }: Action): boolean => kind === 'operation'
+  const inOrder = [...all.filter(each => !isOperation(each)), ...all.filter(isOperation)]
+  const actions = new Map(inOrder.map(each => [each.name, each]))
 
   return {
     async create (fields, options = {}) {
@@ -147,7 +151,7 @@ export function makeBook (family: Family, source: BookSource): Book {
 
     async offers (id, options = {}) {
       if (id === undefined) {
-        const granted = await askFor([...actions.values()], options)
+        const granted = await askFor(all, options)
         return granted.map(({ name, action }) => ({ name, action, allowed: true }))
       }
       const { item, reader } = await read(id, options)
@@ -159,7 +163,7 @@ export function makeBook (family: Family, source: BookSource): Book {
       const asked = actions.get(name) ?? refuseOperation(name)
       try {
         if (id === undefined || asked.target === undefined) {
-          if (id === undefined || name !== 'get') return (await askFor([asked], options)).length > 0
+          if (id === undefined || asked.kind !== 'get') return (await askFor([asked], options)).length > 0
           await read(id, options)
           return true
         }
@@ -167,7 +171,7 @@ export function makeBook (family: Family, source: BookSource): Book {
         const [open] = await findTargets(reader.called, reader.grant, item, [asked.target])
         return open !== undefined && open.reason === undefined
       } catch (error) {
-        if (isRefusal(error)) return false
+        if ([401, 403, 404].includes(readStatus(error))) return false
         throw error
       }
     },
@@ -257,8 +261,8 @@ export function makeBook (family: Family, source: BookSource): Book {
   }
 
   function showTarget (target: OpenTarget): Offer {
-    const { operation: { action }, reason } = target
-    const { name } = [...actions.values()].find(each => each.action === action) as Action
+    const { reason } = target
+    const { name, action } = toAction(family, target)
     return { name, action, allowed: reason === undefined, ...reason !== undefined && { reason } }
   }
 

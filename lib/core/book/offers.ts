@@ -2,6 +2,7 @@ import type { NounOperation, Operation } from '../family/definition.js'
 import type { Family, OtherDefinition } from '../family/family.js'
 import type { Params } from '../family/params.js'
 import { toBaseItem } from '../family/rename.js'
+import type { Problem } from '../problems.js'
 import type { Caller, Grant, Intent } from '../service/caller.js'
 import { loadReach, makeContext } from '../service/load.js'
 import { isRefusal } from '../service/reader.js'
@@ -30,9 +31,13 @@ export function listTargets ({ operations, lifecycle }: Family): Target[] {
   return lifecycle?.deletion === undefined ? all : [...all, lifecycle.deletion]
 }
 
-/** As a program names it, and as `authorize` does. */
+/** What a caller may do. */
 export interface Action {
+  /** What does it: an operation may have the name of another method. */
+  readonly kind: 'find' | 'get' | 'create' | 'edit' | 'operation' | 'remove'
+  /** As a program names it. */
   readonly name: string
+  /** As `authorize` does. */
   readonly action: string
   /** Of a change. */
   readonly params?: Params
@@ -43,20 +48,29 @@ export interface Action {
 /** Everything that a caller may do, reading first. */
 export function listActions (family: Family): Action[] {
   const { lifecycle, writable } = family
-  const reading = [{ name: 'find', action: 'list' }, { name: 'get', action: 'read' }]
+  const reading: Action[] =
+    [{ kind: 'find', name: 'find', action: 'list' }, { kind: 'get', name: 'get', action: 'read' }]
   const { createAction: action = '', params } = lifecycle ?? {}
-  const creation = params === undefined ? [] : [{ name: 'create', action, params }]
-  const targets = writable ? listTargets(family) : []
-  const deletion = lifecycle?.deletion?.operation
-  return [...reading, ...creation, ...targets.map(target => {
-    const { operation, params } = target
-    return { name: operation === deletion ? 'remove' : operation.name, action: operation.action, params, target }
-  })]
+  const creation: Action[] = params === undefined ? [] : [{ kind: 'create', name: 'create', action, params }]
+  return [...reading, ...creation, ...(writable ? listTargets(family) : []).map(target => toAction(family, target))]
+}
+
+export function toAction ({ lifecycle, edit }: Family, target: Target): Action {
+  const { operation: { name, action }, params } = target
+  const isDeletion = target.operation === lifecycle?.deletion?.operation
+  if (isDeletion) return { kind: 'remove', name: 'remove', action, params, target }
+  return { kind: target.operation === edit?.operation ? 'edit' : 'operation', name, action, params, target }
+}
+
+/** Whether it asks the caller to sign in, or for a further permission. */
+function isChallenge (error: unknown): boolean {
+  const { status, statusCode = status, headers = {} } = error as Partial<Problem> & { readonly status?: number }
+  return statusCode === 401 || Object.keys(headers).some(name => name.toLowerCase() === 'www-authenticate')
 }
 
 /**
  * Those that the caller may do, asked tentatively. Throws a failure of `authorize`, and its first refusal if it refuses
- * everything.
+ * everything: one that asks it to sign in, if there is any.
  */
 export async function askForAny ({ family, caller }: Called, actions: readonly Action[]): Promise<Action[]> {
   const grants = new Map<string, Promise<Grant>>()
@@ -75,7 +89,8 @@ export async function askForAny ({ family, caller }: Called, actions: readonly A
   }))
   const refusals = asked.flatMap(each => each.status === 'rejected' ? [each.reason as unknown] : [])
   const granted = asked.flatMap(each => each.status === 'fulfilled' ? each.value : [])
-  const failure = refusals.find(error => !isRefusal(error)) ?? (granted.length === 0 ? refusals[0] : undefined)
+  const refusal = granted.length === 0 ? refusals.find(isChallenge) ?? refusals[0] : undefined
+  const failure = refusals.find(error => !isRefusal(error)) ?? refusal
   if (failure !== undefined) throw failure
   return granted
 }

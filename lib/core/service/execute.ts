@@ -371,6 +371,10 @@ export interface Preview {
 export async function preview (family: Family, caller: Caller, command: Command): Promise<Preview> {
   if (family.renaming !== undefined) {
     return await runAsBase(family, caller, command, preview, ({ others, decision }) => {
+      if (decision.outcome === 'refused') {
+        const problem = toOwnProblem(family, command.action, decision.problem)
+        return { others, decision: { ...decision, problem } }
+      }
       if (decision.outcome !== 'done') return { others, decision }
       return { others, decision: { ...decision, after: toOwnItem(family, decision.after) } }
     })

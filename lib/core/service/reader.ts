@@ -238,8 +238,13 @@ export async function tryReader (family: Family, caller: Caller, intent: Intent)
 
 // As errors of the host are answered.
 export function isRefusal (error: unknown): boolean {
+  const status = readStatus(error)
+  return status >= 400 && status < 500
+}
+
+export function readStatus (error: unknown): number {
   const { status, statusCode = status } = (error ?? {}) as { status?: unknown, statusCode?: unknown }
-  return Number.isInteger(statusCode) && Number(statusCode) >= 400 && Number(statusCode) < 500
+  return Number.isInteger(statusCode) ? Number(statusCode) : 500
 }
 
 interface Written {

@@ -15,7 +15,7 @@ export interface FamilyMount {
   readonly model: FamilyModel
   readonly prefix: string
   readonly version?: string
-  /** Whether it is the version of its family that has the paths without a version. */
+  /** Whether it is the version of its family that has the paths without a version; of one without, it is so, too. */
   readonly isDefault: boolean
   /** Whether it has `authorize`. */
   readonly isGuarded: boolean
@@ -33,7 +33,7 @@ export interface FamilyMount {
   url (id?: Id, part?: string, request?: FastifyRequest): string
   /** An id, as it is in a URL; undefined if no item can have it. */
   readId (text: string): Id | undefined
-  /** What is wrong with the parameters of an action. `book` refuses them too. */
+  /** What is wrong with the parameters of an action, such as `HoldDeal`. `book` refuses them too. */
   findFlaws (action: string, params: unknown): readonly MemberFlaw[]
   /** The family as the caller of a request may use it: by `authorize`, the storage and the limits of the mount. */
   book (request: FastifyRequest): Book
@@ -61,13 +61,15 @@ function findDefault (mounts: readonly Mount[], { prefix, family: { name } }: Mo
     versions.find(({ unversioned }) => unversioned !== false) ?? versions.at(-1)
 }
 
+const models = new WeakMap<Mount, FamilyModel>()
+
 function showMount (mount: Mount, isDefault: boolean): FamilyMount {
   const { family, prefix, version, grammar, isGuarded, preconditions, storage, urls, book } = mount
   const { pageSize, maxPageSize } = grammar.limits
-  let model: FamilyModel | undefined
   return {
     get model () {
-      model ??= describeFamily(family, grammar)
+      const model = models.get(mount) ?? describeFamily(family, grammar)
+      models.set(mount, model)
       return model
     },
     prefix,
@@ -84,17 +86,18 @@ function showMount (mount: Mount, isDefault: boolean): FamilyMount {
     },
     readId: family.readId,
     findFlaws (name, params) {
-      const read = listActions(family).find(each => each.name === name)?.params?.read(params)
+      const read = listActions(family).find(({ action }) => action === name)?.params?.read(params)
       return read !== undefined && 'flaws' in read ? read.flaws : []
     },
     book
   }
 }
 
-// Who calls, and until when, is known from the request; a follower may end earlier.
+// Who calls, and until when, is known from the request; a follower outlives its deadline, and needs an end.
 const rules = new Map(Object.entries(optionRules).map(([name, rule]) => {
   const { principal, signal, ...own } = rule.properties as TProperties
-  return [name, { ...rule, properties: name === 'follow' ? { ...own, signal } : own } as TObject]
+  if (name !== 'follow') return [name, { ...rule, properties: own } as TObject]
+  return [name, { ...rule, properties: { ...own, signal }, required: ['signal'] } as TObject]
 }))
 
 /** The caller is that of the request, which has a deadline of its own. */
