@@ -118,6 +118,7 @@ export function notFound (what: string, id: string | number, options?: ProblemOp
   return new Problem('not-found', `There is no ${what} "${shorten(String(id))}"`, options)
 }
 
+/** The problem that names what is wrong with a body. */
 export function invalidBody (flaws: readonly MemberFlaw[]): Problem {
   const errors = flaws.map(({ pointer, detail }) => ({ pointer: shorten(pointer), detail }))
   const [first] = errors

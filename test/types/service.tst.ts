@@ -113,9 +113,11 @@ describe('options', () => {
   test('of a call', () => {
     expect<RunOptions>().type.toBeAssignableTo<CallOptions>()
     expect<FindOptions>().type.toBeAssignableTo<CallOptions>()
-    type Options = { readonly principal?: string, readonly signal?: AbortSignal, readonly key?: string }
+    type Options = {
+      readonly principal?: string, readonly signal?: AbortSignal, readonly key?: string, readonly command?: string
+    }
     expect<CreateOptions>().type.toBe<Options>()
-    expect(book.create).type.not.toBeCallableWith({ name: 'Tea', price: 5 }, { command: 'a' })
+    expect(book.create).type.not.toBeCallableWith({ name: 'Tea', price: 5 }, { revision: 1 })
     expect(book.run).type.not.toBeCallableWith('unhold', 'a', {}, { revision: '1' })
     expect(book.run).type.not.toBeCallableWith('unhold', 'a', {}, { comand: 'b' })
     expect(book.get).type.not.toBeCallableWith('a', { key: 'b' })

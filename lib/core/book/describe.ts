@@ -12,7 +12,12 @@ import { addArticle } from '../values/words.js'
 import { listActions, type Target } from './offers.js'
 
 /** A JSON Schema. */
-export type JsonSchema = Readonly<Record<string, unknown>>
+export interface JsonSchema {
+  readonly type?: string
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly required?: readonly string[]
+  readonly [keyword: string]: unknown
+}
 
 /** Something that changes items: an operation, `create`, `edit` or `remove`. */
 export interface ActionModel {

@@ -12,6 +12,7 @@ export function freeze<T> (value: T): T {
   return Object.freeze(value)
 }
 
+/** What is wrong with a member: `detail` follows its JSON pointer, as in `/price must be an integer`. */
 export interface MemberFlaw {
   readonly pointer: string
   readonly detail: string

@@ -6,6 +6,7 @@ import { newIdPattern, newIdRule, textIdPattern, textIdRule } from './ids.js'
 import { escapePointer, type MemberFlaw } from './json.js'
 import { didYouMean, maxHints } from './words.js'
 
+/** Lists everything that is wrong with a value. */
 export type Validator = (value: unknown) => MemberFlaw[]
 
 // A separate instance: the host's settings (coercion, removal of members) must not affect our bodies.
@@ -21,7 +22,7 @@ ajv.addKeyword({
   validate: (_: unknown, value: unknown, schema: DecimalSchema = {}) => findFlawInDecimal(schema, value) === undefined
 })
 
-/** Coerces and removes nothing. Compiled at first use: Ajv takes milliseconds for each, and a mount has dozens. */
+/** Checks values by a schema. Coerces and removes nothing. Compiled at first use: Ajv takes milliseconds for each, and a mount has dozens. */
 export function makeValidator (schema: TSchema): Validator {
   let validate: ValidateFunction | undefined
   return value => {
