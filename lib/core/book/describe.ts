@@ -13,9 +13,9 @@ import { listActions, type Target } from './offers.js'
 
 /** A JSON Schema. */
 export interface JsonSchema {
-  readonly type?: string
-  readonly properties?: Readonly<Record<string, JsonSchema>>
-  readonly required?: readonly string[]
+  readonly type?: string | undefined
+  readonly properties?: Readonly<Record<string, JsonSchema>> | undefined
+  readonly required?: readonly string[] | undefined
   readonly [keyword: string]: unknown
 }
 

@@ -22,7 +22,10 @@ ajv.addKeyword({
   validate: (_: unknown, value: unknown, schema: DecimalSchema = {}) => findFlawInDecimal(schema, value) === undefined
 })
 
-/** Checks values by a schema. Coerces and removes nothing. Compiled at first use: Ajv takes milliseconds for each, and a mount has dozens. */
+/**
+ * Checks values by a schema. Coerces and removes nothing. Compiled at first use: Ajv takes milliseconds for each, and a
+ * mount has dozens.
+ */
 export function makeValidator (schema: TSchema): Validator {
   let validate: ValidateFunction | undefined
   return value => {
