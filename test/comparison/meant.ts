@@ -17,7 +17,8 @@ const unmark = ({ headers }: Got): string => String(headers['etag']).replace(/~\
 const withoutTags = ({ headers, ...got }: Got): string =>
   JSON.stringify([got, Object.entries(headers).filter(([name]) => !validators.includes(name)).sort()])
 
-const withoutReplayed = ({ status, body }: Got): string => `${status} ${body.replace(/,"replayed":(?:true|false)/g, '')}`
+const withoutReplayed = ({ status, body }: Got): string =>
+  `${status} ${body.replace(/,"replayed":(?:true|false)/g, '')}`
 const sortMembers = (_name: string, value: unknown): unknown =>
   typeof value !== 'object' || value === null || Array.isArray(value)
     ? value
