@@ -237,7 +237,7 @@ t.test('a failure is logged where it is explained, and refusals are not', async 
   t.match(logged, [{ err: { message: 'Lost' } }])
 })
 
-t.test('a follower of a request needs an end of its own', async t => {
+t.test('a follower of a request needs an end of its own; flaws are those of a known action', async t => {
   const app = Fastify()
   t.teardown(() => app.close())
   app.register(deals, { storage: memoryStorage(), version: 'v1' })
@@ -246,4 +246,29 @@ t.test('a follower of a request needs an end of its own', async t => {
     return await mount?.book(request).follow()[Symbol.asyncIterator]().next().catch(({ message }) => ({ message }))
   })
   t.match((await app.inject('/follow')).json(), { message: /"signal" is missing/ })
+  const [mount] = findMounts(app)
+  t.match(mount?.findFlaws('HoldDeal', {}), [{ pointer: '/reason' }])
+  t.strictSame(mount?.findFlaws('HoldDeal', { reason: 'Papers' }), [])
+  t.throws(() => mount?.findFlaws('hold', {}), { code: 'FST_DEALBOOK_UNKNOWN_OPERATION' })
+})
+
+t.test('pages of lists and logs are limited for a request, but not for a program', async t => {
+  const storage = memoryStorage()
+  const service = deals.service({ storage })
+  const { item: { id } } = await service.create(cheap)
+  await service.create(cheap)
+  await service.create(cheap)
+  await service.run('hold', id, { reason: 'Papers' })
+  await service.run('unhold', id)
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(deals, { storage, version: 'v1', pageSize: 2, maxPageSize: 2 })
+  app.get('/lengths', async request => {
+    const book = findMounts(app)[0]?.book(request) as Book
+    const pages = [await book.find('', { limit: 10 }), await book.log(id as never, { limit: 10 })]
+    return pages.map(({ items }) => items.length)
+  })
+  t.strictSame((await app.inject('/lengths')).json(), [2, 2])
+  const own = [await service.find('', { limit: 10 }), await service.log(id, { limit: 10 })]
+  t.strictSame(own.map(({ items }) => items.length), [3, 3])
 })

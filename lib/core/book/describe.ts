@@ -147,7 +147,7 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
       }
     })
   }
-  // Schemas have symbols besides, and are those that checks use.
+  // A copy: the schemas themselves are what checks use, and have symbols.
   return JSON.parse(JSON.stringify(model)) as FamilyModel
 }
 

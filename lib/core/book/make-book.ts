@@ -1,11 +1,11 @@
 import { errorCodes } from '../errors.js'
-import type { Deletion, Family } from '../family/family.js'
+import type { Family } from '../family/family.js'
+import type { Params } from '../family/params.js'
 import { invalidBody, invalidQuery, notFound, pointToCommand, Problem } from '../problems.js'
 import { compileGrammar, type Grammar, type PageOptions } from '../query/grammar.js'
 import { performance } from '../runtime.js'
 import {
-  checkOptions, checkParams, findItems, limits, optionRules, parseFind, parseQuery, readIds, readPage, showItem,
-  showPage
+  checkOptions, checkParams, findItems, limits, optionRules, parseFind, parseQuery, readIds, showItem, showPage
 } from '../service/arguments.js'
 import { findBounded } from '../service/bounded.js'
 import { type Caller, intendToList, intendToRead } from '../service/caller.js'
@@ -14,7 +14,7 @@ import { execute, type Outcome, preview } from '../service/execute.js'
 import { executeAll } from '../service/execute-all.js'
 import { Feed, showFollowed } from '../service/feed.js'
 import { follow } from '../service/follow.js'
-import { authorizeReader, findPage, mayRead, type Reader, readStatus, tryReader } from '../service/reader.js'
+import { authorizeReader, type Find, findPage, mayRead, type Reader, readStatus, tryReader } from '../service/reader.js'
 import { type CommandRecord, logList, nameRecord, showCommand } from '../service/record.js'
 import { expectRevision } from '../service/refusal.js'
 import type { CallOptions, Done, LoggedCommand, RunAllOptions, RunOptions } from '../service/service.js'
@@ -29,8 +29,8 @@ import { type Action, askForAny, findTargets, listActions, type OpenTarget, toAc
 export interface BookSource {
   /** Checks the options of a call. */
   open (options: CallOptions, rule: keyof typeof optionRules): Caller
-  /** Of lists for clients, whose pages are limited. */
-  readonly grammar?: Grammar
+  /** Of lists and logs for clients, whose pages are limited. */
+  readonly grammars?: { readonly list: Grammar, readonly log: Grammar }
   /** Whether a change of an item needs its revision. */
   readonly needsRevision?: boolean
   /** Of `runAll`. */
@@ -43,9 +43,8 @@ const logGrammar = compileGrammar(logList, limits)
 const askAgainAfter = 15_000
 
 export function makeBook (family: Family, source: BookSource): Book {
-  const { grammar, needsRevision = false, maxCommands = Infinity } = source
-  const operations = new Map([...family.operations.values()].map(each => [each.operation.name, each]))
-  // An operation counts before a method of the same name, as in `run`.
+  const { grammars, needsRevision = false, maxCommands = Infinity } = source
+  // An operation counts before a method of the same name.
   const all = listActions(family)
   const isOperation = ({ kind }: Action): boolean => kind === 'operation'
   const inOrder = [...all.filter(each => !isOperation(each)), ...all.filter(isOperation)]
@@ -53,15 +52,15 @@ export function makeBook (family: Family, source: BookSource): Book {
 
   return {
     async create (fields, options = {}) {
-      return await run(find('create'), undefined, fields, options, 'create')
+      return await run(findOwn('create'), undefined, fields, options, 'create')
     },
 
     async run (name: string, id: Id, params: object = {}, options: RunOptions = {}) {
-      return await run(operations.get(name) ?? refuseOperation(name), id, params, options)
+      return await run(find(name, changes), id, params, options)
     },
 
     async remove (id, options = {}) {
-      const { item, ...done } = await run(find('remove'), id, {}, options)
+      const { item, ...done } = await run(findOwn('remove'), id, {}, options)
       return done
     },
 
@@ -74,11 +73,11 @@ export function makeBook (family: Family, source: BookSource): Book {
       // A mistake of the program is found before anything is done.
       const found = commands.map(each => {
         checkOptions(family, each, optionRules.each)
-        return operations.get(each.operation) ?? find(each.operation)
+        return find(each.operation, [...changes, 'create', 'remove'])
       })
       const results = await executeAll(commands, (each, index) => {
         const { id, params = {} } = each
-        return { family, caller, command: readCommand(found[index] as Writable, id, params, each) }
+        return { family, caller, command: readCommand(found[index] as Action, id, params, each) }
       }, atomic, (error, index) =>
         error instanceof Problem && error.statusCode < 500 ? pointToCommand(index, error, '/params') : error)
       const shown = results.map(async result => {
@@ -101,18 +100,21 @@ export function makeBook (family: Family, source: BookSource): Book {
     async find (query = '', options = {}) {
       const caller = source.open(options, 'find')
       const reader = await authorizeReader(family, caller, intendToList(family))
-      if (grammar === undefined) return await findItems(family, reader, query, options)
-      return await findLimited(grammar, caller, reader, query, options)
+      if (grammars === undefined) return await findItems(family, reader, query, options)
+      return await findLimited(grammars.list, caller, reader, query, options)
     },
 
     async log (id, options = {}) {
       if (!family.writable) refuseOperation('log')
       const target = checkId(id)
       const reader = await authorizeReader(family, source.open(options, 'find'), intendToRead(family, target))
-      const parsed = parseQuery(logGrammar, '', options)
+      const parsed = parseQuery(grammars?.log ?? logGrammar, '', options)
       await reader.checkLog(target)
       const show = showEntries(reader)
-      return await readPage(query => reader.findLog(target, query), parsed, entry => show(entry as CommandRecord))
+      const find: Find = query => reader.findLog(target, query)
+      const isBounded = grammars !== undefined && family.hasLongCommands
+      const page = await findBounded(each => findPage(find, each), parsed, isBounded)
+      return showPage(page, parsed, entry => show(entry as CommandRecord))
     },
 
     async entry (id, command, options = {}) {
@@ -160,7 +162,7 @@ export function makeBook (family: Family, source: BookSource): Book {
     },
 
     async can (name, id, options = {}) {
-      const asked = actions.get(name) ?? refuseOperation(name)
+      const asked = find(name)
       try {
         if (id === undefined || asked.target === undefined) {
           if (id === undefined || asked.kind !== 'get') return (await askFor([asked], options)).length > 0
@@ -177,8 +179,7 @@ export function makeBook (family: Family, source: BookSource): Book {
     },
 
     async preview (name, id, params = {}, options = {}) {
-      const { target } = actions.get(name) ?? refuseOperation(name)
-      const command = readCommand(target ?? refuseOperation(name), id, params, options)
+      const command = readCommand(find(name, [...changes, 'remove']), id, params, options)
       const caller = source.open(options, 'preview')
       const { decision } = await preview(family, caller, command)
       if (decision.outcome === 'refused') throw decision.problem
@@ -206,27 +207,26 @@ export function makeBook (family: Family, source: BookSource): Book {
   }
 
   async function run (
-    target: Writable,
+    action: Action,
     id: Id | undefined,
     params: object,
     options: RunOptions,
     rule: 'run' | 'create' = 'run'
   ): Promise<Done<never>> {
-    const command = readCommand(target, id, params, options)
+    const command = readCommand(action, id, params, options)
     const caller = source.open(options, rule)
     return await show(await execute(family, caller, command), caller)
   }
 
   function readCommand (
-    { operation: { action }, params: expected }: Writable,
+    { kind, action, params: expected }: Action,
     id: Id | undefined,
     params: object,
     options: RunOptions
   ): Command {
-    const isNew = action === family.lifecycle?.createAction
     const precondition = expectRevision(family.singular, options.revision, needsRevision)
-    const target = isNew ? undefined : checkId(id as Id)
-    return { action, target, params: checkParams(expected, params), ...readIds(options), precondition }
+    const target = kind === 'create' ? undefined : checkId(id as Id)
+    return { action, target, params: checkParams(expected as Params, params), ...readIds(options), precondition }
   }
 
   async function show (outcome: Outcome, caller: Caller): Promise<Done<never>> {
@@ -266,10 +266,13 @@ export function makeBook (family: Family, source: BookSource): Book {
     return { name, action, allowed: reason === undefined, ...reason !== undefined && { reason } }
   }
 
-  function find (name: string): Writable {
-    const { createAction, params, deletion } = family.lifecycle ?? refuseOperation(name)
-    if (name === 'create') return { operation: { action: createAction }, params }
-    return name === 'remove' && deletion !== undefined ? deletion : refuseOperation(name)
+  function find (name: string, kinds: readonly Action['kind'][] = allKinds): Action {
+    const found = actions.get(name)
+    return found !== undefined && kinds.includes(found.kind) ? found : refuseOperation(name)
+  }
+
+  function findOwn (kind: 'create' | 'remove'): Action {
+    return all.find(each => each.kind === kind) ?? refuseOperation(kind)
   }
 
   function checkId (id: Id): Id {
@@ -278,13 +281,14 @@ export function makeBook (family: Family, source: BookSource): Book {
   }
 
   function refuseOperation (name: string): never {
-    throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, name, didYouMean(name, operations.keys()))
+    const names = all.flatMap(each => each.target === undefined ? [] : each.name)
+    throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, name, didYouMean(name, names))
   }
 }
 
-interface Writable extends Pick<Deletion, 'params'> {
-  readonly operation: Pick<Deletion['operation'], 'action'>
-}
+/** What `run` does. */
+const changes = ['edit', 'operation'] as const
+const allKinds = [...changes, 'find', 'get', 'create', 'remove'] as const
 
 /** A `BookCommand` of any family. */
 interface AnyCommand extends RunOptions {

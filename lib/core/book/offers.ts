@@ -2,10 +2,9 @@ import type { NounOperation, Operation } from '../family/definition.js'
 import type { Family, OtherDefinition } from '../family/family.js'
 import type { Params } from '../family/params.js'
 import { toBaseItem } from '../family/rename.js'
-import type { Problem } from '../problems.js'
 import type { Caller, Grant, Intent } from '../service/caller.js'
 import { loadReach, makeContext } from '../service/load.js'
-import { isRefusal } from '../service/reader.js'
+import { isRefusal, readStatus } from '../service/reader.js'
 import { explainNow } from '../service/refusal.js'
 import { callBase, type Called } from '../service/renamed.js'
 import { matcher } from '../storage/conditions.js'
@@ -64,8 +63,8 @@ export function toAction ({ lifecycle, edit }: Family, target: Target): Action {
 
 /** Whether it asks the caller to sign in, or for a further permission. */
 function isChallenge (error: unknown): boolean {
-  const { status, statusCode = status, headers = {} } = error as Partial<Problem> & { readonly status?: number }
-  return statusCode === 401 || Object.keys(headers).some(name => name.toLowerCase() === 'www-authenticate')
+  const { headers } = (error ?? {}) as { readonly headers?: object | null }
+  return readStatus(error) === 401 || Object.keys(headers ?? {}).some(name => name.toLowerCase() === 'www-authenticate')
 }
 
 /**

@@ -14,7 +14,7 @@ import { findJsonFlaw, makePicker, type Members } from '../values/json.js'
 import { findFlaw, membersOf, oneOf, rules } from '../values/rules.js'
 import { findFlawInPrincipal, intendToList, intendToRead } from './caller.js'
 import type { Command } from './decide.js'
-import { type Find, findPage, type FoundPage, type Reader, tryReader } from './reader.js'
+import { findPage, type FoundPage, type Reader, tryReader } from './reader.js'
 import { type Called, findOther } from './renamed.js'
 import type { RunOptions } from './service.js'
 import { isStorage } from './storage-access.js'
@@ -154,7 +154,8 @@ export async function findItems<T> (
   options: PageOptions
 ): Promise<ItemPage<T>> {
   const { grammar, pick } = compile(family)
-  return await readPage(query => reader.find(query), parseFind(family, grammar, query, options), pick)
+  const parsed = parseFind(family, grammar, query, options)
+  return showPage(await findPage(query => reader.find(query), parsed), parsed, pick)
 }
 
 export function parseFind (
@@ -164,14 +165,6 @@ export function parseFind (
   const where = checkConditions(family, grammar, query)
   const parsed = parseQuery(grammar, '', options)
   return { ...parsed, query: { ...parsed.query, where } }
-}
-
-export async function readPage<T> (
-  find: Find,
-  parsed: ParsedQuery,
-  show: (item: Stored) => Members
-): Promise<ItemPage<T>> {
-  return showPage(await findPage(find, parsed), parsed, show)
 }
 
 export function showPage<T> (

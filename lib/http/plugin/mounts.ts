@@ -4,6 +4,7 @@ import type { Book } from '../../core/book/book.js'
 import { describeFamily, type FamilyModel } from '../../core/book/describe.js'
 import { makeBook } from '../../core/book/make-book.js'
 import { listActions } from '../../core/book/offers.js'
+import { errorCodes } from '../../core/errors.js'
 import { checkOptions, optionRules } from '../../core/service/arguments.js'
 import type { Id, Storage } from '../../core/storage/storage.js'
 import type { MemberFlaw } from '../../core/values/json.js'
@@ -15,7 +16,7 @@ export interface FamilyMount {
   readonly model: FamilyModel
   readonly prefix: string
   readonly version?: string
-  /** Whether it is the version of its family that has the paths without a version; of one without, it is so, too. */
+  /** Whether it is the version of its family that has the paths without a version; if none has, the last. */
   readonly isDefault: boolean
   /** Whether it has `authorize`. */
   readonly isGuarded: boolean
@@ -86,8 +87,10 @@ function showMount (mount: Mount, isDefault: boolean): FamilyMount {
     },
     readId: family.readId,
     findFlaws (name, params) {
-      const read = listActions(family).find(({ action }) => action === name)?.params?.read(params)
-      return read !== undefined && 'flaws' in read ? read.flaws : []
+      const found = listActions(family).find(({ action }) => action === name)
+      if (found?.params === undefined) throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, name, '')
+      const read = found.params.read(params)
+      return 'flaws' in read ? read.flaws : []
     },
     book
   }
@@ -102,9 +105,9 @@ const rules = new Map(Object.entries(optionRules).map(([name, rule]) => {
 
 /** The caller is that of the request, which has a deadline of its own. */
 export function openBook (mount: Mount, request: FastifyRequest): Book {
-  const { family, grammar, preconditions, retirement, caller } = mount
+  const { family, grammar: list, logGrammar: log, preconditions, retirement, caller } = mount
   return makeBook(family, {
-    grammar,
+    grammars: { list, log },
     needsRevision: preconditions === 'required',
     maxCommands: mount.maxCommands ?? 100,
     note (outcome) { logOutcome({ mount, request }, outcome) },
