@@ -27,7 +27,6 @@ export type { Book, Offer, Preview } from './core/book/book.js'
 export { describe } from './core/book/describe.js'
 export type { ActionModel, FamilyModel, JsonSchema, StateModel } from './core/book/describe.js'
 export { findMounts } from './http/plugin/mounts.js'
-export type { FamilyMount } from './http/plugin/mounts.js'
 export { explainError } from './http/reply.js'
 export { readIdempotencyKey } from './http/request.js'
 export { makeValidator } from './core/values/validate.js'
@@ -45,18 +44,22 @@ export type {
   ActionChoice, ActiveFilter, ChangedItem, Confirmation, Count, Crumb, FormAffordance, FormField, Home, HomeFamily,
   ItemAffordances, Link, Live, Many, ManyAffordance, ManyItem, PageAffordances, ReferenceField, Refusal, RelatedList,
   SampleRequest, Site, SiteFamily, UnavailableOperation
-} from './representations/affordances.js'
+} from './pages/affordances.js'
 export type {
   Feedback, Kinds, LabelTable, LogEntry, LoggedItem, Referred, ShownChange, ShownKind, ShownMember, ShownState,
   WrongState
-} from './representations/shown.js'
+} from './pages/shown.js'
+export type { ProblemParts, ShownOne, ShownPage, ShownProblem } from './pages/views.js'
 export { csv, json, ndjson, xml } from './representations/formats.js'
 export { html } from './html/html.js'
 export type { HtmlOptions } from './html/html.js'
 export type { PageUser } from './html/layout.js'
 export { english } from './html/texts.js'
 export type { Texts } from './html/texts.js'
-export type { OneView, PageView, ProblemView, Representation, Rows, View } from './representations/representation.js'
+export type {
+  OneView, PageView, ProblemView, Representation, Rows, SubmitTarget, Target, View
+} from './representations/representation.js'
+export type { Aim, FamilyMount, SentForm } from './representations/target.js'
 export type { Committed, Grant, Granted, Intent } from './core/service/caller.js'
 export type {
   BookCommand, CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand,

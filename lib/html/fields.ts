@@ -1,7 +1,7 @@
 import { isAmount, writeAmount } from '../core/query/amounts.js'
 import { toLocal } from '../core/query/time-zones.js'
 import type { Kind } from '../core/storage/storage.js'
-import type { FormAffordance, FormField } from '../representations/affordances.js'
+import type { FormAffordance, FormField } from '../pages/affordances.js'
 import { type Content, type Markup, markup } from './markup.js'
 import { formatBoolean, renderValue } from './values.js'
 import { nameField, nameOperation, namePlural, nameSingular, nameState, withLabels, type Words } from './words.js'

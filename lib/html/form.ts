@@ -1,8 +1,8 @@
 import type { Members } from '../core/values/json.js'
 import type {
   FormAffordance, Many, ManyAffordance, ManyItem, Refusal, SampleRequest, WrongState
-} from '../representations/affordances.js'
-import type { ProblemView } from '../representations/representation.js'
+} from '../pages/affordances.js'
+import type { ShownProblem } from '../pages/views.js'
 import { formatError, renderInputs, toFieldId } from './fields.js'
 import { type Content, type Markup, markup, renderHidden, renderTerms } from './markup.js'
 import {
@@ -102,7 +102,7 @@ function renderEntered (words: Words, entered: readonly (readonly [name: string,
 ${renderTerms(shown.map(([name, value]) => [nameField(words, name.replace('_find.', '')), value]))}`
 }
 
-export function renderProblem (words: Words, view: ProblemView, signIn: string | undefined): Markup {
+export function renderProblem (words: Words, view: ShownProblem, signIn: string | undefined): Markup {
   const { document: problem, log, wrongState, entered = [], again } = view
   const { texts } = words
   const errors = listErrors(words, problem).map(({ text }) => text)

@@ -7,7 +7,11 @@ import { isTimeZone } from '../core/query/time-zones.js'
 import { isObject } from '../core/values/json.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import { isVisible } from '../core/values/words.js'
-import type { PageAffordances } from '../representations/affordances.js'
+import type { PageAffordances } from '../pages/affordances.js'
+import { findProblemParts } from '../pages/links.js'
+import { respond } from '../pages/respond.js'
+import { submit } from '../pages/submit.js'
+import type { ShownOne, ShownPage, ShownProblem } from '../pages/views.js'
 import type { PageView, Representation } from '../representations/representation.js'
 import { renderManyItems, renderProblem } from './form.js'
 import { renderConfirmation, renderItem } from './item.js'
@@ -50,9 +54,12 @@ export function html (options: HtmlOptions = {}): Representation {
     name: 'html',
     extension: 'html',
     mediaTypes: ['text/html'],
-    interactive: true,
-    headers: { 'content-security-policy': policy, 'referrer-policy': 'same-origin' },
-    one: async (view, request) => {
+    headers: {
+      'content-security-policy': policy, 'referrer-policy': 'same-origin', vary: 'Accept, Accept-Language'
+    },
+    respond,
+    submit,
+    one: async (view: ShownOne, request) => {
       const { home, many } = view
       const affordances = await view.affordances?.()
       const words = chooseWords(request, affordances ?? home)
@@ -82,7 +89,7 @@ export function html (options: HtmlOptions = {}): Representation {
       const question = words.texts.ask(nameOperation(words, confirm.form))
       return await write(words, request, { heading: question, content, site, trail })
     },
-    page: async (view, request) => {
+    page: async (view: ShownPage, request) => {
       const affordances = await view.affordances?.()
       const around = affordances ?? await view.around?.()
       const spoken = chooseWords(request, affordances)
@@ -90,7 +97,8 @@ export function html (options: HtmlOptions = {}): Representation {
       const heading = nameList(words, view, affordances)
       return await write(words, request, { heading, content: await renderList(words, view, affordances), ...around })
     },
-    problem: async (view, request) => {
+    problem: async (plain, request) => {
+      const view: ShownProblem = { ...plain, ...await findProblemParts(plain, request) }
       const words = chooseWords(request, view)
       const signIn = view.document.status === 401 ? (await findUser(request))?.signIn : undefined
       return await write(words, request, {

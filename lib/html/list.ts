@@ -4,7 +4,7 @@ import type { Members } from '../core/values/json.js'
 import { isVisible } from '../core/values/words.js'
 import type {
   ActiveFilter, FormAffordance, FormField, Home, PageAffordances, ShownKind
-} from '../representations/affordances.js'
+} from '../pages/affordances.js'
 import { type PageView, writeInTurns } from '../representations/representation.js'
 import { filterForm, hasAmount, listChoices, renderField, renderInputs, renderLanguage } from './fields.js'
 import { renderMany, renderRefusal, renderRequests } from './form.js'

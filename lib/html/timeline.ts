@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { readDateTime } from '../core/values/formats.js'
 import type {
   Feedback, Home, ItemAffordances, Live, LogEntry, LoggedItem, ShownChange, ShownMember
-} from '../representations/affordances.js'
+} from '../pages/affordances.js'
 import { writeInTurns } from '../representations/representation.js'
 import { formatReason } from './form.js'
 import { type Content, type Markup, markup, renderLink, renderTerms } from './markup.js'

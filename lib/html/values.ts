@@ -1,6 +1,6 @@
 import { isDate, readDateTime } from '../core/values/formats.js'
 import { isObject, type Members } from '../core/values/json.js'
-import type { Referred, ShownKind, ShownState } from '../representations/affordances.js'
+import type { Referred, ShownKind, ShownState } from '../pages/affordances.js'
 import { type Content, type Markup, markup, renderLink, shorten } from './markup.js'
 import {
   formatAgo, formatDate, formatDecimal, formatMoment, formatNumber, nameField, nameState, type Words

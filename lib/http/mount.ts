@@ -12,6 +12,7 @@ import type { Called } from '../core/service/renamed.js'
 import type { Id, Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import type { Representation } from '../representations/representation.js'
+import type { FamilyMount } from '../representations/target.js'
 import type { Choice, Chooser } from './negotiate.js'
 import type { Urls } from './request.js'
 import { announceRetirement, type Endpoint, hasEnded, type Retirement } from './routes.js'
@@ -59,6 +60,20 @@ export interface Mount {
   caller (request: FastifyRequest, needed?: Family): Caller
   /** The family as the caller of a request may use it. */
   book (request: FastifyRequest): Book
+  /** The same for hosts and representations. */
+  readonly shown: FamilyMount
+}
+
+const mounts = new WeakMap<FamilyMount, Mount>()
+
+export function keepMount (shown: FamilyMount, mount: Mount): FamilyMount {
+  mounts.set(shown, mount)
+  return shown
+}
+
+/** That of a target. */
+export function mountOf (shown: FamilyMount): Mount {
+  return mounts.get(shown) as Mount
 }
 
 /** What a request reads and writes a family by. */
@@ -196,11 +211,6 @@ export function listMounts (scope: FastifyInstance): Mount[] {
     if (mounts.length > 0) return mounts
   }
   return []
-}
-
-/** Whether pages may link to it. */
-export function hasPages ({ representations }: Mount): boolean {
-  return representations.some(({ interactive }) => interactive === true)
 }
 
 export interface ItemLinks extends Readonly<Record<string, string>> {

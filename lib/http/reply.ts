@@ -6,6 +6,7 @@ import type { Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import { json, plainFormats } from '../representations/formats.js'
 import type { OneView, PageView, ProblemView } from '../representations/representation.js'
+import type { FamilyMount } from '../representations/target.js'
 import { checkReadConditions, explainTags, makeEtag, writeHttpDate } from './conditional.js'
 import { type Choice, type Chooser, explainMediaType } from './negotiate.js'
 import { readPreference, readRequestedFormat, splitUrl } from './request.js'
@@ -38,7 +39,7 @@ export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering
 
 /** Sends no body if the client prefers that, or if `document` is undefined. */
 export function sendPreferred (
-  answering: Answering & { readonly request: FastifyRequest },
+  answering: Answering & { readonly request: FastifyRequest, readonly mount: { readonly shown: FamilyMount } },
   status: 200 | 201,
   name: string,
   document: Members | undefined
@@ -50,7 +51,7 @@ export function sendPreferred (
     return reply.code(status === 200 ? 204 : status).header('vary', 'Accept').send()
   }
   reply.code(status)
-  return send(answering, { kind: 'one', name, document })
+  return send(answering, { kind: 'one', name, document, mount: answering.mount.shown })
 }
 
 /** Destroys the response, so that it does not look complete. */
@@ -69,7 +70,7 @@ type Versioned = Pick<Stored, 'revision' | 'updatedAt'>
  * whether it has changed
  */
 export function sendOne (
-  answering: Answering & { readonly request: FastifyRequest },
+  answering: Reading,
   item: Versioned,
   view: OneView | PageView,
   isByContent = false,
@@ -77,46 +78,61 @@ export function sendOne (
 ): FastifyReply | Promise<FastifyReply> {
   const { representation } = answering.choice
   const content = isByContent ? view.document : undefined
-  if (representation.interactive !== true && !plainFormats.has(representation)) {
+  if (!plainFormats.has(representation)) {
     return sendObserved(answering, item, view, content, ofShape)
   }
   return checkAndSend(answering, item, view, content, ofShape, () => send(answering, view))
 }
 
-/** A representation of the host may show affordances, which change without the item: then the tag is of its text. */
+/** A representation of the host may show offers, which change without the item: then the tag is of its text. */
 async function sendObserved (
-  answering: Answering & { readonly request: FastifyRequest },
+  answering: Reading,
   item: Versioned,
   view: OneView | PageView,
   content: unknown,
   ofShape: string | undefined
 ): Promise<FastifyReply> {
   let isShown = false
-  const observe = <T>(load: (() => Promise<T>) | undefined) => load && (() => { isShown = true; return load() })
-  const observed = view.kind === 'one'
-    ? { ...view, affordances: observe(view.affordances) }
-    : { ...view, affordances: observe(view.affordances), around: observe(view.around) }
-  const text = await write(answering, observed as OneView | PageView)
+  const { offers } = view as OneView
+  const text = await write(answering, offers === undefined
+    ? view
+    : { ...view as OneView, offers () { isShown = true; return offers() } })
   return await checkAndSend(answering, item, view, isShown ? text : content, ofShape, () => sendText(answering, text))
 }
 
-/** @param content undefined if it only depends on the item */
-function checkAndSend (
-  { request: { headers }, reply, choice: { representation } }: Answering & { readonly request: FastifyRequest },
+type Reading = Answering & { readonly request: FastifyRequest }
+
+/**
+ * Throws if the client asks for a different revision.
+ *
+ * @param content of the tag; undefined if that only depends on the item
+ */
+export function checkConditions (
+  { request: { headers }, choice: { representation } }: Reading,
   { revision, updatedAt }: Versioned,
   { name, document }: OneView | PageView,
   content: unknown,
-  ofShape: string | undefined,
-  go: () => FastifyReply | Promise<FastifyReply>
-): FastifyReply | Promise<FastifyReply> {
+  ofShape: string | undefined
+) {
   const etag = makeEtag(revision, representation, ofShape, content ?? (revision === 0 ? document : undefined))
   const isDated = content === undefined
   const verdict = checkReadConditions(headers, { etag, updatedAt: isDated ? updatedAt : undefined })
   if (verdict === 'failed') throw preconditionFailed(name, revision, explainTags(headers, revision))
-  // A page also depends on its reader, their language, other items and the clock.
-  if (representation.interactive === true) return go()
+  return { etag, isDated, verdict }
+}
+
+function checkAndSend (
+  answering: Reading,
+  item: Versioned,
+  view: OneView | PageView,
+  content: unknown,
+  ofShape: string | undefined,
+  go: () => FastifyReply | Promise<FastifyReply>
+): FastifyReply | Promise<FastifyReply> {
+  const { reply } = answering
+  const { etag, isDated, verdict } = checkConditions(answering, item, view, content, ofShape)
   reply.header('etag', etag)
-  if (isDated) reply.header('last-modified', writeHttpDate(updatedAt))
+  if (isDated) reply.header('last-modified', writeHttpDate(item.updatedAt))
   if (verdict === 'go') return go()
   return setCaching(reply.code(304).header('vary', 'Accept')).send()
 }
@@ -129,7 +145,7 @@ function setCaching (reply: FastifyReply): FastifyReply {
 export function setRepresentation (reply: FastifyReply, { representation, mediaType }: Choice): FastifyReply {
   if (representation.headers !== undefined) reply.headers(representation.headers)
   return setCaching(reply)
-    .header('vary', representation.interactive === true ? 'Accept, Accept-Language' : 'Accept')
+    .header('vary', representation.headers?.['vary'] ?? 'Accept')
     .header('x-content-type-options', 'nosniff')
     .header('content-type', `${mediaType}; charset=utf-8`)
     // A hook of the host may have set a serializer, which would encode the text again.
@@ -139,13 +155,12 @@ export function setRepresentation (reply: FastifyReply, { representation, mediaT
 // A longer path is omitted, because a part of it would be a different URL.
 const maxInstance = 1000
 
-/** Sends any error as a problem. `guide` adds the parts for pages. */
+/** Sends any error as a problem. */
 export async function sendProblem (
-  { chooser }: { readonly chooser: Chooser },
+  { chooser, shown: mount }: { readonly chooser: Chooser, readonly shown: FamilyMount },
   error: unknown,
   request: FastifyRequest,
-  reply: FastifyReply,
-  guide: (problem: Problem) => Promise<Omit<ProblemView, 'kind' | 'document' | 'log'>>
+  reply: FastifyReply
 ): Promise<FastifyReply> {
   const found = explainError(error, request)
   const problem = found.code === 'unsupported-media-type' ? explainMediaType(found, request) : found
@@ -157,11 +172,10 @@ export async function sendProblem (
   const suffix = isRead ? /\.([^./]+)\/?$/.exec(path)?.[1] : undefined
   let choice = chooser.chooseForProblem(readRequestedFormat(request.headers, search, suffix))
   const document = problem.document(path.length > maxInstance ? undefined : path)
-  const { name, interactive, problem: write } = choice.representation
+  const { name, problem: write } = choice.representation
   let text: string
   try {
-    const parts = interactive === true ? await guide(problem) : { onward: [] }
-    const view = { kind: 'problem', document, log: problem.log, ...parts } as const
+    const view: ProblemView = { kind: 'problem', document, problem, log: problem.log, mount }
     text = await (write as NonNullable<typeof write>)(view, request)
   } catch (error) {
     // Fastify would answer with the text of this error.

@@ -1,9 +1,10 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Offer } from '../core/book/book.js'
+import type { Problem } from '../core/problems.js'
+import type { Id } from '../core/storage/storage.js'
 import { Turn } from '../core/storage/turns.js'
 import type { Members } from '../core/values/json.js'
-import type {
-  Crumb, Home, ItemAffordances, LabelTable, Many, PageAffordances, Site, WrongState
-} from './affordances.js'
+import type { Aim, FamilyMount, SentForm } from './target.js'
 
 /** A resource, a page of resources, or a problem to show. */
 export type View = OneView | PageView | ProblemView
@@ -15,12 +16,10 @@ export interface OneView {
   readonly name: string
   /** The members to show, with links if the response has them. */
   readonly document: Members
-  /** Loads links and forms; only representations that show them call this. */
-  readonly affordances?: () => Promise<ItemAffordances>
-  /** Set on the home page. */
-  readonly home?: Home
-  /** Set if an operation is run for several items. */
-  readonly many?: Many
+  /** The family, to find out more. Of a resource of several families: one of them. */
+  readonly mount: FamilyMount
+  /** Of an item: what the caller may do with it now. */
+  readonly offers?: () => Promise<readonly Offer[]>
 }
 
 /** A page of resources to show. */
@@ -34,30 +33,21 @@ export interface PageView {
   readonly members: readonly string[]
   /** The whole page as JSON shows it: an object with `items` among its members, or the bare list of them. */
   readonly document: Members | readonly Members[]
-  /** Loads links and forms; only representations that show them call this. */
-  readonly affordances?: () => Promise<PageAffordances>
-  /** Navigation, for a page without affordances. */
-  readonly around?: () => Promise<Pick<PageAffordances, 'site' | 'trail'>>
+  /** The family, to find out more. Of a page of several families: one of them. */
+  readonly mount: FamilyMount
+  /** Of a list: what the caller may do now with the item at this index. */
+  readonly offers?: (index: number) => Promise<readonly Offer[]>
 }
 
 /** A problem to show. */
 export interface ProblemView {
   readonly kind: 'problem'
   readonly document: Members
-  readonly wrongState?: WrongState | undefined
+  readonly problem: Problem
   /** The URL of the log, if the item was deleted. */
   readonly log?: string | undefined
-  /** Links to continue from. */
-  readonly onward: readonly Crumb[]
-  readonly site?: Site | undefined
-  readonly labels?: LabelTable | undefined
-  /** What a person had entered into a form. */
-  readonly entered?: readonly (readonly [name: string, value: string])[] | undefined
-  /** Sends the form again, if that may help. */
-  readonly again?: {
-    readonly action: string
-    readonly sent: readonly (readonly [name: string, value: string])[]
-  } | undefined
+  /** The family that answers, which is one of those at its prefix. */
+  readonly mount: FamilyMount
 }
 
 /** Writes collections line by line, so that they can be of any length. */
@@ -87,8 +77,6 @@ export interface Representation {
   readonly problemType?: string
   /** Sent with all its responses. */
   readonly headers?: Readonly<Record<string, string>>
-  /** For people: forms are answered by a redirect or by the page they are on, and empty filters are ignored. */
-  readonly interactive?: boolean
   readonly one?: (view: OneView, request: FastifyRequest) => string | Promise<string>
   readonly page?: (view: PageView, request: FastifyRequest) => string | Promise<string>
   /** Makes the page from JSON text of a storage and the page's other members; a bare list has none. */
@@ -98,6 +86,37 @@ export interface Representation {
   /** Instead of `rows` for a person, whose browser saves it as a file: the titles of referred items are added. */
   readonly download?: Rows
   readonly problem?: (view: ProblemView, request: FastifyRequest) => string | Promise<string>
+  /**
+   * Answers a read by itself, for what is more than a view, such as a page with forms. Nothing was authorized or read
+   * before. False if what is asked for does not exist, and nothing was sent.
+   */
+  readonly respond?: (target: Target, request: FastifyRequest, reply: FastifyReply) => Promise<boolean>
+  /** Answers a form by itself, which was sent to create an item, or to run an operation by its noun. */
+  readonly submit?: (
+    target: SubmitTarget, form: SentForm, request: FastifyRequest, reply: FastifyReply
+  ) => Promise<void>
+}
+
+interface Chosen {
+  readonly mount: FamilyMount
+  /** The representation that was chosen, and its media type. */
+  readonly representation: Representation
+  readonly mediaType: string
+}
+
+/** What a read asks for, where, and how it is to be shown. */
+export type Target = Aim & Chosen & {
+  /** The query string and, of a QUERY, the parameters in its body. */
+  readonly search: string
+  /** The path suffix that chose the representation. */
+  readonly suffix?: string | undefined
+}
+
+/** What a form is sent for: a new item or, with an id, an operation. */
+export type SubmitTarget = Chosen & {
+  /** As `authorize` has it. */
+  readonly action: string
+  readonly id?: Id
 }
 
 export function canShow (representation: Representation, kind: View['kind']): boolean {

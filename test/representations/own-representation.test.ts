@@ -1,7 +1,9 @@
 import Fastify from 'fastify'
 import t from 'tap'
 import { buildApp } from '../../examples/own-representation.js'
-import { customers, defineFamily, json, memoryStorage, type Representation, Type } from '../../lib/index.js'
+import {
+  customers, deals, defineFamily, type FamilyMount, json, memoryStorage, type Representation, Type
+} from '../../lib/index.js'
 import { people, storageOf } from '../customers-app.js'
 
 t.test('a representation of the host\'s own', async t => {
@@ -45,9 +47,9 @@ t.test('one that shows what can be done has a tag of its content', async t => {
     name: 'actions',
     extension: 'actions',
     mediaTypes: ['application/actions+json'],
-    async one ({ document, affordances }) {
-      // Forms also have a new key each time.
-      return JSON.stringify({ document, operations: (await affordances?.())?.operations.map(({ action }) => action) })
+    async one ({ document, offers }) {
+      const allowed = (await offers?.())?.filter(({ allowed }) => allowed)
+      return JSON.stringify({ document, operations: allowed?.map(({ action }) => action) })
     }
   }
   const plain: Representation = { ...json, name: 'plain', extension: 'plain', mediaTypes: ['application/plain+json'] }
@@ -113,4 +115,76 @@ t.test('one that cannot show a problem', async t => {
   t.match(answer.json(), { status: 404, title: /./ })
   t.notMatch(answer.body, 'secret')
   t.match(lines.join(''), /The representation \\"broken\\" cannot show a problem/)
+})
+
+const nameOf = ({ model }: FamilyMount, action: string) =>
+  String(model.actions.find(each => each.action === action)?.name)
+
+t.test('one that responds by itself', async t => {
+  const targets: object[] = []
+  const own: Representation = {
+    ...json,
+    name: 'own',
+    extension: 'own',
+    mediaTypes: ['application/own'],
+    async respond (target, request, reply) {
+      const { mount, representation, mediaType, ...asked } = target
+      targets.push(asked)
+      if (target.kind === 'item') {
+        const { id } = await mount.book(request).get(target.id)
+        reply.header('content-type', mediaType).send(`${String(id)} at ${mount.url(target.id)}`)
+        return true
+      }
+      if (target.kind === 'query') return false
+      reply.send(target.kind)
+      return true
+    },
+    async submit ({ mount, action, id }, { entries }, request, reply) {
+      const { item } = id === undefined
+        ? await mount.book(request).create(Object.fromEntries(entries))
+        : await mount.book(request).run(nameOf(mount, action), id, Object.fromEntries(entries))
+      reply.code(303).header('location', mount.url(item?.['id'] as number)).send()
+    }
+  }
+  const app = Fastify()
+  t.teardown(() => app.close())
+  app.register(customers, { storage: await storageOf(people(2)), prefix: '/crm', representations: [json, own] })
+  app.register(deals, { storage: memoryStorage(), prefix: '/crm', version: 'v1', representations: [json, own] })
+  const deal = '/crm/rest/v1/deals'
+  const command = '11111111-1111-4111-8111-111111111111'
+  const created = await app.inject({ method: 'POST', url: deal, payload: { name: 'Tea', price: 1 } })
+  const { id } = created.json<{ id: string }>()
+  for (const [url, asked] of [
+    ['/crm/customers/2.own', { kind: 'item', id: 2, search: '', suffix: 'own' }],
+    ['/crm/customers/2?format=own', { kind: 'item', id: 2, search: 'format=own' }],
+    ['/crm/customers.own?min-age=3', { kind: 'list', search: 'min-age=3', suffix: 'own' }],
+    ['/crm/?format=own', { kind: 'home', search: 'format=own' }],
+    [`${deal}/${id}/operations.own`, { kind: 'operations', id, suffix: 'own' }],
+    [`${deal}/${id}/commands.own`, { kind: 'log', id, noun: undefined }],
+    [`${deal}/${id}/holds.own`, { kind: 'log', id, noun: 'holds' }],
+    [`${deal}/${id}/holds/${command}.own`, { kind: 'entry', id, command, noun: 'holds' }],
+    [`/crm/rest/commands/${command}.own`, { kind: 'command', command }],
+    [`${deal}/commands.own`, { kind: 'feed', isShared: false, id: undefined }],
+    ['/crm/rest/commands.own', { kind: 'feed', isShared: true, id: undefined }]
+  ] as const) {
+    targets.length = 0
+    t.equal((await app.inject(url)).statusCode, 200, url)
+    t.match(targets, [asked], url)
+  }
+  t.equal((await app.inject('/crm/customers/2.own')).body, '2 at /crm/customers/2')
+  t.match((await app.inject('/crm/query/customers/2.own')).json(), { status: 404 }, 'there is no such thing')
+  const missing = await app.inject('/crm/customers/9.own')
+  t.match(missing.json(), { status: 404 }, 'a problem of the book')
+
+  const send = async (url: string, payload: string) => await app.inject({
+    method: 'POST',
+    url,
+    payload,
+    headers: { accept: 'application/own', 'content-type': 'application/x-www-form-urlencoded' }
+  })
+  t.match(await send('/crm/customers', 'name=Zoe'), { statusCode: 405 }, 'customers are not written')
+  t.match(await send(deal, 'name=Tea'), { statusCode: 400 })
+  const held = await send(`${created.headers.location}/holds`, 'reason=Papers')
+  t.match(held, { statusCode: 303, headers: { location: created.headers.location } })
+  t.match((await app.inject(String(held.headers.location))).json(), { held: true })
 })

@@ -21,9 +21,9 @@ import type { CallOptions, Done, LoggedCommand, RunAllOptions, RunOptions } from
 import type { Condition, Id } from '../storage/storage.js'
 import { makePicker, type Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
-import type { Book, Offer } from './book.js'
+import type { Book } from './book.js'
 import { makeExpand } from './expand.js'
-import { type Action, askForAny, findTargets, listActions, type OpenTarget, toAction } from './offers.js'
+import { type Action, askForAny, findOffers, findTargets, listActions } from './offers.js'
 
 /** Where a book gets its callers from, and what holds for all their calls. */
 export interface BookSource {
@@ -157,8 +157,7 @@ export function makeBook (family: Family, source: BookSource): Book {
         return granted.map(({ name, action }) => ({ name, action, allowed: true }))
       }
       const { item, reader } = await read(id, options)
-      const targets = await findTargets(reader.called, reader.grant, item)
-      return [{ name: 'get', action: 'read', allowed: true }, ...targets.map(showTarget)]
+      return await findOffers(reader.called, reader.grant, item)
     },
 
     async can (name, id, options = {}) {
@@ -258,12 +257,6 @@ export function makeBook (family: Family, source: BookSource): Book {
     if (expand.length === 0) return showPage(page, parsed, makePicker(fields)) as never
     const items = await (await makeExpand(family, caller, expand, {}))(page.items)
     return showPage({ ...page, items }, parsed, makePicker(fields)) as never
-  }
-
-  function showTarget (target: OpenTarget): Offer {
-    const { reason } = target
-    const { name, action } = toAction(family, target)
-    return { name, action, allowed: reason === undefined, ...reason !== undefined && { reason } }
   }
 
   function find (name: string, kinds: readonly Action['kind'][] = allKinds): Action {

@@ -10,6 +10,7 @@ import { callBase, type Called } from '../service/renamed.js'
 import { matcher } from '../storage/conditions.js'
 import type { Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import type { Offer } from './book.js'
 
 // What a caller may do: the same for every page, form, tool and program.
 
@@ -113,6 +114,16 @@ export async function findTargets (
     })
     return { ...target, reason }
   })
+}
+
+/** What the caller may do with an item. @param grant by which the item was read */
+export async function findOffers (called: Called, grant: Grant, item: Stored): Promise<Offer[]> {
+  const targets = await findTargets(called, grant, item)
+  return [{ name: 'get', action: 'read', allowed: true }, ...targets.map((target): Offer => {
+    const { reason } = target
+    const { name, action } = toAction(called.family, target)
+    return { name, action, allowed: reason === undefined, ...reason !== undefined && { reason } }
+  })]
 }
 
 /** Of any item, if it is undefined. */

@@ -12,7 +12,6 @@ import {
   describeRoute, describeWords, jsonOrForm, minimal, redirected, writeConditions
 } from '../openapi/routes.js'
 import { describeCommand, describeLinkedItem, describeNew, describeUnchanged } from '../openapi/schemas.js'
-import { listReferences } from '../pages/references.js'
 import { logEndpoints } from '../reads/log.js'
 import { readItemId } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -71,11 +70,11 @@ const noun: Form<'noun'> = {
         ...describeWriteProblems(mount, action, 'noun')
       }
     }))
-    return targeted.flatMap(({ operation, params, others }, index) => [
+    return targeted.flatMap(({ operation, params }, index) => [
       makeWriteEndpoint(mount, {
         method: 'POST',
         path: `/:id/${operation.noun}`,
-        references: listReferences(family, others),
+        submits: operation.action,
         read: request => ({
           action: operation.action,
           target: readItemId(family, request),
@@ -99,7 +98,7 @@ function lifecycleEndpoints (mount: Mount): Endpoint[] {
   const create = makeWriteEndpoint(mount, {
     method: 'POST',
     path: '',
-    references: listReferences(family, lifecycle.others),
+    submits: createAction,
     read: request => ({
       action: createAction,
       target: undefined,
@@ -144,7 +143,7 @@ function lifecycleEndpoints (mount: Mount): Endpoint[] {
   return [create, remove]
 }
 
-function answerCreated (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
+export function answerCreated (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
   const { mount, mount: { family }, request, reply, choice } = exchange
   const created = outcome.item as Stored
   const document = showItem(mount, request, created)

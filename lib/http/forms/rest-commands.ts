@@ -24,7 +24,7 @@ import {
   ProblemSchema
 } from '../openapi/schemas.js'
 import { linkCommand, sendEntry } from '../reads/log.js'
-import { answerRead, type OneQuery, parseOne, type Read } from '../reads/read.js'
+import { answerRead, type Loading, type OneQuery, parseOne, type Read } from '../reads/read.js'
 import { logFailure, send, toProblem } from '../reply.js'
 import { readCommandId, readPreference, requireId } from '../request.js'
 import { explainEnd, hasEnded, retire, type RouteSchema } from '../routes.js'
@@ -130,26 +130,36 @@ function commandRead (mount: Mount): Read<OneQuery> {
     noun: 'command',
     parameter: 'command',
     intend: (_request, name) => intendToRead(family, undefined, { command: name }),
-    parse: (search, representation) => parseOne(mount.logGrammar, search, representation),
-    async load ({ caller, reader, intent, name, query }) {
-      const found = await reader.getCommand(name)
-      if (found === undefined) return undefined
-      const { grant: { principal } } = reader
-      const id = readTarget(family, found)
-      try {
-        const itemReader = await authorizeReader(family, caller, { ...intent, id })
-        if (itemReader.isNarrowed && await itemReader.get(id) === undefined) return undefined
-      } catch (error) {
-        // A refusal would reveal that the command of another principal exists.
-        if (found.principal === principal || toProblem(error).statusCode >= 500) throw error
-        return undefined
-      }
-      return exchange => {
+    aim: (_request, command) => ({ kind: 'command', command }),
+    parse: search => parseOne(mount.logGrammar, search),
+    async load (loading) {
+      const found = await findCommand(mount, loading)
+      return found && (exchange => {
         retire(exchange.reply, mount.retirement)
-        return sendEntry(exchange, query, { record: found, id: nameRecord(found, principal) })
-      }
+        return sendEntry(exchange, loading.query, found)
+      })
     }
   }
+}
+
+/** By its id alone: of the caller, on an item that it may read. */
+export async function findCommand (
+  { family }: Mount,
+  { caller, reader, intent, name }: Loading<unknown>
+): Promise<Pick<Outcome, 'record' | 'id'> | undefined> {
+  const record = await reader.getCommand(name)
+  if (record === undefined) return undefined
+  const { grant: { principal } } = reader
+  const id = readTarget(family, record)
+  try {
+    const itemReader = await authorizeReader(family, caller, { ...intent, id })
+    if (itemReader.isNarrowed && await itemReader.get(id) === undefined) return undefined
+  } catch (error) {
+    // A refusal would reveal that the command of another principal exists.
+    if (record.principal === principal || toProblem(error).statusCode >= 500) throw error
+    return undefined
+  }
+  return { record, id: nameRecord(record, principal) }
 }
 
 /** `POST /rest/commands` with `{ "commands": [{ "id", "deal", "action", "params", "revision" }], "atomic" }`. */
@@ -239,7 +249,7 @@ async function answerMany (mount: Mount, request: FastifyRequest, reply: Fastify
   if (items.every(({ replayed }) => replayed === true)) reply.header('idempotent-replayed', 'true')
   if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
   for (const caller of callers.values()) await sendSeen(reply, caller)
-  return await send(exchange, { kind: 'one', name: 'commands', document: { items } })
+  return await send(exchange, { kind: 'one', name: 'commands', document: { items }, mount: mount.shown })
 }
 
 function showProblem ({ request }: Exchange, error: unknown, replayed = false): Members {

@@ -1,84 +1,84 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { invalidBody, notFound, preconditionFailed, preconditionRequired, Problem } from '../../core/problems.js'
+import { invalidBody, preconditionFailed, preconditionRequired } from '../../core/problems.js'
 import type { Caller } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/decide.js'
-import { execute, type Outcome, preview } from '../../core/service/execute.js'
+import { execute, type Outcome } from '../../core/service/execute.js'
 import { mayRead } from '../../core/service/reader.js'
-import { readTarget } from '../../core/service/record.js'
 import type { Members } from '../../core/values/json.js'
-import { FormBody, readKey, takeShort } from '../body.js'
+import { FormBody, readKey } from '../body.js'
 import { checkWriteConditions, explainTags, markItem } from '../conditional.js'
 import { type Exchange, logOutcome, type Mount, showItem } from '../mount.js'
 import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
-import type { RefusedForm } from '../pages/form-fields.js'
-import { answerSelection } from '../pages/many.js'
-import { checkFrom, linkFrom, linkItemFrom, mayRepeat } from '../pages/offers.js'
-import { type ReferenceNames, resolveEntries } from '../pages/references.js'
-import { collectionRead } from '../reads/collection.js'
-import { itemRead } from '../reads/item.js'
 import { linkCommand } from '../reads/log.js'
-import { admit, type Read, seenHeader, setFeedback } from '../reads/read.js'
-import { sendPreferred, toProblem } from '../reply.js'
-import { readPreference, readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl } from '../request.js'
+import { seenHeader } from '../reads/read.js'
+import { sendPreferred } from '../reply.js'
+import {
+  readParameter, readPreference, readRequestedFormat, refuseCrossSite, refuseParameters, splitUrl
+} from '../request.js'
 import type { Endpoint } from '../routes.js'
 
 export interface Write {
-  /** Members of a form that name items; people enter a part of their titles. */
-  readonly references?: ReferenceNames
+  /** What a form can be sent for: the action. */
+  readonly submits?: string
   /** Whether the item is the answer, so that a replay needs it as it was. */
   readonly keepsItem?: true
-  read (request: FastifyRequest): Omit<Command, 'key' | 'precondition' | 'keepsItem'>
+  read (request: FastifyRequest): Sent
   answer (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply>
 }
+
+type Sent = Omit<Command, 'key' | 'precondition' | 'keepsItem'>
 
 /** The pipeline of every write. */
 export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
   return async (request, reply) => {
     const exchange = startWrite(mount, request, reply)
-    const { choice } = exchange
-    const { headers, body } = request
+    const { body } = request
     const form = body instanceof FormBody ? body : undefined
-    // A form of a page is answered by a page.
-    const isFromPage = form !== undefined && choice.representation.interactive === true
-    try {
-      if (isFromPage && form.operation !== undefined) return await answerSelection(exchange, form, readKey(request))
-      if (isFromPage && form.addsRows) return await showAgain(exchange, form)
-      if (isFromPage && write.references !== undefined) await resolveEntries(exchange, write.references, form)
-      const { action, target, params, id, interpret, content } = write.read(request)
-      // Our forms have the revision that they were shown with.
-      const conditions = form?.revision === undefined ? headers : { ...headers, 'if-match': `"${form.revision}"` }
-      const isConditional = mount.preconditions === 'required' || conditions['if-match'] !== undefined ||
-        conditions['if-none-match'] !== undefined || conditions['if-unmodified-since'] !== undefined
-      const precondition = isConditional ? makePrecondition(mount, conditions, id === undefined) : undefined
-      const command = {
-        action,
-        target,
-        params,
-        id,
-        // An id in the path counts, whatever the header has.
-        key: id === undefined ? readKey(request) : undefined,
-        interpret,
-        content,
-        keepsItem: write.keepsItem,
-        precondition
-      }
-      if (form?.asksFirst === true && await askForConfirmation(exchange, command, form)) return reply
-      const caller = mount.caller(request)
-      const outcome = await execute(mount.family, caller, command)
-      logOutcome(exchange, outcome)
-      if (outcome.replayed) reply.header('idempotent-replayed', 'true')
-      const sending = sendSeen(reply, caller)
-      if (sending !== undefined) await sending
-      if (outcome.problem !== undefined) throw outcome.problem
-      // A page cannot show later what is only in this answer.
-      const isRedirected = isFromPage && outcome.secrets === undefined
-      return await (isRedirected ? redirect(exchange, outcome, form) : write.answer(exchange, outcome))
-    } catch (error) {
-      if (!isFromPage || !(error instanceof Problem) || mayRepeat(error)) throw error
-      return await showAgain(exchange, form, error)
+    const { submits } = write
+    const { representation: { submit } } = exchange.choice
+    if (form !== undefined && submits !== undefined && submit !== undefined) {
+      const id = mount.family.readId(readParameter(request))
+      const target = { action: submits, mount: mount.shown, ...exchange.choice, ...id !== undefined && { id } }
+      await submit(target, form, request, reply)
+      return reply
     }
+    const command = makeCommand(exchange, write.read(request), write.keepsItem)
+    if (form?.asksFirst === true) {
+      throw invalidBody([{ pointer: '/_confirm', detail: 'is only for pages that ask before they change an item' }])
+    }
+    return await write.answer(exchange, await runCommand(exchange, command))
   }
+}
+
+/** With what the headers, or the members that our forms have, say about it. */
+export function makeCommand (
+  { mount, request }: Pick<Exchange, 'mount' | 'request'>, sent: Sent, keepsItem?: true
+): Command {
+  const { headers, body } = request
+  const { action, target, params, id, interpret, content } = sent
+  // Our forms have the revision that they were shown with.
+  const revision = body instanceof FormBody ? body.revision : undefined
+  const conditions = revision === undefined ? headers : { ...headers, 'if-match': `"${revision}"` }
+  const isConditional = mount.preconditions === 'required' || conditions['if-match'] !== undefined ||
+    conditions['if-none-match'] !== undefined || conditions['if-unmodified-since'] !== undefined
+  const precondition = isConditional ? makePrecondition(mount, conditions, id === undefined) : undefined
+  // An id in the path counts, whatever the header has.
+  const key = id === undefined ? readKey(request) : undefined
+  return { action, target, params, id, key, interpret, content, keepsItem, precondition }
+}
+
+/** Sets the headers that say how it went. */
+export async function runCommand (exchange: Exchange, command: Command): Promise<Outcome> {
+  const { mount, request, reply } = exchange
+  const caller = mount.caller(request)
+  const outcome = await execute(mount.family, caller, command)
+  logOutcome(exchange, outcome)
+  if (outcome.replayed) reply.header('idempotent-replayed', 'true')
+  const sending = sendSeen(reply, caller)
+  if (sending !== undefined) await sending
+  if (outcome.problem !== undefined) throw outcome.problem
+  return outcome
 }
 
 export function startWrite (mount: Mount, request: FastifyRequest, reply: FastifyReply): Exchange {
@@ -185,76 +185,4 @@ export function sendItem (
   }
   return mayRead({ family, caller: caller(request) }, outcome)
     .then(isShown => sendPreferred(exchange, status, singular, isShown ? document : undefined))
-}
-
-/** To the item, or to the list if it was deleted or may not be read. */
-async function redirect (exchange: Exchange, outcome: Outcome, form: FormBody): Promise<FastifyReply> {
-  const { mount, mount: { family, caller }, request, reply } = exchange
-  const { record } = outcome
-  const isDeleted = record.action === family.lifecycle?.deletion?.operation.action
-  const location = isDeleted || !await mayRead({ family, caller: caller(request) }, outcome)
-    ? linkFrom(mount, request, form.from)
-    : linkItemFrom(mount, request, readTarget(family, record), checkFrom(mount, form.from))
-  // A form that is not ours gets no message.
-  if (form.key !== undefined && outcome.id !== undefined) setFeedback(reply, location, outcome.id)
-  return reply.code(303).header('location', location).send()
-}
-
-/** Returns whether there was anything to confirm. */
-async function askForConfirmation (exchange: Exchange, command: Command, sent: FormBody): Promise<boolean> {
-  const { mount, request, choice: { representation } } = exchange
-  const { target } = command
-  if (representation.interactive !== true || target === undefined) {
-    throw invalidBody([{ pointer: '/_confirm', detail: 'is only for pages that ask before they change an item' }])
-  }
-  const { decision, others } = await preview(mount.family, mount.caller(request), command)
-  if (decision.outcome !== 'done') return false
-  const question = { command, decision, others, sent }
-  const from = checkFrom(mount, sent.from)
-  if (await showRead(exchange, itemRead(mount), String(target), { question, from })) return true
-  throw notFound(mount.family.singular, target)
-}
-
-/** The page of the form, with what was entered; without a problem, with more rows. */
-async function showAgain (exchange: Exchange, form: FormBody, problem?: Problem): Promise<FastifyReply> {
-  const { mount, request, reply } = exchange
-  const { id } = request.params as { id?: string }
-  const isStale = problem?.code === 'precondition-failed' && form.revision !== undefined
-  const refused: RefusedForm = {
-    // Selected items belong to no other form.
-    action: form.operation === undefined ? mount.urls.self(request).replace(/\/$/, '') : '',
-    entered: new Map(takeShort(form.entries)),
-    language: form.language,
-    problem,
-    since: isStale ? Number(form.revision) : undefined,
-    choices: (problem as { choices?: RefusedForm['choices'] } | undefined)?.choices
-  }
-  if (problem !== undefined) reply.code(problem.statusCode).headers(problem.headers)
-  try {
-    const isShown = id === undefined
-      ? await showRead(exchange, collectionRead(mount), '', { refused }, checkFrom(mount, form.from))
-      : await showRead(exchange, itemRead(mount), id, { refused, from: checkFrom(mount, form.from) })
-    if (isShown) return reply
-  } catch (error) {
-    // A person who may not see the page still sees the problem; failures are logged for the host.
-    const { statusCode, cause, log } = toProblem(error)
-    if (log !== undefined || problem === undefined) throw error
-    if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'The page of a refused form cannot be shown')
-  }
-  throw problem ?? notFound(mount.family.singular, id ?? '')
-}
-
-/** Returns whether the page exists. */
-async function showRead<Q extends object> (
-  exchange: Exchange,
-  read: Read<Q>,
-  name: string,
-  also: Partial<Q>,
-  search = ''
-): Promise<boolean> {
-  const loading = await admit(read, exchange.request, name, search, exchange.choice.representation)
-  const answer = loading && await read.load({ ...loading, query: { ...loading.query, ...also } })
-  if (answer === undefined) return false
-  await answer(exchange)
-  return true
 }

@@ -26,13 +26,13 @@ import { feedList, logList } from '../../core/service/record.js'
 import type { ServiceOptions } from '../../core/service/service.js'
 import { checkMappedFamilies, makeStorageAccess } from '../../core/service/storage-access.js'
 import type { Representation } from '../../representations/representation.js'
+import type { FamilyMount } from '../../representations/target.js'
 import { isolateScope } from '../body.js'
 import { documentActions } from '../forms/commands.js'
 import { forms, writeEndpoints } from '../forms/forms.js'
-import { findNeighbours, type Mount, type Neighbours, Streams } from '../mount.js'
+import { findNeighbours, keepMount, type Mount, type Neighbours, Streams } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
 import { addSchemas, findSchemaTexts } from '../openapi/schemas.js'
-import { findProblemParts } from '../pages/offers.js'
 import { collectionEndpoints, queryEndpoints } from '../reads/collection.js'
 import { familyFeedEndpoints, sharedFeedEndpoints } from '../reads/feed.js'
 import { mountHome } from '../reads/home.js'
@@ -42,7 +42,7 @@ import { readSeen } from '../reads/read.js'
 import { sendProblem } from '../reply.js'
 import { makeUrls } from '../request.js'
 import { announceRetirement, mountEndpoints, namePlugin, type RouteSettings } from '../routes.js'
-import { openBook } from './mounts.js'
+import { openBook, showMount } from './mounts.js'
 import { checkOptions, type FamilyOptions } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
@@ -182,8 +182,7 @@ async function mountFamily (
   const { bodyLimit = mebibyte, maxCommands = 100 } = options
   const maxMembers = Math.max(1000 * Math.floor(bodyLimit / mebibyte), 10 * maxCommands, 1000)
   isolateScope(app, { maxMembers, maxDepth: 20 })
-  app.setErrorHandler((error, request, reply) =>
-    sendProblem(mount, error, request, reply, problem => findProblemParts({ mount, request }, problem)))
+  app.setErrorHandler((error, request, reply) => sendProblem(mount, error, request, reply))
   const isFirst = neighbours.actions.names.length === 0
   const all = [
     ...collectionEndpoints(mount),
@@ -240,6 +239,7 @@ async function makeMount (
     shows: readSeen
   })
   const mounted = new Set(options.forms ?? forms.map(({ name }) => name))
+  let shown: FamilyMount | undefined
   const mount: Mount = {
     family,
     prefix,
@@ -274,7 +274,11 @@ async function makeMount (
     isGuarded: options.authorize !== undefined,
     makers,
     caller,
-    book: request => openBook(mount, request)
+    book: request => openBook(mount, request),
+    get shown () {
+      shown ??= keepMount(showMount(mount), mount)
+      return shown
+    }
   }
   return mount
 }

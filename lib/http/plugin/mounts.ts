@@ -6,39 +6,10 @@ import { makeBook } from '../../core/book/make-book.js'
 import { listActions } from '../../core/book/offers.js'
 import { errorCodes } from '../../core/errors.js'
 import { checkOptions, optionRules } from '../../core/service/arguments.js'
-import type { Id, Storage } from '../../core/storage/storage.js'
-import type { MemberFlaw } from '../../core/values/json.js'
+import type { Storage } from '../../core/storage/storage.js'
+import type { FamilyMount } from '../../representations/target.js'
 import { listMounts, logOutcome, type Mount } from '../mount.js'
 import { explainEnd, hasEnded } from '../routes.js'
-
-/** A family that is registered in an application, for other front ends and protocols. */
-export interface FamilyMount {
-  readonly model: FamilyModel
-  readonly prefix: string
-  readonly version?: string
-  /** Whether it is the version of its family that has the paths without a version; if none has, the last. */
-  readonly isDefault: boolean
-  /** Whether it has `authorize`. */
-  readonly isGuarded: boolean
-  /** Whether a change of an item needs its revision. */
-  readonly needsRevision: boolean
-  readonly pageSize: number
-  readonly maxPageSize: number
-  /** Undefined if it is chosen by request. */
-  readonly storage?: Storage
-  /**
-   * The URL of the list, of an item, or of a part of it such as `commands`.
-   *
-   * @param request needed if the prefix has parameters, such as `/:tenant`
-   */
-  url (id?: Id, part?: string, request?: FastifyRequest): string
-  /** An id, as it is in a URL; undefined if no item can have it. */
-  readId (text: string): Id | undefined
-  /** What is wrong with the parameters of an action, such as `HoldDeal`. `book` refuses them too. */
-  findFlaws (action: string, params: unknown): readonly MemberFlaw[]
-  /** The family as the caller of a request may use it: by `authorize`, the storage and the limits of the mount. */
-  book (request: FastifyRequest): Book
-}
 
 /**
  * The families that are registered in a scope or, if it has none, in the nearest one around it. Complete in `onReady`.
@@ -51,31 +22,30 @@ export interface FamilyMount {
  */
 export function findMounts (app: FastifyInstance, prefix?: string): readonly FamilyMount[] {
   const wanted = prefix?.replace(/\/+$/, '')
-  const mounts = listMounts(app).filter(mount => wanted === undefined || mount.prefix === wanted)
-  return mounts.map(mount => showMount(mount, findDefault(mounts, mount) === mount))
+  return listMounts(app).filter(mount => wanted === undefined || mount.prefix === wanted).map(({ shown }) => shown)
 }
 
 /** Of several versions of a family, the one that has the paths without a version. */
-function findDefault (mounts: readonly Mount[], { prefix, family: { name } }: Mount): Mount | undefined {
-  const versions = mounts.filter(each => each.prefix === prefix && each.family.name === name)
+function findDefault ({ neighbours: { mounts }, family: { name } }: Mount): Mount | undefined {
+  const versions = mounts.filter(({ family }) => family.name === name)
   return versions.find(({ unversioned }) => unversioned === true) ??
     versions.find(({ unversioned }) => unversioned !== false) ?? versions.at(-1)
 }
 
-const models = new WeakMap<Mount, FamilyModel>()
-
-function showMount (mount: Mount, isDefault: boolean): FamilyMount {
+/** The mount, as hosts and representations see it. */
+export function showMount (mount: Mount): FamilyMount {
   const { family, prefix, version, grammar, isGuarded, preconditions, storage, urls, book } = mount
   const { pageSize, maxPageSize } = grammar.limits
+  let model: FamilyModel | undefined
   return {
     get model () {
-      const model = models.get(mount) ?? describeFamily(family, grammar)
-      models.set(mount, model)
+      model ??= describeFamily(family, grammar)
       return model
     },
     prefix,
     ...version !== undefined && { version },
-    isDefault,
+    // Known once all versions are registered.
+    get isDefault () { return findDefault(mount) === mount },
     isGuarded,
     needsRevision: preconditions === 'required',
     pageSize,

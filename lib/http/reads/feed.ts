@@ -6,9 +6,9 @@ import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { readTextParameter, splitQuery } from '../../core/query/query-string.js'
 import { clearTimeout, setTimeout } from '../../core/runtime.js'
-import { findBounded, type FollowedPage } from '../../core/service/bounded.js'
+import type { FollowedPage } from '../../core/service/bounded.js'
 import { intendToRead } from '../../core/service/caller.js'
-import { Feed, findPosition } from '../../core/service/feed.js'
+import { Feed, type FeedFamily, findPosition } from '../../core/service/feed.js'
 import { follow } from '../../core/service/follow.js'
 import type { FeedEntry } from '../../core/service/log-part.js'
 import { isPruned } from '../../core/service/log-reads.js'
@@ -16,21 +16,18 @@ import { authorizeReader } from '../../core/service/reader.js'
 import { nameRecord, showCommand } from '../../core/service/record.js'
 import type { Condition, Id } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
-import type { Home } from '../../representations/affordances.js'
-import type { Representation } from '../../representations/representation.js'
 import { readSearch } from '../body.js'
-import type { Mount } from '../mount.js'
+import type { Exchange, Mount } from '../mount.js'
 import {
   describePage, describeQuerystring, describeRoute, describeSharedRoute, describeShortly
 } from '../openapi/routes.js'
 import { describeEntry, nameItem } from '../openapi/schemas.js'
-import { makeFeedAffordances, type Scope, showEntries, type Source } from '../pages/activity.js'
 import { toProblem, tryEach } from '../reply.js'
 import { readRequestedFormat } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { eventStream, sendEvents, type Streaming, watchEnd } from './events.js'
-import { findDownload, loadPage } from './page.js'
-import { makeReadEndpoints, parsePageQuery } from './read.js'
+import { findDownload, type Listing, loadPage } from './page.js'
+import { makeReadEndpoints, parseQuery } from './read.js'
 
 /** `GET …/commands`: what happened to all items of a family. */
 export function familyFeedEndpoints (mount: Mount): Endpoint[] {
@@ -57,15 +54,13 @@ export function sharedFeedEndpoints (mount: Mount): Endpoint[] {
   entries.push(describeEntry(mount))
   if (entries.length > 1) return []
   const page = 'A page of commands of all families, in the order in which they became visible'
-  const endpoints = feedEndpoints('/rest/commands', () => {
-    const mounts = listLogged(mount)
-    return { mount: mounts[0] ?? mount, mounts, isShared: true }
-  }, describeShortly(mount, describeSharedRoute(mount, 'all commands', 'follow-commands', {
+  const schema = describeShortly(mount, describeSharedRoute(mount, 'all commands', 'follow-commands', {
     summary: 'Read what happened to the items of all families',
     description: feedRule,
     querystring: describeQuerystring(mount, 'feed'),
     response: { 200: describePage(mount, undefined, page, Type.Unsafe({ anyOf: entries })) }
-  })))
+  }))
+  const endpoints = feedEndpoints('/rest/commands', () => shareFeed(mount), schema)
   return endpoints.map(endpoint => ({ ...endpoint, sharedBy: 'families' }))
 }
 
@@ -95,41 +90,87 @@ export function isFeedRequest (request: FastifyRequest): boolean {
   return wantsEvents(request) || (cursor !== undefined && findPosition(cursor) !== undefined)
 }
 
+/** A family of the feed, and the mount that shows its entries. */
+export interface Source extends FeedFamily {
+  readonly mount: Mount
+}
+
+/** What a feed is of: all families at a prefix, one of them, or one item. */
+export interface Scope {
+  readonly mount: Mount
+  readonly mounts: readonly Mount[]
+  /** Whether entries say of which family they are. */
+  readonly isShared?: boolean
+  readonly id?: Id
+}
+
+/** Of all families at the prefix of a mount. */
+export function shareFeed (mount: Mount): Scope {
+  const mounts = listLogged(mount)
+  return { mount: mounts[0] ?? mount, mounts, isShared: true }
+}
+
 /** Negotiate, authorize, parse, load, represent: as other reads, but for several families. */
 export async function answerFeed (scope: Scope, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { mount, mounts, isShared } = scope
+  const { mount, isShared = false, id } = scope
   const search = readSearch(request)
-  const { extension } = request.params as { extension?: string }
-  const requested = readRequestedFormat(request.headers, search, extension)
-  const isLive = extension === undefined && requested.format === undefined && wantsEvents(request)
-  const choice = isLive ? undefined : mount.chooser.choose('page', requested)
-  const representation = choice?.representation ?? mount.representations[0] as Representation
+  const { extension: suffix } = request.params as { extension?: string }
+  const requested = readRequestedFormat(request.headers, search, suffix)
+  const isLive = suffix === undefined && requested.format === undefined && wantsEvents(request)
+  const parse = (): ParsedQuery => parseQuery(mount.feedGrammar, search)
+  if (isLive) {
+    return await explainPruned(mount, request, async () => {
+      const feed = await openFeed(scope, request)
+      return await answerEvents({ mount, request, reply }, scope, feed, parse().query.where)
+    })
+  }
+  const choice = mount.chooser.choose('page', requested)
+  const { representation, representation: { respond } } = choice
+  const target = { kind: 'feed', isShared, id, mount: mount.shown, ...choice, search, suffix } as const
+  if (await respond?.(target, request, reply) === true) return reply
+  const exchange: Exchange = { mount, request, reply, choice, suffix }
+  return await explainPruned(mount, request, async () => {
+    const { listing } = await listFeed(exchange, scope, parse)
+    return await (await loadPage(listing, representation))(exchange)
+  })
+}
+
+interface ListedFeed {
+  readonly listing: Listing
+  readonly feed: Feed<Source>
+  readonly parsed: ParsedQuery
+}
+
+/** @param parse called once the caller may read it */
+export async function listFeed (exchange: Exchange, scope: Scope, parse: () => ParsedQuery): Promise<ListedFeed> {
+  const { mount, request, choice: { representation } } = exchange
   const feed = await openFeed(scope, request)
-  const parsed = parsePageQuery(mount.feedGrammar, search, representation, '-position')
+  const parsed = parse()
+  await checkItem(scope, feed)
+  const members = parsed.fields ?? listMembers(scope.mounts, scope.isShared)
+  const pick = makePicker(members)
+  const listing: Listing = {
+    mount,
+    parsed,
+    name: 'commands',
+    singular: 'command',
+    members,
+    isBare: false,
+    download: findDownload(request, representation),
+    hasLongItems: true,
+    reader: (feed.families[0] as Source).reader,
+    find: feed.makeFind(parsed),
+    findPage: parsed => waitForPage(exchange, scope, feed, parsed),
+    show: entry => pick(show(scope, feed, entry as FeedEntry))
+  }
+  return { listing, feed, parsed }
+}
+
+/** A cursor whose entries are gone leads to the first page. */
+export async function explainPruned<T> (mount: Mount, request: FastifyRequest, read: () => Promise<T>): Promise<T> {
   const { raw } = request
   try {
-    if (choice === undefined) return await answerEvents({ mount, request, reply }, scope, feed, parsed.query.where)
-    await checkItem(scope, feed)
-    const members = parsed.fields ?? listMembers(mounts, isShared)
-    const pick = makePicker(members)
-    const answer = await loadPage({
-      mount,
-      parsed,
-      name: 'commands',
-      singular: 'command',
-      members,
-      isBare: false,
-      download: findDownload(request, representation),
-      hasLongItems: true,
-      reader: (feed.families[0] as Source).reader,
-      find: feed.makeFind(parsed),
-      findPage: parsed => waitForPage({ mount, request, reply }, scope, feed, parsed),
-      show: entry => pick(show(scope, feed, entry as FeedEntry)),
-      afford: async (exchange, { items, follow }, links) => await makeFeedAffordances(exchange, scope, feed, parsed, {
-        members, entries: items as readonly FeedEntry[], links, position: follow?.item.position as number
-      })
-    }, representation)
-    return await answer({ mount, request, reply, choice, suffix: extension })
+    return await read()
   } catch (error) {
     if (!isPruned(error) || raw.destroyed) throw error
     throw new Problem('pruned', (error as Problem).message, { members: { links: { first: mount.urls.self(request) } } })
@@ -170,37 +211,13 @@ async function checkItem ({ id }: Scope, feed: Feed<Source>): Promise<void> {
 }
 
 /** Families that the caller may not read are left out; with none left, the refusal is thrown. */
-async function openSources (mounts: readonly Mount[], request: FastifyRequest, id?: Id) {
+export async function openSources (mounts: readonly Mount[], request: FastifyRequest, id?: Id) {
   return await tryEach(mounts, async mount => {
     const { family } = mount
     const caller = mount.caller(request)
     const reader = await authorizeReader(family, caller, intendToRead(family, id))
     return { family, reader, mount, storage: await caller.storage(), signal: caller.signal }
   })
-}
-
-const shownAtHome = 10
-
-/** The newest entries of all families that the caller may read; undefined where there are none of these. */
-export async function findRecent (mount: Mount, request: FastifyRequest): Promise<Home['activity']> {
-  const sources = await openSources(listLogged(mount), request).catch((error: unknown) => {
-    if (toProblem(error).statusCode >= 500) throw error
-    return []
-  })
-  if (sources.length === 0) return undefined
-  const storages = [...new Set(sources.map(({ storage }) => storage))]
-  const parsed = mount.feedGrammar.parse(`sort=-position&maxpagesize=${shownAtHome}`) as ParsedQuery
-  const found = await Promise.all(storages.map(async storage => {
-    const here = sources.filter(source => source.storage === storage)
-    const feed = new Feed(storage, here, here[0]?.signal)
-    // Fewer, if they are long.
-    const { items } = await findBounded(parsed => feed.findPage(parsed), parsed, true, 1)
-    return await showEntries({ request }, feed, items as readonly FeedEntry[], sources.length > 1)
-  }))
-  // One page shows the commands of one storage.
-  if (found.length === 1) return { href: `${mount.urls.home(request)}rest/commands`, entries: found.flat() }
-  const newest = found.flat().sort((a, b) => b.at.localeCompare(a.at))
-  return { entries: newest.slice(0, shownAtHome) }
 }
 
 // The member that names the item comes after the id.

@@ -1,19 +1,18 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Family } from '../../core/family/family.js'
+import type { Tone } from '../../core/family/presentation.js'
 import { intendToList } from '../../core/service/caller.js'
 import { authorizeReader, type Reader } from '../../core/service/reader.js'
-import type { Count, HomeFamily } from '../../representations/affordances.js'
-import { hasPages, type Mount } from '../mount.js'
+import type { Condition } from '../../core/storage/storage.js'
+import type { Members } from '../../core/values/json.js'
+import type { Mount } from '../mount.js'
 import { describeProblems } from '../openapi/problems.js'
 import { describeAnswer, describeQuerystring, describeSharedRoute } from '../openapi/routes.js'
 import { linkSchema, nameSchema } from '../openapi/schemas.js'
-import { listLinks } from '../pages/offers.js'
-import { countUpTo } from '../pages/references.js'
 import { send, tryEach } from '../reply.js'
 import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
 import { type Endpoint, mountRoot, retire, type RouteSchema, type RouteSettings } from '../routes.js'
-import { findRecent } from './feed.js'
 
 /** `GET {prefix}/`, once for all families, and only if the host has no such route. By default not at the root. */
 export function mountHome (
@@ -34,6 +33,20 @@ export function mountHome (
 async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { search } = splitUrl(request)
   const choice = mount.chooser.choose('one', readRequestedFormat(request.headers, search))
+  const { representation: { respond } } = choice
+  const { shown } = mount
+  if (await respond?.({ kind: 'home', mount: shown, ...choice, search }, request, reply) === true) return reply
+  const { document } = await loadHome(mount, request, reply)
+  return await send({ reply, choice, mount }, { kind: 'one', name: 'home', document, mount: shown })
+}
+
+export interface Home {
+  readonly families: readonly HomeFamily[]
+  readonly document: Members
+}
+
+/** The families that the caller may list. */
+export async function loadHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<Home> {
   const here = mount.neighbours.list()
   // It ends with the last of the families.
   if (here.length === 0) retire(reply, mount.retirement)
@@ -44,25 +57,28 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
     const { labels } = family.presentation
     return { name: family.name, labels, ...(version === undefined ? {} : { version }), href, ...counted }
   })
-  refuseParameters(search)
+  refuseParameters(splitUrl(request).search)
   const written = families.map(({ href, states, labels, ...family }) => ({
     ...family,
     ...(states && { states: states.map(({ href, tone, ...state }) => ({ ...state, links: { list: href } })) }),
     links: { list: href }
   }))
-  const linked = here.filter(hasPages).map(({ urls }) => urls.collection(request))
-  const shown = families.filter(({ href }) => linked.includes(href))
-  return await send({ reply, choice, mount }, {
-    kind: 'one',
-    name: 'home',
-    document: { families: written, links: { self: mount.urls.home(request) } },
-    home: {
-      families: shown,
-      site: { families: listLinks(shown, undefined) },
-      now: mount.makers.clock().getTime(),
-      activity: choice.representation.interactive === true ? await findRecent(mount, request) : undefined
-    }
-  })
+  return { families, document: { families: written, links: { self: mount.urls.home(request) } } }
+}
+
+/** The number of items: exact or, if there are very many, a lower bound. */
+export interface Count {
+  readonly total?: number | undefined
+  readonly atLeast?: number | undefined
+}
+
+/** A family with its items. */
+interface HomeFamily extends Count {
+  readonly name: string
+  readonly labels: Family['presentation']['labels']
+  readonly version?: string
+  readonly href: string
+  readonly states?: readonly (Count & { readonly state: string, readonly tone: Tone, readonly href: string })[]
 }
 
 /** The maximum to count; no more items are read. */
@@ -88,6 +104,15 @@ async function countItems (
       href: `${list}?${hasState ? filter : `state=${encodeURIComponent(state)}`}`
     })))
   }
+}
+
+/** No more than `most` items are counted. */
+export async function countUpTo (reader: Reader, where: readonly Condition[], most: number): Promise<Count> {
+  const query = { where, order: [{ field: 'id', descending: false }] }
+  const { items: [oneMore] } = await reader.find({ ...query, offset: most, limit: 1, count: false })
+  if (oneMore !== undefined) return { atLeast: most }
+  const { total } = await reader.find({ ...query, offset: 0, limit: 0, count: true })
+  return { total: total as number }
 }
 
 function describeHome (mount: Mount): RouteSchema {

@@ -1,31 +1,29 @@
 import type { FastifyReply } from 'fastify'
 import type { NounOperation } from '../../core/family/definition.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
+import type { FollowedPage } from '../../core/service/bounded.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { Feed, placeAfter } from '../../core/service/feed.js'
 import { type Find, findPage } from '../../core/service/reader.js'
 import { type CommandRecord, nameRecord, readTarget, showCommand } from '../../core/service/record.js'
-import type { Id, Stored } from '../../core/storage/storage.js'
+import type { Id } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import { addArticle } from '../../core/values/words.js'
+import type { OneView } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
 import {
   commandIdParameter, describeAnswer, describeItemRoute, describePage, describeQuerystring, describeShortly
 } from '../openapi/routes.js'
 import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
-import { listLogFilters } from '../pages/form-fields.js'
-import { makeEntryAffordances } from '../pages/item-affordances.js'
-import { showEntry } from '../pages/log-entries.js'
-import { trailToItem } from '../pages/offers.js'
-import { makeRowAffordances } from '../pages/page-affordances.js'
-import { nameInLog } from '../pages/references.js'
 import { sendOne } from '../reply.js'
 import { readItemId } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
 import { answerFeed, isFeedRequest, listMembers } from './feed.js'
-import { findDownload, loadPage } from './page.js'
-import { type OneQuery, parseOne, parsePageQuery, type Read, readEndpoints } from './read.js'
+import { findDownload, type Listing, loadPage } from './page.js'
+import {
+  type Loading, type OneQuery, parseOne, parseQuery, type Read, readEndpoints
+} from './read.js'
 
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
 export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint[] {
@@ -72,57 +70,65 @@ function describeLog (mount: Mount): { readonly list: RouteSchema, readonly one:
 }
 
 function logRead (mount: Mount, operation: NounOperation | undefined): Read<ParsedQuery> {
-  const { family, urls, logGrammar: grammar } = mount
+  const { family, logGrammar: grammar } = mount
   const noun = operation?.noun
   return {
     mount,
     kind: 'page',
     noun: family.singular,
     intend: request => intendToRead(family, readItemId(family, request)),
-    // Pages show the newest first, as on the page of the item.
-    parse: (search, representation) => parsePageQuery(grammar, search, representation, '-revision,-createdAt'),
-    async load ({ request, caller, reader, intent, query: parsed, representation }) {
+    aim: request => ({ kind: 'log', id: readItemId(family, request), noun }),
+    parse: search => parseQuery(grammar, search),
+    async load (loading) {
+      const { caller, reader, intent, query } = loading
       const id = intent.id as Id
-      const isFollowed = operation === undefined && representation.interactive !== true
+      if (operation !== undefined) {
+        await reader.checkLog(id)
+        return await loadPage(listLog(mount, loading, query, { operation }), loading.representation)
+      }
       const feed = new Feed(await caller.storage(), [{ family, reader }], caller.signal, id)
       // Read beside the item, but before the page, so that nothing is missed in between.
-      const starting = isFollowed ? feed.findStart(undefined) : undefined
-      starting?.catch(() => {})
-      const item = await reader.checkLog(id)
-      const follow = starting && placeAfter(await starting)
-      const find: Find = query => reader.findLog(id, query, operation)
-      const members = parsed.fields ?? listMembers([mount])
-      const pick = makePicker(members)
-      const nameOf = (entry: Stored) => nameRecord(entry as CommandRecord, reader.grant.principal)
-      return await loadPage({
-        mount,
-        parsed,
-        name: noun ?? 'commands',
-        singular: 'command',
-        members,
-        isBare: false,
-        download: findDownload(request, representation),
-        hasLongItems: family.hasLongCommands,
-        find,
-        findPage: async parsed => ({ ...await findPage(find, parsed), follow }),
-        reader,
-        show: entry => pick(showCommand(family, entry as CommandRecord, nameOf(entry))),
-        afford: async (exchange, { items }, links) => await makeRowAffordances(exchange, parsed, {
-          grammar,
-          columns: members,
-          title: 'id',
-          isCountable: true,
-          links,
-          labels: family.presentation.labels,
-          trail: trailToItem(exchange, id, item),
-          filters: operation === undefined ? listLogFilters([family], parsed) : [],
-          timeline: await nameInLog(exchange, items.map(entry =>
-            showEntry(exchange, entry as CommandRecord, reader.grant.principal, noun))),
-          address: index => urls.command(exchange.request, id, nameOf(items[index] as Stored), noun),
-          identify: index => ({ id: nameOf(items[index] as Stored), revision: 0 })
-        })
-      }, representation)
+      const starting = feed.findStart(undefined)
+      starting.catch(() => {})
+      await reader.checkLog(id)
+      const listing = listLog(mount, loading, query, { follow: placeAfter(await starting) })
+      return await loadPage(listing, loading.representation)
     }
+  }
+}
+
+interface Logged {
+  /** Only its part of the log. */
+  readonly operation?: NounOperation | undefined
+  /** The place to follow the log from. */
+  readonly follow?: FollowedPage['follow']
+}
+
+/** A page of the log of an item that the caller may read. */
+export function listLog (
+  mount: Mount,
+  { request, reader, intent, representation }: Loading<unknown>,
+  parsed: ParsedQuery,
+  { operation, follow }: Logged
+): Listing {
+  const { family } = mount
+  const find: Find = query => reader.findLog(intent.id as Id, query, operation)
+  const members = parsed.fields ?? listMembers([mount])
+  const pick = makePicker(members)
+  return {
+    mount,
+    parsed,
+    name: operation?.noun ?? 'commands',
+    singular: 'command',
+    members,
+    isBare: false,
+    download: findDownload(request, representation),
+    hasLongItems: family.hasLongCommands,
+    find,
+    findPage: async parsed => ({ ...await findPage(find, parsed), follow }),
+    reader,
+    show: entry => pick(showCommand(family, entry as CommandRecord,
+      nameRecord(entry as CommandRecord, reader.grant.principal)))
   }
 }
 
@@ -134,32 +140,38 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<On
     noun: 'command',
     parameter: 'command',
     intend: request => intendToRead(family, readItemId(family, request)),
-    parse: (search, representation) => parseOne(mount.logGrammar, search, representation),
+    aim: (request, command) =>
+      ({ kind: 'entry', id: readItemId(family, request), command, noun: operation?.noun }),
+    parse: search => parseOne(mount.logGrammar, search),
     async load ({ reader, intent, name, query }) {
       const id = intent.id as Id
-      const item = await reader.checkLog(id)
+      await reader.checkLog(id)
       const record = await reader.getFromLog(id, name, operation)
       if (record === undefined) return undefined
       const shown = { record, id: nameRecord(record, reader.grant.principal) }
-      return exchange => sendEntry(exchange, query, shown, operation?.noun, item)
+      return exchange => sendEntry(exchange, query, shown, operation?.noun)
     }
   }
 }
 
 export function sendEntry (
   exchange: Exchange,
+  query: OneQuery,
+  found: Pick<Outcome, 'record' | 'id'>,
+  noun?: string
+): FastifyReply | Promise<FastifyReply> {
+  return sendOne(exchange, found.record, viewEntry(exchange, query, found, noun), exchange.mount.isGuarded)
+}
+
+export function viewEntry (
+  exchange: Exchange,
   { fields }: OneQuery,
   found: Pick<Outcome, 'record' | 'id'>,
-  noun?: string,
-  item?: Stored
-): FastifyReply | Promise<FastifyReply> {
-  const document = linkCommand(exchange, found, noun)
-  return sendOne(exchange, found.record, {
-    kind: 'one',
-    name: 'command',
-    document: fields === undefined ? document : makePicker(fields)(document),
-    affordances: async () => makeEntryAffordances(exchange, document.links.self as string, found.record, item)
-  }, exchange.mount.isGuarded)
+  noun?: string
+): OneView {
+  const whole = linkCommand(exchange, found, noun)
+  const document = fields === undefined ? whole : makePicker(fields)(whole)
+  return { kind: 'one', name: 'command', document, mount: exchange.mount.shown }
 }
 
 /** `noun` names the part of the log that shows the command. A command that is not in the log has no id. */

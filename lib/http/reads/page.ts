@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Offer } from '../../core/book/book.js'
 import { invalidQuery, nothingFound } from '../../core/problems.js'
 import { findPositionsAround, listParts, writeCursor } from '../../core/query/cursor.js'
 import {
@@ -14,8 +15,7 @@ import { firstPartSize, maxLength, partSize } from '../../core/storage/pages.js'
 import type { FoundText, Query, Stored } from '../../core/storage/storage.js'
 import { endLongTurn } from '../../core/storage/turns.js'
 import { makePicker, type Members } from '../../core/values/json.js'
-import type { PageAffordances } from '../../representations/affordances.js'
-import type { Representation, Rows } from '../../representations/representation.js'
+import type { PageView, Representation, Rows } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
 import { queryTypes } from '../negotiate.js'
 import { addLinks, endStalled, send, sendText, setRepresentation } from '../reply.js'
@@ -42,7 +42,8 @@ export interface Listing {
   readonly download?: Rows | undefined
   /** Default: the members of the item. */
   show? (item: Stored): Members
-  afford (exchange: Exchange, page: FollowedPage, links: PageLinks): Promise<PageAffordances>
+  /** What the caller may do with an item; undefined where it is none. */
+  readonly findOffers?: (item: Stored) => Promise<readonly Offer[]>
 }
 
 /** The file that a browser gets from a link to a representation for programs. */
@@ -67,8 +68,8 @@ function refuseEmpty ({ mount: { emptyList }, isBare, name }: Listing): void {
 }
 
 export async function loadPage (listing: Listing, representation: Representation): Promise<Answer> {
-  const { parsed, hasLongItems, find, expand, download } = listing
-  const { rows, pageOfText, interactive } = representation
+  const { parsed, hasLongItems, expand, download } = listing
+  const { rows, pageOfText } = representation
   // Without a page or its size, everything is streamed as rows.
   if (rows !== undefined && !parsed.parameters.some(({ name }) => name === 'page' || name === 'maxpagesize')) {
     const batches = writeBatches(listing, download ?? rows)
@@ -88,11 +89,29 @@ export async function loadPage (listing: Listing, representation: Representation
     if (text.count === 0) refuseEmpty(listing)
     return exchange => sendPageText(exchange, listing, text)
   }
-  const findOne: FindPage = listing.findPage ?? (parsed => findPage(find, parsed))
-  const page = await findBounded(findOne, parsed, hasLongItems)
-  // People create the first item on the page of the empty list.
-  if (page.items.length === 0 && interactive !== true) refuseEmpty(listing)
-  return exchange => sendItems(exchange, listing, page)
+  const page = await findItems(listing)
+  if (page.items.length === 0) refuseEmpty(listing)
+  return async exchange => {
+    const { view } = await viewPage(exchange, listing, page)
+    if (rows === undefined) return await send(exchange, view)
+    return sendText(exchange, writeRows(download ?? rows, view.items, view.members))
+  }
+}
+
+async function findItems ({ parsed, hasLongItems, find, findPage: findOne }: Listing): Promise<FollowedPage> {
+  return await findBounded(findOne ?? (parsed => findPage(find, parsed)), parsed, hasLongItems)
+}
+
+/** A page of items, with what it was made of. */
+interface ViewedPage {
+  readonly view: PageView
+  readonly page: FollowedPage
+  readonly links: PageLinks
+}
+
+/** For what shows more than the items: an empty page is a page too. */
+export async function loadView (exchange: Exchange, listing: Listing): Promise<ViewedPage> {
+  return await viewPage(exchange, listing, await findItems(listing))
 }
 
 /** Undefined if it is too long: read again in parts, when the text is no longer in the memory. */
@@ -122,8 +141,8 @@ function sendPageText (exchange: Exchange, listing: Listing, found: FoundText): 
   return sendText(exchange, text)
 }
 
-async function sendItems (exchange: Exchange, listing: Listing, page: FollowedPage): Promise<FastifyReply> {
-  const { mount: { urls, emptyList }, request, reply, choice: { representation: { rows } } } = exchange
+async function viewPage (exchange: Exchange, listing: Listing, page: FollowedPage): Promise<ViewedPage> {
+  const { mount: { urls, emptyList, shown }, request, reply } = exchange
   const { parsed, name, singular, members, isBare, expand, show = makePicker(members) } = listing
   const isMissing = page.items.length === 0 && (isBare || emptyList === 'not-found')
   if (isMissing && reply.statusCode === 200) reply.code(404)
@@ -137,16 +156,19 @@ async function sendItems (exchange: Exchange, listing: Listing, page: FollowedPa
   addLinks(reply, others.links)
   const items = (expand === undefined ? page.items : await expand(page.items)).map(show)
   setHeaders(exchange, listing)
-  if (rows !== undefined) return sendText(exchange, writeRows(listing.download ?? rows, items, members))
-  return send(exchange, {
+  const { findOffers } = listing
+  const document = isBare ? items : { items, ...others }
+  const view: PageView = {
     kind: 'page',
     name,
     singular,
     items,
     members,
-    document: isBare ? items : { items, ...others },
-    affordances: () => listing.afford(exchange, page, others.links)
-  })
+    document,
+    mount: shown,
+    ...findOffers && { offers: index => findOffers(page.items[index] as Stored) }
+  }
+  return { view, page, links: others.links }
 }
 
 /** Links of a QUERY leave out what its body has: the client sends the same body there. */

@@ -1,33 +1,37 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { invalidQuery, notFound, Problem, type QueryFlaw } from '../../core/problems.js'
-import { isAmount, readAmount } from '../../core/query/amounts.js'
+import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
-import { decodeText, type Parameter, splitQuery } from '../../core/query/query-string.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
 import { authorizeReader, openReader, type Reader } from '../../core/service/reader.js'
-import { isTextId } from '../../core/values/ids.js'
 import type { Representation } from '../../representations/representation.js'
+import type { Aim } from '../../representations/target.js'
 import { readSearch } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
-import type { Choice } from '../negotiate.js'
+import type { Choice, RequestedFormat } from '../negotiate.js'
 import { toProblem } from '../reply.js'
-import { readParameter, readRequestedFormat, splitUrl } from '../request.js'
+import { readParameter, readRequestedFormat } from '../request.js'
 import type { Endpoint, RouteSchema } from '../routes.js'
 
 export type Answer = (exchange: Exchange) => FastifyReply | Promise<FastifyReply>
 
-/** One kind of read: the steps that differ from those of other kinds. */
-export interface Read<Q> {
+/** What may be read: whether the caller may, is asked first. */
+export interface Admittance<Q> {
   readonly mount: Mount
+  /** Undefined if nothing can have this name. */
+  intend (request: FastifyRequest, name: string): Intent | undefined
+  parse (search: string): Q
+}
+
+/** One kind of read: the steps that differ from those of other kinds. */
+export interface Read<Q> extends Admittance<Q> {
   readonly kind: 'one' | 'page'
   /** For the problem, if it does not exist. */
   readonly noun: string
   /** May end with a suffix: `a.json` is an item of this name, or `a` as JSON. Otherwise `extension` has the suffix. */
   readonly parameter?: 'id' | 'command' | 'parameter'
-  /** Undefined if nothing can have this name. */
-  intend (request: FastifyRequest, name: string): Intent | undefined
-  parse (search: string, representation: Representation): Q
+  /** What a representation that responds by itself is asked for; undefined if nothing can have this name. */
+  aim (request: FastifyRequest, name: string): Aim | undefined
   /** Undefined if it does not exist. */
   load (loading: Loading<Q>): Promise<Answer | undefined>
   /** Replaces the usual 404. `hint` is the problem of an unknown suffix. */
@@ -73,17 +77,57 @@ export async function answerRead<Q> (
   const { extension } = request.params as { extension?: string }
   const [only] = reads
   const given = readParameter(request, only.parameter)
-  // Most reads have one meaning.
-  if (reads.length === 1 && extension === undefined && (only.parameter === undefined || !given.includes('.'))) {
-    const choice = only.mount.chooser.choose(only.kind, requested)
-    const admitted = admit(only, request, given, search, choice.representation)
-    const loading = admitted instanceof Promise ? await admitted : admitted
-    const answer = loading && await only.load(loading)
-    if (answer === undefined) throw only.explainMissing?.(given, undefined) ?? notFound(only.noun, given)
-    // Not awaited, so that what was loaded is not kept until the client has received the response.
-    return answer({ mount: only.mount, request, reply, choice, suffix: undefined })
+  const isWhole = only.parameter === undefined || !given.includes('.')
+  if (reads.length > 1 || extension !== undefined || !isWhole) {
+    return await answerMeaning(listMeanings(reads, request, requested), request, reply, search)
   }
-  const meanings: { read: Read<Q>, name: string, suffix: string | undefined, choice: Choice | Problem }[] = []
+  // Most reads have one meaning.
+  const choice = only.mount.chooser.choose(only.kind, requested)
+  const exchange: Exchange = { mount: only.mount, request, reply, choice }
+  if (choice.representation.respond !== undefined) {
+    if (await respond(only, exchange, given, search)) return reply
+    throw explainMissing(only, given)
+  }
+  const admitted = admit(only, request, given, search, choice.representation)
+  const loading = admitted instanceof Promise ? await admitted : admitted
+  const answer = loading && await only.load(loading)
+  if (answer === undefined) throw explainMissing(only, given)
+  // Not awaited, so that what was loaded is not kept until the client has received the response.
+  return answer(exchange)
+}
+
+function explainMissing<Q> (read: Read<Q>, given: string): Problem {
+  return read.explainMissing?.(given, undefined) ?? notFound(read.noun, given)
+}
+
+/** By a representation that does so itself; false if what is asked for does not exist. */
+async function respond<Q> (
+  read: Read<Q>,
+  { mount, request, reply, choice, suffix }: Exchange,
+  name: string,
+  search: string
+): Promise<boolean> {
+  const aim = read.aim(request, name)
+  const target = aim && { ...aim, ...choice, mount: mount.shown, search, suffix }
+  return target !== undefined && await choice.representation.respond?.(target, request, reply) === true
+}
+
+/** What a path can mean: of `/a.json` the item `a.json`, or `a` as JSON. */
+interface Meaning<Q> {
+  readonly read: Read<Q>
+  readonly name: string
+  readonly suffix: string | undefined
+  readonly choice: Choice | Problem
+}
+
+/** @returns with the problem of an unknown suffix, which is not a meaning of the path, but helps to explain a 404 */
+function listMeanings<Q> (
+  reads: readonly Read<Q>[],
+  request: FastifyRequest,
+  requested: RequestedFormat
+): { readonly meanings: readonly Meaning<Q>[], readonly hint: Problem | undefined } {
+  const { extension } = request.params as { extension?: string }
+  const meanings: Meaning<Q>[] = []
   let hint: Problem | undefined
   for (const read of reads) {
     const { mount: { chooser }, kind, parameter } = read
@@ -94,46 +138,75 @@ export async function answerRead<Q> (
     if (dot > 0) names.push([whole.slice(0, dot), whole.slice(dot + 1)])
     for (const [name, suffix] of names) {
       const choice = chooser.find(kind, { ...requested, suffix })
-      // An unknown suffix is not a meaning of the path, but helps to explain a 404.
       if (choice instanceof Problem && suffix !== undefined) hint = choice
       else meanings.push({ read, name, suffix, choice })
     }
   }
+  return { meanings, hint }
+}
+
+/** The first meaning that exists. A refusal counts only if no other does; a failure is final. */
+async function answerMeaning<Q> (
+  { meanings, hint }: ReturnType<typeof listMeanings<Q>>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  search: string
+): Promise<FastifyReply> {
   if (meanings.every(({ choice }) => choice instanceof Problem)) throw hint ?? meanings[0]?.choice
   let refusal: unknown
-  let loading: Loading<Q> | undefined
-  for (const { read, name, suffix, choice } of meanings) {
-    const isShown = !(choice instanceof Problem)
-    const query = isShown ? search : ''
-    const representation = isShown ? choice.representation : read.mount.representations[0] as Representation
+  let before: Loading<Q> | undefined
+  for (const meaning of meanings) {
     try {
-      // The names `a.json` and `a` in the log of one item have the same intent, which is authorized once.
-      const admitted = loading !== undefined && isDeepStrictEqual(loading.intent, read.intend(request, name))
-        ? { ...loading, name, query: read.parse(query, representation), representation }
-        : admit(read, request, name, query, representation)
-      loading = admitted instanceof Promise ? await admitted : admitted
+      const { read, name, suffix, choice } = meaning
+      if (!(choice instanceof Problem) && choice.representation.respond !== undefined) {
+        if (await respond(read, { mount: read.mount, request, reply, choice, suffix }, name, search)) return reply
+        continue
+      }
+      before = await admitAgain(before, meaning, request, search)
     } catch (error) {
-      // A refusal counts only if no other meaning exists; a failure is final.
       if (toProblem(error).statusCode >= 500) throw error
       refusal ??= error
-      loading = undefined
+      before = undefined
     }
-    const answer = loading && await read.load(loading)
+    const { read, suffix, choice } = meaning
+    const answer = before && await read.load(before)
     if (answer === undefined) continue
     // Only thrown if the path has this meaning.
-    if (!isShown) throw choice
+    if (choice instanceof Problem) throw choice
     return answer({ mount: read.mount, request, reply, choice, suffix })
   }
   if (refusal !== undefined) throw refusal
-  if (only.explainMissing !== undefined) throw only.explainMissing(given, hint)
+  throw explainNone(meanings, request, hint)
+}
+
+/** The names `a.json` and `a` in the log of one item have the same intent, which is authorized once. */
+async function admitAgain<Q> (
+  before: Loading<Q> | undefined,
+  { read, name, choice }: Meaning<Q>,
+  request: FastifyRequest,
+  search: string
+): Promise<Loading<Q> | undefined> {
+  const isShown = !(choice instanceof Problem)
+  const query = isShown ? search : ''
+  const representation = isShown ? choice.representation : read.mount.representations[0] as Representation
+  if (before !== undefined && isDeepStrictEqual(before.intent, read.intend(request, name))) {
+    return { ...before, name, query: read.parse(query), representation }
+  }
+  return await admit(read, request, name, query, representation)
+}
+
+function explainNone<Q> (meanings: readonly Meaning<Q>[], request: FastifyRequest, hint: Problem | undefined): Problem {
+  const { read } = meanings[0] as Meaning<Q>
+  const given = readParameter(request, read.parameter)
+  if (read.explainMissing !== undefined) return read.explainMissing(given, hint)
   // Without a suffix that names a representation.
-  const { code, message } = notFound(only.noun, meanings.findLast(({ read }) => read === only)?.name ?? given)
-  throw new Problem(code, hint === undefined ? message : `${message}. ${hint.message}`)
+  const { code, message } = notFound(read.noun, meanings.findLast(each => each.read === read)?.name ?? given)
+  return new Problem(code, hint === undefined ? message : `${message}. ${hint.message}`)
 }
 
 /** Undefined if nothing can have this name. */
 export function admit<Q> (
-  read: Read<Q>,
+  read: Admittance<Q>,
   request: FastifyRequest,
   name: string,
   search: string,
@@ -143,7 +216,7 @@ export function admit<Q> (
   if (intent === undefined) return undefined
   const { mount } = read
   if (mount.isGuarded) return authorizeAndParse(read, request, intent, name, search, representation)
-  const query = read.parse(search, representation)
+  const query = read.parse(search)
   const caller = mount.caller(request)
   const reader = authorizeReader(mount.family, caller, intent)
   const finish = (reader: Reader): Loading<Q> => ({ request, caller, reader, intent, name, query, representation })
@@ -152,7 +225,7 @@ export function admit<Q> (
 
 // Nothing is parsed for a refused client, and no storage is opened for an invalid query.
 async function authorizeAndParse<Q> (
-  { mount, parse }: Read<Q>,
+  { mount, parse }: Admittance<Q>,
   request: FastifyRequest,
   intent: Intent,
   name: string,
@@ -161,65 +234,25 @@ async function authorizeAndParse<Q> (
 ): Promise<Loading<Q>> {
   const caller = mount.caller(request)
   const grant = await caller.authorize(intent)
-  const query = parse(search, representation)
+  const query = parse(search)
   const reader = await openReader(mount.family, caller, grant)
   return { request, caller, reader, intent, name, query, representation }
 }
 
-/** @param order for pages, unless the query has one */
-export function parsePageQuery (
-  grammar: Grammar,
-  search: string,
-  { interactive }: Representation,
-  order?: string
-): ParsedQuery {
-  const { sent, flaws } = interactive === true ? readSent(grammar, search) : { sent: search, flaws: [] }
-  const parsed = grammar.parse(interactive === true ? complete(sent, order) : sent)
-  if ('flaws' in parsed) throw invalidQuery([...flaws, ...parsed.flaws])
-  if (flaws.length > 0) throw invalidQuery(flaws)
+/** Throws what is wrong with it. */
+export function parseQuery (grammar: Grammar, search: string): ParsedQuery {
+  const parsed = grammar.parse(search)
+  if ('flaws' in parsed) throw invalidQuery(parsed.flaws)
   return parsed
-}
-
-const language = '_language'
-
-/** A form of a page sends its empty fields too, and amounts as they were typed. */
-export function readSent (
-  { filters }: Grammar,
-  search: string
-): { readonly sent: string, readonly flaws: QueryFlaw[], readonly isTyped: boolean } {
-  const sent = search.split('&').filter(part => part !== '' && !/^[^=]*=$/.test(part))
-  const parts = search.includes(language) ? sent.flatMap(part => splitQuery(part)) : []
-  const typed = parts.find(({ name }) => name === language) as Parameter | undefined
-  if (typed === undefined) return { sent: sent.join('&'), flaws: [], isTyped: false }
-  const flaws: QueryFlaw[] = []
-  const read = parts.filter(part => part.name !== language).flatMap((part): string[] => {
-    const field = part.name === undefined ? undefined : filters.get(part.name)?.field
-    // The inputs of the form; others are as in a link.
-    const isInput = field !== undefined && isAmount(field) && /^m(in|ax)-/.test(part.name as string)
-    if (!isInput) return [part.raw]
-    const { name, value } = part as Parameter
-    const amount = readAmount(typed.value, field.kind, value)
-    if ('value' in amount) return [`${encodeURIComponent(name)}=${encodeURIComponent(amount.value)}`]
-    flaws.push({ parameter: name, detail: `${name} ${amount.expected}` })
-    return []
-  })
-  return { sent: read.join('&'), flaws, isTyped: true }
-}
-
-function complete (search: string, order: string | undefined): string {
-  const sent = search === '' ? [] : [search]
-  // A cursor belongs to one order.
-  const isOrdered = splitQuery(search).some(({ name = '' }) => ['sort', 'after', 'before'].includes(name))
-  return [...sent, ...isOrdered || order === undefined ? [] : [`sort=${order}`]].join('&')
 }
 
 export type OneQuery = Pick<ParsedQuery, 'fields' | 'expand'>
 
 const all: OneQuery = {}
 
-export function parseOne (grammar: Grammar, search: string, representation: Representation): OneQuery {
+export function parseOne (grammar: Grammar, search: string, parse = parseQuery): OneQuery {
   if (search === '') return all
-  const parsed = parsePageQuery(grammar, search, representation)
+  const parsed = parse(grammar, search)
   const allowed = ['fields', 'format', ...grammar.references.length > 0 ? ['expand'] : []]
   const misplaced = parsed.parameters.filter(({ name }) => !allowed.includes(name))
   if (misplaced.length === 0) return parsed
@@ -227,36 +260,18 @@ export function parseOne (grammar: Grammar, search: string, representation: Repr
   throw invalidQuery(misplaced.map(({ name }) => ({ parameter: name, detail })))
 }
 
-const feedback = 'dealbook-command'
-
-// A cookie, so that the address of the page stays the one to share. It ends with the page that shows it.
-export function setFeedback (reply: FastifyReply, url: string, command: string): void {
-  writeFeedback(reply, new URL(url, 'http://localhost').pathname, command, 60)
-}
-
-function writeFeedback (reply: FastifyReply, path: string, command: string, seconds: number): void {
-  const isSecure = reply.request.protocol === 'https'
-  reply.header('set-cookie', `${feedback}=${encodeURIComponent(command)}; Path=${path.replaceAll(';', '%3B')}; ` +
-    `Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`)
-}
-
-/** The command whose outcome the page shows. */
-export function readFeedback ({ headers: { cookie = '' } }: FastifyRequest): string | undefined {
-  const text = cookie.includes(feedback) ? new RegExp(`(?:^|;\\s*)${feedback}=([^;]*)`).exec(cookie)?.[1] : undefined
-  const command = text === undefined ? undefined : decodeText(text)
-  return command !== undefined && isTextId(command) ? command : undefined
-}
-
-export function endFeedback (reply: FastifyReply, url: string): void {
-  writeFeedback(reply, new URL(url, 'http://localhost').pathname, '', 0)
-}
-
 export const seenHeader = 'dealbook-seen'
 
-/** Undefined if the request does more than show something, or shows the outcome of a form, which sends no headers. */
+const fresh = new WeakSet<FastifyRequest>()
+
+/** For what shows the outcome of a command of the client, which sends no header: it is not read from a replica. */
+export function readFresh (request: FastifyRequest): void {
+  fresh.add(request)
+}
+
+/** Undefined if the request does more than show something. */
 export function readSeen (request: FastifyRequest): { readonly seen: string | undefined } | undefined {
-  const isOutcome = readFeedback(request) !== undefined || splitUrl(request).search.includes('_result=')
-  if (!['GET', 'HEAD', 'QUERY'].includes(request.method) || isOutcome) return undefined
+  if (!['GET', 'HEAD', 'QUERY'].includes(request.method) || fresh.has(request)) return undefined
   const seen = request.headers[seenHeader]
   return { seen: seen === undefined ? undefined : String(seen) }
 }

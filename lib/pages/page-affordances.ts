@@ -1,22 +1,23 @@
-import { filterGranted, listTargets, mayOffer } from '../../core/book/offers.js'
-import { findFilter } from '../../core/query/filters.js'
-import { type Grammar, makePageUrl, type ParsedQuery, startParameters } from '../../core/query/grammar.js'
-import { splitQuery } from '../../core/query/query-string.js'
-import type { Reader } from '../../core/service/reader.js'
-import { matcher } from '../../core/storage/conditions.js'
-import type { Condition, Found, Id } from '../../core/storage/storage.js'
+import { filterGranted, listTargets, mayOffer } from '../core/book/offers.js'
+import { findFilter } from '../core/query/filters.js'
+import { type Grammar, makePageUrl, type ParsedQuery, startParameters } from '../core/query/grammar.js'
+import { splitQuery } from '../core/query/query-string.js'
+import type { Reader } from '../core/service/reader.js'
+import { matcher } from '../core/storage/conditions.js'
+import type { Condition, Found, Id } from '../core/storage/storage.js'
+import type { Exchange } from '../http/mount.js'
+import { countUpTo } from '../http/reads/home.js'
+import { canShow } from '../representations/representation.js'
 import type {
   ActiveFilter, Count, Feedback, FormAffordance, ManyAffordance, PageAffordances
-} from '../../representations/affordances.js'
-import { canShow } from '../../representations/representation.js'
-import type { Exchange } from '../mount.js'
+} from './affordances.js'
 import {
   explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest, type RefusedForm
 } from './form-fields.js'
 import { listStateFields, showState } from './item-affordances.js'
+import { checkFrom, findSite, linkItemFrom, linkOthers } from './links.js'
 import { listKinds, showKind } from './log-entries.js'
-import { checkFrom, findSite, linkItemFrom, linkOthers } from './offers.js'
-import { countUpTo, findReferenceFields, findReferred } from './references.js'
+import { findReferenceFields, findReferred } from './references.js'
 
 type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCountable' | 'address' | 'identify'> &
   Partial<PageAffordances> & {

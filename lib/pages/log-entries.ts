@@ -1,17 +1,18 @@
-import { listTargets } from '../../core/book/offers.js'
-import type { Family } from '../../core/family/family.js'
-import type { Changes } from '../../core/family/params.js'
-import { writePosition } from '../../core/service/feed.js'
-import type { Reader } from '../../core/service/reader.js'
-import { type CommandRecord, nameRecord, readTarget } from '../../core/service/record.js'
-import { explainInState, type InState } from '../../core/service/refusal.js'
-import type { Condition, Field, Id, Stored } from '../../core/storage/storage.js'
-import type { Members } from '../../core/values/json.js'
+import { listTargets } from '../core/book/offers.js'
+import type { Family } from '../core/family/family.js'
+import type { Changes } from '../core/family/params.js'
+import { writePosition } from '../core/service/feed.js'
+import type { Reader } from '../core/service/reader.js'
+import { type CommandRecord, nameRecord, readTarget } from '../core/service/record.js'
+import { explainInState, type InState } from '../core/service/refusal.js'
+import type { Condition, Field, Id, Stored } from '../core/storage/storage.js'
+import type { Members } from '../core/values/json.js'
+import type { Exchange, Mount } from '../http/mount.js'
 import type {
   ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
-} from '../../representations/affordances.js'
-import { type Exchange, hasPages, type Mount } from '../mount.js'
+} from './affordances.js'
 import { linkPage, titleOf } from './references.js'
+import { hasPages } from './views.js'
 
 type Here = Pick<Exchange, 'mount' | 'request'>
 

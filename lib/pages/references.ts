@@ -1,20 +1,22 @@
 import type { FastifyRequest } from 'fastify'
-import type { Family, OtherDefinition } from '../../core/family/family.js'
-import { invalidBody } from '../../core/problems.js'
-import { isOrdered } from '../../core/query/filters.js'
-import { readValue } from '../../core/query/values.js'
-import { intendToList } from '../../core/service/caller.js'
-import { authorizeReader, type Reader } from '../../core/service/reader.js'
-import { isAbsent } from '../../core/storage/conditions.js'
-import type { Condition, Field, Id, Stored } from '../../core/storage/storage.js'
-import type { Members } from '../../core/values/json.js'
-import { isVisible, shorten } from '../../core/values/words.js'
+import type { Family, OtherDefinition } from '../core/family/family.js'
+import { invalidBody } from '../core/problems.js'
+import { isOrdered } from '../core/query/filters.js'
+import { readValue } from '../core/query/values.js'
+import { intendToList } from '../core/service/caller.js'
+import { authorizeReader, type Reader } from '../core/service/reader.js'
+import { isAbsent } from '../core/storage/conditions.js'
+import type { Condition, Field, Id, Stored } from '../core/storage/storage.js'
+import type { Members } from '../core/values/json.js'
+import { isVisible, shorten } from '../core/values/words.js'
+import type { FormBody } from '../http/body.js'
+import type { Exchange, Mount } from '../http/mount.js'
+import { countUpTo } from '../http/reads/home.js'
+import { toProblem } from '../http/reply.js'
 import type {
-  Count, LogEntry, ReferenceField, Referred, RelatedList
-} from '../../representations/affordances.js'
-import type { FormBody } from '../body.js'
-import { type Exchange, hasPages, type Mount } from '../mount.js'
-import { toProblem } from '../reply.js'
+  LogEntry, ReferenceField, Referred, RelatedList
+} from './affordances.js'
+import { hasPages } from './views.js'
 
 type Here = Pick<Exchange, 'mount' | 'request'>
 
@@ -257,13 +259,4 @@ export async function findRelated (here: Here, item: Stored): Promise<RelatedLis
     const found = await countUpTo(list.reader, [{ field, op: 'eq', values: [item.id] }], 1000)
     return [{ name, labels, field: isOne ? undefined : field, href, ...found }]
   }))).flat()
-}
-
-/** No more than `most` items are counted. */
-export async function countUpTo (reader: Reader, where: readonly Condition[], most: number): Promise<Count> {
-  const query = { where, order: [{ field: 'id', descending: false }] }
-  const { items: [oneMore] } = await reader.find({ ...query, offset: most, limit: 1, count: false })
-  if (oneMore !== undefined) return { atLeast: most }
-  const { total } = await reader.find({ ...query, offset: 0, limit: 0, count: true })
-  return { total: total as number }
 }

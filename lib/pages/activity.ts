@@ -1,31 +1,26 @@
-import type { Family } from '../../core/family/family.js'
-import { makePageUrl, type PageLinks, type ParsedQuery } from '../../core/query/grammar.js'
-import { type Feed, type FeedFamily, writePosition } from '../../core/service/feed.js'
-import type { FeedEntry } from '../../core/service/log-part.js'
-import { readTarget } from '../../core/service/record.js'
-import { selectById } from '../../core/storage/pages.js'
-import type { Id } from '../../core/storage/storage.js'
-import type { LogEntry, PageAffordances } from '../../representations/affordances.js'
-import type { Exchange, Mount } from '../mount.js'
+import type { FastifyRequest } from 'fastify'
+import type { Family } from '../core/family/family.js'
+import { makePageUrl, type PageLinks, type ParsedQuery } from '../core/query/grammar.js'
+import { findBounded } from '../core/service/bounded.js'
+import { Feed, writePosition } from '../core/service/feed.js'
+import type { FeedEntry } from '../core/service/log-part.js'
+import { readTarget } from '../core/service/record.js'
+import { selectById } from '../core/storage/pages.js'
+import type { Id } from '../core/storage/storage.js'
+import type { Exchange, Mount } from '../http/mount.js'
+import {
+  explainPruned, listFeed, listLogged, openSources, type Scope, shareFeed, type Source
+} from '../http/reads/feed.js'
+import { loadView } from '../http/reads/page.js'
+import { toProblem } from '../http/reply.js'
+import type { Home, LogEntry, PageAffordances } from './affordances.js'
 import { listLogFilters } from './form-fields.js'
+import { linkList, trailToItem } from './links.js'
 import { listEvents, showEntry } from './log-entries.js'
-import { linkList, trailToItem } from './offers.js'
 import { makeRowAffordances } from './page-affordances.js'
 import { linkPage, nameInLog, titleOf } from './references.js'
-
-/** A family of the feed, and the mount that shows its entries. */
-export interface Source extends FeedFamily {
-  readonly mount: Mount
-}
-
-/** What a feed is of: all families at a prefix, one of them, or one item. */
-export interface Scope {
-  readonly mount: Mount
-  readonly mounts: readonly Mount[]
-  /** Whether entries say of which family they are. */
-  readonly isShared?: boolean
-  readonly id?: Id
-}
+import { parseSent } from './sent.js'
+import { sendView } from './views.js'
 
 /** The entries with the titles of their items: for each family one read of these, and one of those they refer to. */
 export async function showEntries (
@@ -78,8 +73,27 @@ interface Shown {
   readonly position: number
 }
 
-/** The page of a feed: who did what. */
-export async function makeFeedAffordances (
+/** The page of a feed: who did what, of all families at the prefix, of one, or to one item. */
+export async function sendActivityPage (
+  exchange: Exchange,
+  isShared: boolean,
+  id: Id | undefined,
+  search: string
+): Promise<true> {
+  const { mount } = exchange
+  const scope: Scope = isShared ? shareFeed(mount) : { mount, mounts: [mount], ...id !== undefined && { id } }
+  const parse = (): ParsedQuery => parseSent(mount.feedGrammar, search, '-position')
+  return await explainPruned(mount, exchange.request, async () => {
+    const { listing, feed, parsed } = await listFeed(exchange, scope, parse)
+    const { view, page, links } = await loadView(exchange, listing)
+    const entries = page.items as readonly FeedEntry[]
+    const shown: Shown = { members: listing.members, entries, links, position: page.follow?.item.position as number }
+    const affordances = async () => await makeFeedAffordances(exchange, scope, feed, parsed, shown)
+    return await sendView(exchange, { ...view, affordances })
+  })
+}
+
+async function makeFeedAffordances (
   exchange: Exchange,
   { mount, mounts, id, isShared = false }: Scope,
   feed: Feed<Source>,
@@ -123,3 +137,27 @@ export async function makeFeedAffordances (
 }
 
 const notFollowed = ['after', 'before', 'sort', 'format', 'fields', 'maxpagesize']
+
+const shownAtHome = 10
+
+/** The newest entries of all families that the caller may read; undefined where there are none of these. */
+export async function findRecent (mount: Mount, request: FastifyRequest): Promise<Home['activity']> {
+  const sources = await openSources(listLogged(mount), request).catch((error: unknown) => {
+    if (toProblem(error).statusCode >= 500) throw error
+    return []
+  })
+  if (sources.length === 0) return undefined
+  const storages = [...new Set(sources.map(({ storage }) => storage))]
+  const parsed = mount.feedGrammar.parse(`sort=-position&maxpagesize=${shownAtHome}`) as ParsedQuery
+  const found = await Promise.all(storages.map(async storage => {
+    const here = sources.filter(source => source.storage === storage)
+    const feed = new Feed(storage, here, here[0]?.signal)
+    // Fewer, if they are long.
+    const { items } = await findBounded(parsed => feed.findPage(parsed), parsed, true, 1)
+    return await showEntries({ request }, feed, items as readonly FeedEntry[], sources.length > 1)
+  }))
+  // One page shows the commands of one storage.
+  if (found.length === 1) return { href: `${mount.urls.home(request)}rest/commands`, entries: found.flat() }
+  const newest = found.flat().sort((a, b) => b.at.localeCompare(a.at))
+  return { entries: newest.slice(0, shownAtHome) }
+}

@@ -1,26 +1,26 @@
-import type { FastifyReply } from 'fastify'
-import { listTargets, type Target } from '../../core/book/offers.js'
-import type { NounOperation } from '../../core/family/definition.js'
+import { listTargets, type Target } from '../core/book/offers.js'
+import type { NounOperation } from '../core/family/definition.js'
 import {
   invalidBody, invalidQuery, preconditionFailed, Problem, type ProblemCode, problemCodes
-} from '../../core/problems.js'
-import { splitQuery } from '../../core/query/query-string.js'
-import { type Grant, intendToList, intendToRead } from '../../core/service/caller.js'
-import { execute } from '../../core/service/execute.js'
-import { type Reader, tryReader } from '../../core/service/reader.js'
-import type { CommandRecord, KeptProblem } from '../../core/service/record.js'
-import type { Id } from '../../core/storage/storage.js'
-import { hashText } from '../../core/values/ids.js'
-import { shorten } from '../../core/values/words.js'
-import type { ManyItem } from '../../representations/affordances.js'
-import { type FormBody, readSentParams, takeShort } from '../body.js'
-import type { Exchange, Mount } from '../mount.js'
-import { send, toProblem } from '../reply.js'
+} from '../core/problems.js'
+import { splitQuery } from '../core/query/query-string.js'
+import { type Grant, intendToList, intendToRead } from '../core/service/caller.js'
+import { execute } from '../core/service/execute.js'
+import { type Reader, tryReader } from '../core/service/reader.js'
+import type { CommandRecord, KeptProblem } from '../core/service/record.js'
+import type { Id } from '../core/storage/storage.js'
+import { hashText } from '../core/values/ids.js'
+import { shorten } from '../core/values/words.js'
+import { type FormBody, readSentParams, takeShort } from '../http/body.js'
+import type { Exchange, Mount } from '../http/mount.js'
+import { toProblem } from '../http/reply.js'
+import type { ManyItem } from './affordances.js'
 import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
 import { startPage } from './item-affordances.js'
+import { checkFrom, linkFrom, linkItemFrom, linkList } from './links.js'
 import { findLastTitle, readWrongState } from './log-entries.js'
-import { checkFrom, linkFrom, linkItemFrom, linkList } from './offers.js'
 import { listReferences, resolveEntries, titleOf } from './references.js'
+import { redirectTo, sendView, type ShownOne } from './views.js'
 
 /** The maximum for one form; they run one after the other. */
 const maxItems = 100
@@ -79,7 +79,7 @@ export async function answerSelection (
   exchange: Exchange,
   form: FormBody,
   key: string | undefined
-): Promise<FastifyReply> {
+): Promise<true> {
   const { mount, request, reply } = exchange
   const { items, from } = form
   const selection = { operation: form.operation as string, items, from }
@@ -88,11 +88,11 @@ export async function answerSelection (
   if (flaw !== undefined) {
     throw invalidBody([{ pointer: `/_item.${flaw}`, detail: 'must end with an id, such as _item.1' }])
   }
-  const leadTo = async (selection: Selection, done?: readonly ManyItem[]): Promise<FastifyReply> => {
+  const leadTo = async (selection: Selection, done?: readonly ManyItem[]): Promise<true> => {
     const url = writeSelection(exchange, selection)
     return url === undefined
       ? await sendMany(exchange, selection, done ?? await showItems(exchange, selection), done !== undefined)
-      : reply.code(303).header('location', url).send()
+      : redirectTo(exchange, url)
   }
   if (!form.isReady) return await leadTo({ ...selection, key: mount.makers.makeCommandId() })
   const shown = await showItems(exchange, selection)
@@ -144,7 +144,7 @@ export async function showSelection (
   exchange: Exchange,
   reader: Reader,
   selection: Selection
-): Promise<FastifyReply> {
+): Promise<true> {
   findTarget(exchange.mount, selection)
   const { items, result } = selection
   const flaw = findFlawInIds(exchange.mount, items)
@@ -170,17 +170,18 @@ async function sendMany (
   items: readonly ManyItem[],
   isDone: boolean,
   refused?: RefusedForm
-): Promise<FastifyReply> {
+): Promise<true> {
   const { mount, mount: { family, urls, makers }, request } = exchange
   const { key = makers.makeCommandId(), from = '' } = selection
   const action = urls.collection(request)
   const form = await makeForm(exchange, findTarget(mount, selection), { action, key }, refused)
   if (form === undefined) throw new Problem('bad-request', 'This operation has no form')
   const around = { ...await startPage(exchange, action), trail: [linkList(mount, request, from)] }
-  return await send(exchange, {
+  const view: ShownOne = {
     kind: 'one',
     name: family.singular,
     document: { name: family.name },
+    mount: mount.shown,
     many: {
       form,
       name: family.name,
@@ -191,7 +192,8 @@ async function sendMany (
       from
     },
     affordances: async () => around
-  })
+  }
+  return await sendView(exchange, view)
 }
 
 interface Shown extends ManyItem {

@@ -1,27 +1,14 @@
 import type { FastifyRequest } from 'fastify'
-import { mayOffer, type Target } from '../../core/book/offers.js'
-import type { Problem } from '../../core/problems.js'
-import type { Id, Stored } from '../../core/storage/storage.js'
-import type { Crumb, Link, Site, SiteFamily } from '../../representations/affordances.js'
-import { canShow, type ProblemView, type Representation } from '../../representations/representation.js'
-import { FormBody, takeShort } from '../body.js'
-import { callOf, type Exchange, hasPages, type Mount } from '../mount.js'
+import { mayOffer } from '../core/book/offers.js'
+import type { Problem } from '../core/problems.js'
+import type { Id, Stored } from '../core/storage/storage.js'
+import { FormBody, takeShort } from '../http/body.js'
+import { callOf, type Exchange, type Mount, mountOf } from '../http/mount.js'
+import { canShow, type ProblemView, type Representation } from '../representations/representation.js'
+import type { Crumb, Link, Site, SiteFamily } from './affordances.js'
 import { readWrongState } from './log-entries.js'
 import { titleOf } from './references.js'
-
-/** The deletion has no form. */
-export function findAddress (
-  { mount: { forms, urls }, request }: Exchange,
-  id: Id,
-  { verb, participle, noun }: Target['operation']
-): { readonly method: string, readonly href: string, readonly form?: string } | undefined {
-  const self = urls.item(request, id)
-  if (verb === undefined) return { method: 'DELETE', href: self }
-  if (forms.has('verb')) return { method: 'PUT', href: `${self}/${verb}`, form: 'verb' }
-  if (forms.has('participle')) return { method: 'PUT', href: `${self}/${participle}`, form: 'participle' }
-  if (forms.has('noun')) return { method: 'POST', href: `${self}/${noun}`, form: 'noun' }
-  return forms.has('update') ? { method: 'PUT', href: self, form: 'update' } : undefined
-}
+import { hasPages, type ProblemParts } from './views.js'
 
 /** Only lists families that the reader may list. */
 export async function findSite ({ mount, request }: Pick<Exchange, 'mount' | 'request'>): Promise<Site> {
@@ -48,10 +35,10 @@ export function mayRepeat ({ statusCode }: Problem): boolean {
 
 /** The parts of a problem's page besides the problem: navigation, the wrong state, and what was entered. */
 export async function findProblemParts (
-  exchange: Pick<Exchange, 'mount' | 'request'>,
-  problem: Problem
-): Promise<Omit<ProblemView, 'kind' | 'document' | 'log'>> {
-  const { mount, request } = exchange
+  { mount: shown, problem }: Pick<ProblemView, 'mount' | 'problem'>,
+  request: FastifyRequest
+): Promise<ProblemParts> {
+  const mount = mountOf(shown)
   const self = mount.urls.self(request).replace(/\/$/, '')
   const isBelow = (each: Mount) => `${self}/`.startsWith(`${each.urls.collection(request)}/`)
   // One handler answers for all families at the prefix.
@@ -59,7 +46,7 @@ export async function findProblemParts (
   const { family } = owner ?? mount
   const form = request.body instanceof FormBody ? request.body : undefined
   const { code, message, members } = problem
-  const site = await findSite(exchange)
+  const site = await findSite({ mount, request })
   const list = owner && linkList(owner, request)
   const sent = form === undefined ? [] : takeShort(form.sent)
   return {
@@ -114,6 +101,6 @@ export function linkOthers (
   kind: 'one' | 'page',
   address: (other: Representation) => string
 ): Link[] {
-  return representations.filter(other => other.interactive !== true && canShow(other, kind))
+  return representations.filter(other => other.respond === undefined && canShow(other, kind))
     .map(other => ({ href: address(other), title: other.name }))
 }

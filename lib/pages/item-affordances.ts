@@ -1,25 +1,26 @@
-import { findTargets, isGranted, listTargets, type OpenTarget, type Target } from '../../core/book/offers.js'
-import type { Family } from '../../core/family/family.js'
-import { logFields, ServiceFields } from '../../core/family/fields.js'
-import { hideSecrets, listChanges } from '../../core/family/params.js'
-import { toOwnItem } from '../../core/family/rename.js'
-import { makeState } from '../../core/family/states.js'
-import { intendToRead } from '../../core/service/caller.js'
-import type { Command, Decision } from '../../core/service/decide.js'
-import type { Preview } from '../../core/service/execute.js'
-import type { Reader } from '../../core/service/reader.js'
-import { type CommandRecord, readTarget } from '../../core/service/record.js'
-import { explainState, readState } from '../../core/service/refusal.js'
-import { isAbsent } from '../../core/storage/conditions.js'
-import type { Stored } from '../../core/storage/storage.js'
+import { findTargets, isGranted, listTargets, type OpenTarget, type Target } from '../core/book/offers.js'
+import type { Family } from '../core/family/family.js'
+import { logFields, ServiceFields } from '../core/family/fields.js'
+import { hideSecrets, listChanges } from '../core/family/params.js'
+import { toOwnItem } from '../core/family/rename.js'
+import { makeState } from '../core/family/states.js'
+import { intendToRead } from '../core/service/caller.js'
+import type { Command, Decision } from '../core/service/decide.js'
+import type { Preview } from '../core/service/execute.js'
+import type { Reader } from '../core/service/reader.js'
+import { type CommandRecord, readTarget } from '../core/service/record.js'
+import { explainState, readState } from '../core/service/refusal.js'
+import { isAbsent } from '../core/storage/conditions.js'
+import type { Stored } from '../core/storage/storage.js'
+import type { FormBody } from '../http/body.js'
+import type { Exchange } from '../http/mount.js'
+import { findAddress } from '../http/reads/item.js'
 import type {
   ChangedItem, Feedback, FormAffordance, ItemAffordances, LogEntry, ShownMember, ShownState
-} from '../../representations/affordances.js'
-import type { FormBody } from '../body.js'
-import type { Exchange } from '../mount.js'
+} from './affordances.js'
 import { explainRefusal, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
+import { checkFrom, findSite, linkItemFrom, linkList, linkOthers, trailToItem } from './links.js'
 import { followItem, listKinds, showChanges, showEntry, showParams } from './log-entries.js'
-import { checkFrom, findAddress, findSite, linkItemFrom, linkList, linkOthers, trailToItem } from './offers.js'
 import {
   findReferred, findRelated, findTitle, linkPage, listReferences, nameInLog, titleOf
 } from './references.js'
@@ -135,7 +136,7 @@ async function makeOperationForms (
   const allowed = offers.filter(({ reason }) => reason === undefined)
   const forms = await Promise.all(allowed.map(async offer => {
     const { operation, params } = offer
-    const address = findAddress(exchange, item.id, operation)
+    const address = findAddress(mount, request, item.id, operation)
     return await makeForm(exchange, offer, {
       action: `${mount.urls.item(request, item.id)}/${operation.noun}`,
       // Sending the form twice has one effect; the next page may send the same again.
