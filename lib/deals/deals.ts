@@ -1,5 +1,6 @@
 import { type TObject, Type } from '@sinclair/typebox'
 import type { DefinedOperation, OpenOperation } from '../core/family/definition.js'
+import { tagByRevision } from '../core/family/fields.js'
 import type { Labels } from '../core/family/presentation.js'
 import type { ItemOf } from '../core/family/types.js'
 import { defineFamily, defineQuery } from '../families.js'
@@ -10,7 +11,7 @@ const text = (description: string, maxLength: number, ...examples: string[]) =>
 const amount = (description: string, ...examples: number[]) =>
   Type.Number({ minimum: 0, description, ...(examples.length === 0 ? {} : { examples }) })
 
-const dealFields = Type.Object({
+const dealFields = tagByRevision(Type.Object({
   id: Type.String({ description: 'The id of the deal', examples: ['01890a5d-ac96-774b-bcce-b302099a8057'] }),
   name: text('The name of the deal', 1000, 'Supply contract'),
   price: amount('The agreed price', 1200),
@@ -26,7 +27,7 @@ const dealFields = Type.Object({
     examples: ['2030-03-31']
   })),
   amercement: Type.Optional(amount('The fee for cancelling or for changing the completion date'))
-})
+}))
 
 /** A deal as it is stored and shown. */
 export type Deal = ItemOf<typeof dealFields.properties>

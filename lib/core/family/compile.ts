@@ -15,7 +15,7 @@ import {
   type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition,
   type Renaming
 } from './family.js'
-import { listDefaults, listFields, ServiceFields } from './fields.js'
+import { isTaggedByRevision, listDefaults, listFields, ServiceFields } from './fields.js'
 import { compileParams } from './params.js'
 import type { Presentation } from './presentation.js'
 import { listStates, makeState } from './states.js'
@@ -64,7 +64,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     },
     presentation,
     order,
-    tag: tagShape(fields),
+    tag: isTaggedByRevision(definition.fields) ? '' : `-${hashText(JSON.stringify(fields)).slice(0, 6)}`,
     references,
     prepare: definition.prepare,
     writable,
@@ -85,14 +85,6 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
   }
   for (const [field, other] of referred) references.set(field, other ?? family)
   return family
-}
-
-// Those of `customers` and `deals`, whose tags never had a hash.
-const shapesWithoutTag = ['Cmxavg', 'ukSGZy']
-
-function tagShape (fields: readonly Field[]): string {
-  const hash = hashText(JSON.stringify(fields)).slice(0, 6)
-  return shapesWithoutTag.includes(hash) ? '' : `-${hash}`
 }
 
 function compileOperations (definition: FamilyDefinition): Map<string, CompiledOperation> {

@@ -73,7 +73,7 @@ export interface Family {
   readonly hasLongItems: boolean
   readonly hasLongCommands: boolean
   readonly shape: FamilyShape
-  /** The end of entity tags: it changes with the fields. */
+  /** The end of entity tags, which changes with the fields; empty if `tagByRevision` marks them. */
   readonly tag: string
   /** Its appearance in pages. */
   readonly presentation: Presentation
