@@ -4,6 +4,7 @@ import { tagByRevision } from '../core/family/fields.js'
 import type { Labels } from '../core/family/presentation.js'
 import type { ItemOf } from '../core/family/types.js'
 import { defineFamily, defineQuery } from '../families.js'
+import { germanLabels } from './german.js'
 
 const text = (description: string, maxLength: number, ...examples: string[]) =>
   Type.String({ minLength: 1, maxLength, description, ...(examples.length === 0 ? {} : { examples }) })
@@ -157,42 +158,6 @@ const en: Labels = {
   }
 }
 
-const de: Labels = {
-  plural: 'Geschäfte',
-  singular: 'Geschäft',
-  create: 'Neues Geschäft',
-  fields: {
-    id: 'Nummer',
-    name: 'Name',
-    price: 'Preis',
-    held: 'Angehalten',
-    holdReason: 'Grund des Anhaltens',
-    status: 'Status',
-    completionDate: 'Abschlussdatum',
-    amercement: 'Gebühr',
-    revision: 'Version',
-    createdAt: 'Angelegt',
-    updatedAt: 'Geändert',
-    reason: 'Grund',
-    comment: 'Bemerkung',
-    newPrice: 'Neuer Preis',
-    newDate: 'Neues Datum',
-    whyChanged: 'Grund der Änderung'
-  },
-  operations: {
-    create: { label: 'Anlegen', done: 'Angelegt' },
-    edit: { label: 'Umbenennen', done: 'Umbenannt' },
-    delete: { label: 'Löschen', done: 'Gelöscht' },
-    hold: { label: 'Anhalten', done: 'Angehalten' },
-    unhold: { label: 'Freigeben', done: 'Freigegeben' },
-    complete: { label: 'Abschließen', done: 'Abgeschlossen' },
-    cancel: { label: 'Geschäft stornieren', done: 'Storniert' },
-    'change-price': { label: 'Preis ändern', done: 'Preis geändert' },
-    'change-completion-date': { label: 'Abschlussdatum ändern', done: 'Abschlussdatum geändert' }
-  },
-  states: { open: 'Offen', held: 'Angehalten', completed: 'Abgeschlossen', cancelled: 'Storniert' }
-}
-
 /**
  * The deals: created, deleted, and driven by business operations, each in every URL form.
  *
@@ -233,7 +198,7 @@ export const deals = defineFamily({
     completed: 'done',
     cancelled: 'bad'
   },
-  labels: { en, de },
+  labels: { en, de: germanLabels },
   title: 'name',
   list: ['name', 'price', 'completionDate', 'createdAt'],
   indexes: ['name', 'status'],
