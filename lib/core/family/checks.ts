@@ -19,8 +19,8 @@ type MaybeFlaw = string | false | undefined
 
 // Each check may rely on those before it.
 const checks = [
-  checkNames, checkFields, checkClientFields, checkEdit, checkWords, checkOthers, checkLists, checkReferences,
-  checkStates, checkLabels
+  checkNames, checkFields, checkClientFields, checkEdit, checkWords, checkOthers, checkLists, checkIndexes,
+  checkReferences, checkStates, checkLabels
 ]
 
 export function findFlawInDefinition (definition: FamilyDefinition): string | undefined {
@@ -51,10 +51,7 @@ function * checkNames ({ name, singular, fields, operations = {} }: FamilyDefini
 
 function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFlaw> {
   const fields = listFields(schema)
-  const id = fields.find(field => field.name === 'id')
-  yield (id === undefined || id.optional || id.nullable === true || (id.kind !== 'integer' && id.kind !== 'string')) &&
-    'fields must have an id, Type.Integer() or Type.String()'
-  yield id?.default !== undefined && 'the id cannot have a default'
+  yield findFlawInId(fields.find(({ name }) => name === 'id'))
   for (const { name, optional } of fields) {
     const property = schema.properties[name] as TSchema
     yield !memberName.test(name) && `the field "${name}" ${memberRule}`
@@ -64,13 +61,24 @@ function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFl
     yield isReserved(name) && `the field "${name}" is named like a query parameter`
     yield (name === 'links' || name === 'action' || isServiceField(name)) &&
       `the field "${name}" belongs to the service`
-    // Items from before the field get its default.
-    const { type, const: literal, anyOf = [], default: value } = property
-    const isChosen = (type === 'boolean' && typeof value === 'boolean' && literal === undefined) ||
-      (anyOf as TSchema[]).some(each => each.const === value)
-    const flaw = value === undefined || isChosen ? undefined : findJsonFlaw(value) ?? makeValidator(property)(value)[0]
-    yield flaw && `the default of the field "${name}" ${flaw.detail}`
+    const detail = findFlawInDefault(property)
+    yield detail && `the default of the field "${name}" ${detail}`
   }
+}
+
+function findFlawInId (id: Field | undefined): string | undefined {
+  const isId = id !== undefined && !id.optional && id.nullable !== true && ['integer', 'string'].includes(id.kind)
+  if (!isId) return 'fields must have an id, Type.Integer() or Type.String()'
+  return id.default === undefined ? undefined : 'the id cannot have a default'
+}
+
+/** Items from before the field get its default, so that must be a value of the field. */
+function findFlawInDefault (property: TSchema): string | undefined {
+  const { type, const: literal, anyOf = [], default: value } = property
+  const isChosen = (type === 'boolean' && typeof value === 'boolean' && literal === undefined) ||
+    (anyOf as TSchema[]).some(each => each.const === value)
+  if (value === undefined || isChosen) return undefined
+  return (findJsonFlaw(value) ?? makeValidator(property)(value)[0])?.detail
 }
 
 function * checkClientFields (definition: FamilyDefinition): Generator<MaybeFlaw> {
@@ -133,7 +141,7 @@ function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
 }
 
 function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  const { name, fields, operations = {}, references = {} } = definition
+  const { fields, operations = {} } = definition
   const all = Object.entries(operations).map(([key, { with: others, creates }]) =>
     ({ what: `the operation "${key}"`, others, creates }))
   const creation = { what: 'create', others: readCreate(definition).with as Operation['with'], creates: undefined }
@@ -142,36 +150,43 @@ function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
     for (const member of members.filter(member => Object.hasOwn(fields.properties, member))) {
       yield `${what} may return "${member}", which cannot be a field then`
     }
-    for (const [other, its] of Object.entries(others ?? {})) {
-      const which = `${what}: with "${other}"`
-      yield !memberName.test(other) && `${which}: its name ${memberRule}`
-      if (typeof its === 'string') {
-        yield !Object.hasOwn(references, its) && `${which}: "${its}" is not in references.` +
-          didYouMean(its, Object.keys(references))
-      } else {
-        yield isRenamed(its.family) && `${which}: ${renamedFlaw}`
-        yield typeof its.family === 'string' && its.family !== name &&
-          `${which}: the family "${its.family}" is not this one; give a family made by defineFamily`
-      }
-    }
-    const families = Object.values(creates ?? {})
-    yield new Set(families).size < families.length && `${what}: creates may name a family once`
-    for (const [other, family] of Object.entries(creates ?? {})) {
-      const which = `${what}: creates "${other}"`
-      yield !memberName.test(other) && `${which}: its name ${memberRule}`
-      yield isRenamed(family) && `${which}: ${renamedFlaw}`
-      yield findFamily(family)?.lifecycle === undefined &&
-        `${which}: must be a family with create, made by defineFamily`
+    yield * checkWith(definition, what, others)
+    yield * checkCreates(what, creates)
+  }
+}
+
+function * checkWith (
+  { name, references = {} }: FamilyDefinition, what: string, others: Operation['with'] = {}
+): Generator<MaybeFlaw> {
+  for (const [other, its] of Object.entries(others)) {
+    const which = `${what}: with "${other}"`
+    yield !memberName.test(other) && `${which}: its name ${memberRule}`
+    if (typeof its === 'string') {
+      yield !Object.hasOwn(references, its) && `${which}: "${its}" is not in references.` +
+        didYouMean(its, Object.keys(references))
+    } else {
+      yield isRenamed(its.family) && `${which}: ${renamedFlaw}`
+      yield typeof its.family === 'string' && its.family !== name &&
+        `${which}: the family "${its.family}" is not this one; give a family made by defineFamily`
     }
   }
 }
 
+function * checkCreates (what: string, creates: Operation['creates'] = {}): Generator<MaybeFlaw> {
+  const families = Object.values(creates)
+  yield new Set(families).size < families.length && `${what}: creates may name a family once`
+  for (const [other, family] of Object.entries(creates)) {
+    const which = `${what}: creates "${other}"`
+    yield !memberName.test(other) && `${which}: its name ${memberRule}`
+    yield isRenamed(family) && `${which}: ${renamedFlaw}`
+    yield findFamily(family)?.lifecycle === undefined &&
+      `${which}: must be a family with create, made by defineFamily`
+  }
+}
+
 function * checkLists (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  const { name: family, fields: schema, queries = {} } = definition
-  const { order = [], title = 'id', list, search = [], indexes = [], unique = [] } = definition
-  // What lists are made of, which clients read.
-  const own = listFields(schema).filter(isRead)
-  const stored = [...own, ...listFields(ServiceFields)]
+  const { name: family, fields: schema, queries = {}, order = [], title = 'id', list, search = [] } = definition
+  const own = listOwnRead(schema)
   const members = listMembers(definition).filter(isRead)
   for (const [query, { field }] of Object.entries(queries)) {
     yield !word.test(query) && `the query "${query}" ${wordRule}`
@@ -184,6 +199,11 @@ function * checkLists (definition: FamilyDefinition): Generator<MaybeFlaw> {
   yield findUnknown('the list names', list ?? [], members.map(({ name }) => name))
   const texts = own.filter(({ kind, values }) => kind === 'string' && values === undefined).map(({ name }) => name)
   yield findUnknown('search has', search, texts, 'not a free text field')
+}
+
+function * checkIndexes ({ fields: schema, indexes = [], unique = [] }: FamilyDefinition): Generator<MaybeFlaw> {
+  const own = listOwnRead(schema)
+  const stored = [...own, ...listFields(ServiceFields)]
   for (const row of indexes.map(row => [row].flat())) {
     yield row.length === 0 && 'indexes has a row without a field'
     yield row[0] === 'id' && 'indexes has "id", which always has an index'
@@ -289,6 +309,11 @@ function listMembers (definition: FamilyDefinition): Field[] {
 
 function isRead ({ writeOnly }: Field): boolean {
   return writeOnly !== true
+}
+
+/** Clients must be able to read what lists are made of. */
+function listOwnRead (schema: FamilyDefinition['fields']): Field[] {
+  return listFields(schema).filter(isRead)
 }
 
 function plainOf (fields: readonly Field[]): string[] {

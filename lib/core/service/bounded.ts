@@ -38,16 +38,25 @@ async function findInParts (find: FindPage, parsed: ParsedQuery, firstSize: numb
     const rest = backwards ? part.prev : part.next
     if (rest === undefined || left === 0) break
     if (length > maxLength) {
-      if (!parsed.parameters.some(({ name }) => name === 'page')) break
-      // The page with the next number would begin after items that were not shown.
-      const detail = `The items are so long that ${query.limit - left} of them fill this page: use a smaller ` +
-        'maxpagesize, or omit page and follow links.next'
-      throw invalidQuery([{ parameter: 'maxpagesize', detail }])
+      refuseNumbered(parsed, query.limit - left)
+      break
     }
     size = choosePartSize(size, { length: partLength, count })
     query = { ...query, offset: 0, count: false }
     start = { position: rest, backwards }
   }
+  return joinParts(parts, backwards, isForward)
+}
+
+/** The page with the next number would begin after items that were not shown. */
+function refuseNumbered ({ parameters }: ParsedQuery, count: number): void {
+  if (!parameters.some(({ name }) => name === 'page')) return
+  const detail = `The items are so long that ${count} of them fill this page: use a smaller ` +
+    'maxpagesize, or omit page and follow links.next'
+  throw invalidQuery([{ parameter: 'maxpagesize', detail }])
+}
+
+function joinParts (parts: readonly FollowedPage[], backwards: boolean, isForward: boolean): FollowedPage {
   const inOrder = backwards ? parts.toReversed() : parts
   return {
     items: inOrder.flatMap(({ items }) => items),

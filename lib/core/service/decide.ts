@@ -123,31 +123,62 @@ export function decide (
   const opened = openOthers(others)
   try {
     const withItems = addItems(context, opened)
-    const result = runRule(family, name, () => operation.apply(own.known, params, withItems))
-    const made = operation.with === undefined && operation.creates === undefined
-      ? { item: result, others: {}, created: {} as Members }
-      : readMade(family, name, result, [...opened.keys()], newIds.map(({ name }) => name))
-    const after = compareItem(own, name, made.item)
-    const changed = compareOthers(opened, name, made.others)
-    const created = newIds.filter(({ name }) => made.created[name] !== undefined)
-    if (!after.isChanged && changed.size === 0 && created.length === 0) return { outcome: 'unchanged' }
+    const made = applyOperation(family, operation, { own, opened, newIds }, params, withItems)
+    if (!made.after.isChanged && made.changed.size === 0 && made.created.length === 0) return { outcome: 'unchanged' }
     const reason = runRule(family, name, () => explainForbidden(operation, own.known, params, withItems))
     if (reason !== undefined) {
       return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason, context, reach) }
     }
-    // The command is in the log of its item, which gets a new revision even if only others changed.
-    const done = { outcome: 'done', after: completeItem(after, name, context.now) } as const
-    if (changed.size === 0 && created.length === 0) return done
-    return {
-      ...done,
-      others: completeAll(changed, name, context.now),
-      created: new Map(created.map(({ name, family, id }) =>
-        [name, decideCreation(family, id, made.created[name] as Members, context).after]))
-    }
+    return completeAfter(made, name, context)
   } catch (error) {
     // A refusal by the state is an outcome, also if the host throws it; anything else is an error.
     if (!(error instanceof Problem) || error.statusCode !== problemCodes['wrong-state'].status) throw error
     return { outcome: 'refused', problem: copyRefusal(error) }
+  }
+}
+
+/** The items before an operation, and those that it may create. */
+interface Opened {
+  readonly own: OpenItem
+  readonly opened: ReadonlyMap<string, OpenItem>
+  readonly newIds: readonly NewId[]
+}
+
+/** What an operation makes of the items, not checked yet. */
+interface Applied {
+  readonly after: ItemAfter
+  readonly changed: ReadonlyMap<string, ItemAfter>
+  readonly created: readonly (NewId & { readonly item: Members })[]
+}
+
+function applyOperation (
+  family: Family,
+  operation: CompiledOperation['operation'],
+  { own, opened, newIds }: Opened,
+  params: Members,
+  context: Context
+): Applied {
+  const { name } = operation
+  const result = runRule(family, name, () => operation.apply(own.known, params, context))
+  const made = operation.with === undefined && operation.creates === undefined
+    ? { item: result, others: {}, created: {} as Members }
+    : readMade(family, name, result, [...opened.keys()], newIds.map(({ name }) => name))
+  const created = newIds.flatMap(each => {
+    const item = made.created[each.name]
+    return item === undefined ? [] : { ...each, item: item as Members }
+  })
+  return { after: compareItem(own, name, made.item), changed: compareOthers(opened, name, made.others), created }
+}
+
+/** The command is in the log of its item, which gets a new revision even if only others changed. */
+function completeAfter ({ after, changed, created }: Applied, operation: string, context: Context): Done {
+  const done = { outcome: 'done', after: completeItem(after, operation, context.now) } as const
+  if (changed.size === 0 && created.length === 0) return done
+  return {
+    ...done,
+    others: completeAll(changed, operation, context.now),
+    created: new Map(created.map(({ name, family, id, item }) =>
+      [name, decideCreation(family, id, item, context).after]))
   }
 }
 

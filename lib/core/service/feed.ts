@@ -93,23 +93,22 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   /** A page, and the cursor to continue from later: everything before it was on this page or an earlier one. */
   async findPage (parsed: ParsedQuery): Promise<FoundPage & { readonly follow: Position }> {
     const { query, list, start } = parsed
+    const isBackwards = start?.backwards === true
+    const isForward = query.order[0]?.descending === false && !isBackwards
     // Read before the page, which then has everything up to it.
     const given = start?.position.item.position as number | undefined
-    const beginning = given ?? (start?.backwards === true ? undefined : this.#findFirst(query))
+    const beginning = given ?? (isBackwards ? undefined : this.#findFirst(query))
     const [end, first] = await Promise.all([findEnd(this.storage, this.signal), beginning])
-    const from = start?.backwards === true ? undefined : first
     const { parts: [part = []], order } = start === undefined
       ? { parts: [numbered], order: query.order }
       : listParts(list.fields, query.order, start)
     const { items, more, last } = await this.#find({ ...query, where: [...query.where, ...part], order })
     // After the page: what is pruned while it is read may be missing on it.
-    if (from !== undefined) await refusePruned(this.storage, from, end, this.signal)
-    const shown = start?.backwards === true ? items.toReversed() : items
+    if (first !== undefined && !isBackwards) await refusePruned(this.storage, first, end, this.signal)
+    const shown = isBackwards ? items.toReversed() : items
     const edge = last === undefined ? undefined : { position: last } as never
-    const { next, prev } = findPositionsAround(parsed, start?.backwards === true
-      ? { more, first: edge, last: shown.at(-1) }
-      : { more, first: shown[0], last: edge })
-    const isForward = query.order[0]?.descending === false && start?.backwards !== true
+    const edges = isBackwards ? { more, first: edge, last: shown.at(-1) } : { more, first: shown[0], last: edge }
+    const { next, prev } = findPositionsAround(parsed, edges)
     const reached = Math.max(end, given ?? 0, isForward ? items.at(-1)?.position ?? 0 : 0)
     const follow = isForward && more ? next : undefined
     return { items: shown, total: undefined, next, prev, follow: follow ?? placeAfter(reached) }

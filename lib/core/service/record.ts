@@ -118,35 +118,48 @@ export function makeRecord (family: Family, decided: Decided, row?: string, make
   const { command, context, current, decision } = decided
   const after = decision.outcome === 'done' ? decision.after : current
   const item = after ?? current as Stored
-  const { fields } = (family.operations.get(command.action ?? '') ?? family.lifecycle)?.params ?? { fields: [] }
-  const params = hideSecrets(fields, command.params)
-  const hasIdentity = (command.key ?? command.id) !== undefined
-  const content = hasIdentity ? command.content : undefined
   return {
     id: row ?? context.command,
     ...(row === undefined || row === context.command ? {} : { chosenId: context.command }),
     family: family.name,
     target: String(item.id),
     action: command.action ?? nameAction('Update', family.singular),
-    ...(decision.outcome === 'done' ? { params } : {}),
-    ...(decision.outcome === 'done' && params === command.params && content === undefined
-      ? {}
-      : { digest: content?.() ?? digestParams(command.params) }),
+    ...recordParams(family, decided),
     outcome: decision.outcome,
-    ...(decision.outcome === 'done' && current !== undefined && decision.after !== undefined
-      ? { changes: listChanges(family.ownFields, current, decision.after) }
-      : {}),
+    ...recordChanges(family, decided),
     // A deletion is a change too, though no item has its revision.
     revision: after === undefined ? item.revision + 1 : item.revision,
     createdAt: context.now,
     updatedAt: context.now,
     ...(context.principal === undefined ? {} : { principal: context.principal }),
     ...(decision.outcome === 'refused' ? { problem: keepProblem(decision.problem) } : {}),
-    ...(hasIdentity && (current === undefined || command.keepsItem === true) && decision.outcome !== 'refused'
-      ? { result: hideSecrets(family.ownFields, item) }
-      : {}),
+    ...(isShownAgain(decided) ? { result: hideSecrets(family.ownFields, item) } : {}),
     ...(current === undefined && markCreation(family, item.id, makers, command.params.id !== undefined))
   }
+}
+
+/** The parameters of a change, and a digest if what was sent is not among them. */
+function recordParams (family: Family, { command, decision }: Decided): Pick<CommandRecord, 'params' | 'digest'> {
+  const content = hasIdentity(command) ? command.content : undefined
+  if (decision.outcome !== 'done') return { digest: content?.() ?? digestParams(command.params) }
+  const { fields } = (family.operations.get(command.action ?? '') ?? family.lifecycle)?.params ?? { fields: [] }
+  const params = hideSecrets(fields, command.params)
+  if (params === command.params && content === undefined) return { params }
+  return { params, digest: content?.() ?? digestParams(command.params) }
+}
+
+function recordChanges ({ ownFields }: Family, { current, decision }: Decided): Pick<CommandRecord, 'changes'> {
+  const after = decision.outcome === 'done' ? decision.after : undefined
+  return current === undefined || after === undefined ? {} : { changes: listChanges(ownFields, current, after) }
+}
+
+/** Whether a replay needs the item as it was after the command. */
+function isShownAgain ({ command, current, decision }: Decided): boolean {
+  return hasIdentity(command) && (current === undefined || command.keepsItem === true) && decision.outcome !== 'refused'
+}
+
+function hasIdentity ({ key, id }: Command): boolean {
+  return (key ?? id) !== undefined
 }
 
 /** Between the choice of an id and the commit, another process may create and delete an item with it. */
