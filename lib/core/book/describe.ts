@@ -6,7 +6,7 @@ import type { Labels, Tone } from '../family/presentation.js'
 import { writeOrder } from '../query/cursor.js'
 import type { Filter } from '../query/filters.js'
 import { compileGrammar, type Grammar } from '../query/grammar.js'
-import { limits } from '../service/arguments.js'
+import { programLimits } from '../service/arguments.js'
 import type { Field } from '../storage/storage.js'
 import { textIdPattern } from '../values/ids.js'
 import { addArticle } from '../values/words.js'
@@ -100,7 +100,7 @@ export interface FamilyModel {
  */
 export function describe (family: AnyFamily): FamilyModel {
   const own = getFamily(family)
-  return describeFamily(own, compileGrammar({ ...own, references: [...own.references.keys()] }, limits))
+  return describeFamily(own, compileGrammar({ ...own, references: [...own.references.keys()] }, programLimits))
 }
 
 export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
@@ -132,7 +132,7 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
       const { operation = {}, others } = own
       const declared: Partial<Operation> = operation
       const { verb, participle, noun, allowed, danger = false, final = false } = declared
-      const { summary = describeAction({ kind, name }, addArticle(singular)) } = declared
+      const { summary = summarizeAction({ kind, name }, addArticle(singular)) } = declared
       return {
         kind,
         name,
@@ -152,7 +152,7 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
   return JSON.parse(JSON.stringify(model)) as FamilyModel
 }
 
-function describeAction ({ kind, name }: Pick<ActionModel, 'kind' | 'name'>, one: string): string {
+function summarizeAction ({ kind, name }: Pick<ActionModel, 'kind' | 'name'>, one: string): string {
   if (kind === 'create') return `Create ${one}`
   return kind === 'remove' ? `Delete ${one}` : `${name} ${one}`
 }

@@ -4,7 +4,7 @@ import type { Params } from '../family/params.js'
 import { toBaseItem } from '../family/rename.js'
 import type { Caller, Grant, Intent } from '../service/caller.js'
 import { loadReach, makeContext } from '../service/load.js'
-import { isRefusal, readStatus } from '../service/reader.js'
+import { isRefusal, readErrorStatus } from '../service/reader.js'
 import { explainNow } from '../service/refusal.js'
 import { callBase, type Called } from '../service/renamed.js'
 import { matcher } from '../storage/conditions.js'
@@ -64,7 +64,8 @@ export function toAction ({ lifecycle, edit }: Family, target: Target): Action {
 /** Whether it asks the caller to sign in, or for a further permission. */
 function isChallenge (error: unknown): boolean {
   const { headers } = (error ?? {}) as { readonly headers?: object | null }
-  return readStatus(error) === 401 || Object.keys(headers ?? {}).some(name => name.toLowerCase() === 'www-authenticate')
+  const names = Object.keys(headers ?? {}).map(name => name.toLowerCase())
+  return readErrorStatus(error) === 401 || names.includes('www-authenticate')
 }
 
 /**

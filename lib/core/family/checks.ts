@@ -85,12 +85,12 @@ function * checkClientFields (definition: FamilyDefinition): Generator<MaybeFlaw
   const { fields, create, remove, initial, attributes, operations = {} } = definition
   const names = Object.keys(fields.properties)
   for (const { name, changes = [] } of Object.values(operations)) {
-    yield findUnknown(`the operation "${name}" changes`, new Set(changes), names)
+    yield findUnknownName(`the operation "${name}" changes`, new Set(changes), names)
   }
   const sent = names.filter(name => name !== 'id')
   const { fields: created } = readCreate(definition)
-  yield findUnknown('create has', created, names, 'not a field that a client can send')
-  yield findUnknown('attributes has', new Set(attributes?.fields), sent, 'not a field that a client can send')
+  yield findUnknownName('create has', created, names, 'not a field that a client can send')
+  yield findUnknownName('attributes has', new Set(attributes?.fields), sent, 'not a field that a client can send')
   yield create === undefined && remove === true && 'remove needs create: nothing can be deleted'
   yield create === undefined && initial !== undefined && 'initial needs create: nothing can be created'
   // Fields that `initial` sets are only known at the first creation.
@@ -112,7 +112,7 @@ function * checkEdit (definition: FamilyDefinition): Generator<MaybeFlaw> {
     yield (name === 'id' || isServiceField(name)) && `edit has "${name}", which only the service sets`
     yield attributes?.fields.includes(name) === true && `edit has "${name}", which is already in attributes`
   }
-  yield findUnknown('edit has', fields, Object.keys(properties))
+  yield findUnknownName('edit has', fields, Object.keys(properties))
 }
 
 function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
@@ -187,18 +187,18 @@ function * checkCreates (what: string, creates: Operation['creates'] = {}): Gene
 function * checkLists (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { name: family, fields: schema, queries = {}, order = [], title = 'id', list, search = [] } = definition
   const own = listOwnRead(schema)
-  const members = listMembers(definition).filter(isRead)
+  const members = listItemFields(definition).filter(isRead)
   for (const [query, { field }] of Object.entries(queries)) {
     yield !word.test(query) && `the query "${query}" ${wordRule}`
     yield query === family && `the query "${query}" already exists: it returns the items by id`
-    yield findUnknown(`the query "${query}" is by`, [field], plainOf(own), 'not a field that can be filtered')
+    yield findUnknownName(`the query "${query}" is by`, [field], plainOf(own), 'not a field that can be filtered')
   }
-  yield findUnknown('the order names', order.map(term => readOrder(term).field), plainOf(members))
-  yield findUnknown('the title is', [title], plainOf(members), 'not a field that is a text or a number')
+  yield findUnknownName('the order names', order.map(term => readOrder(term).field), plainOf(members))
+  yield findUnknownName('the title is', [title], plainOf(members), 'not a field that is a text or a number')
   yield list?.length === 0 && 'the list must name a field'
-  yield findUnknown('the list names', list ?? [], members.map(({ name }) => name))
+  yield findUnknownName('the list names', list ?? [], members.map(({ name }) => name))
   const texts = own.filter(({ kind, values }) => kind === 'string' && values === undefined).map(({ name }) => name)
-  yield findUnknown('search has', search, texts, 'not a free text field')
+  yield findUnknownName('search has', search, texts, 'not a free text field')
 }
 
 function * checkIndexes ({ fields: schema, indexes = [], unique = [] }: FamilyDefinition): Generator<MaybeFlaw> {
@@ -207,7 +207,7 @@ function * checkIndexes ({ fields: schema, indexes = [], unique = [] }: FamilyDe
   for (const row of indexes.map(row => [row].flat())) {
     yield row.length === 0 && 'indexes has a row without a field'
     yield row[0] === 'id' && 'indexes has "id", which always has an index'
-    yield findUnknown('indexes has', row, plainOf(stored), 'not a field that can be indexed')
+    yield findUnknownName('indexes has', row, plainOf(stored), 'not a field that can be indexed')
   }
   const rows = new Set<string>()
   for (const row of unique) {
@@ -215,7 +215,7 @@ function * checkIndexes ({ fields: schema, indexes = [], unique = [] }: FamilyDe
     yield row.includes('id') && 'unique has "id", which is always unique'
     const json = own.find(({ name, kind }) => kind === 'json' && row.includes(name))
     yield json && `unique has "${json.name}", which is stored as JSON and cannot be compared`
-    yield findUnknown('a row of unique has', row, plainOf(own))
+    yield findUnknownName('a row of unique has', row, plainOf(own))
     yield rows.has([...row].sort().join()) && `unique has the row ${row.join(', ')} twice`
     rows.add([...row].sort().join())
   }
@@ -229,7 +229,7 @@ function * checkReferences ({ name: family, fields, references = {} }: FamilyDef
   const known = [...kinds.keys()].filter(name => name !== 'id')
   for (const [name, other] of Object.entries(references)) {
     yield ownLinks.includes(name) && `references has "${name}", which is the name of a link that every item has`
-    yield findUnknown('references has', [name], known)
+    yield findUnknownName('references has', [name], known)
     const target = other === family ? { name: family, idKind: kinds.get('id') } : findFamily(other)
     yield target === undefined && `references has "${name}" for something that is not a family; give one that ` +
       `defineFamily made, or "${family}" for this one`
@@ -244,7 +244,7 @@ function * checkReferences ({ name: family, fields, references = {} }: FamilyDef
 
 function * checkStates (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { states = {}, state: own } = definition
-  const fields = listMembers(definition)
+  const fields = listItemFields(definition)
   for (const [state, { filter }] of listStates(definition, fields)) {
     const given = states[state]
     const what = `the state "${state}"`
@@ -265,13 +265,13 @@ const languageTag = /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i
 function * checkLabels (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const operations = Object.entries(listOperations(definition))
   const params = operations.flatMap(([, { params }]) => Object.keys(params.properties))
-  const fields = [...new Set([...listMembers(definition).map(({ name }) => name), ...params])]
+  const fields = [...new Set([...listItemFields(definition).map(({ name }) => name), ...params])]
   const names = [...new Set(['create', 'delete', 'edit', ...operations.map(([name]) => name)])]
   for (const [language, labels] of Object.entries(definition.labels ?? {})) {
     const what = `labels "${language}"`
     yield !languageTag.test(language) && `${what}: its name must be a language, such as "en" or "de-CH"`
-    yield findUnknown(`${what}: fields has`, Object.keys(labels.fields ?? {}), fields, 'not a field or a parameter')
-    yield findUnknown(`${what}: operations has`, Object.keys(labels.operations ?? {}), names, 'not an operation')
+    yield findUnknownName(`${what}: fields has`, Object.keys(labels.fields ?? {}), fields, 'not a field or a parameter')
+    yield findUnknownName(`${what}: operations has`, Object.keys(labels.operations ?? {}), names, 'not an operation')
   }
 }
 
@@ -281,7 +281,7 @@ function isRenamed (value: unknown): boolean {
   return findFamily(value)?.renaming !== undefined
 }
 
-function findUnknown (
+function findUnknownName (
   subject: string,
   names: Iterable<string>,
   known: readonly string[],
@@ -301,7 +301,7 @@ function isServiceField (name: string): boolean {
 }
 
 /** The fields that items have, including those of the service. */
-function listMembers (definition: FamilyDefinition): Field[] {
+function listItemFields (definition: FamilyDefinition): Field[] {
   const { fields, create } = definition
   const isWritable = create !== undefined || Object.keys(listOperations(definition)).length > 0
   return [...listFields(fields), ...isWritable ? listFields(ServiceFields) : []]

@@ -39,7 +39,7 @@ export interface Labels {
   readonly states?: Readonly<Record<string, string>>
 }
 
-export interface ShownState {
+export interface CompiledState {
   readonly tone: Tone
   /** As in the query of a list; undefined if the state cannot be filtered. */
   readonly filter: string | undefined
@@ -52,7 +52,7 @@ export interface Presentation {
   /** The columns of a list. */
   readonly list: readonly string[]
   /** In the order in which they are shown. */
-  readonly states: ReadonlyMap<string, ShownState>
+  readonly states: ReadonlyMap<string, CompiledState>
   /** The fields that `search` looks in. */
   readonly search: readonly string[]
   /** By language. */

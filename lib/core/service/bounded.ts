@@ -1,7 +1,7 @@
 import { invalidQuery } from '../problems.js'
 import type { Position } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
-import { choosePartSize, firstPartSize, maxLength } from '../storage/pages.js'
+import { choosePartSize, firstPartSize, maxPageLength } from '../storage/pages.js'
 import { measureAll } from '../values/json.js'
 import type { FoundPage } from './reader.js'
 
@@ -37,7 +37,7 @@ async function findInParts (find: FindPage, parsed: ParsedQuery, firstSize: numb
     length += partLength
     const rest = backwards ? part.prev : part.next
     if (rest === undefined || left === 0) break
-    if (length > maxLength) {
+    if (length > maxPageLength) {
       refuseNumbered(parsed, query.limit - left)
       break
     }

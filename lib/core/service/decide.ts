@@ -7,7 +7,7 @@ import { canonicalizeItem, haveSameContent, readDecimals } from '../family/param
 import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { findJsonFlaws, freeze, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
-import { copyRefusal, describeResult, explainForbidden, type Reach, refuseInState, runRule } from './refusal.js'
+import { copyRefusal, describeReturned, explainForbidden, type Reach, refuseInState, runRule } from './refusal.js'
 
 /** A request for a change, independent of the URL form. */
 export interface Command {
@@ -29,7 +29,7 @@ export interface Command {
   readonly precondition?: ((current: Stored) => void) | undefined
 }
 
-interface Done {
+interface DoneDecision {
   readonly outcome: 'done'
   /** Undefined for a deletion. */
   readonly after: Stored | undefined
@@ -40,7 +40,7 @@ interface Done {
 }
 
 export type Decision =
-  | Done
+  | DoneDecision
   | { readonly outcome: 'unchanged' }
   | { readonly outcome: 'refused', readonly problem: Problem }
 
@@ -57,7 +57,7 @@ export function decideCreation (
   params: Members,
   context: Context,
   others: readonly NeededItem[] = []
-): Done & { readonly after: Stored } {
+): DoneDecision & { readonly after: Stored } {
   const { defaults, initial } = family.lifecycle as Lifecycle
   const { now } = context
   const given = freeze({ id, ...defaults, ...params })
@@ -68,7 +68,7 @@ export function decideCreation (
   const isWhole = (family.lifecycle as Lifecycle).others.length === 0
   const made = isWhole ? { item: result, others: {} } : readMade(family, 'create', result, [...opened.keys()])
   const item = readFields(family, 'create', made.item, given)
-  refuseFlaw(family, 'create', family.validate(item))
+  refuseInvalidItem(family, 'create', family.validate(item))
   const after = { ...canonicalizeItem(family.ownFields, item), id, revision: 1, createdAt: now, updatedAt: now }
   const changed = compareOthers(opened, 'create', made.others)
   return { outcome: 'done', after, ...(changed.size > 0 ? { others: completeAll(changed, 'create', now) } : {}) }
@@ -138,7 +138,7 @@ export function decide (
 }
 
 /** The items before an operation, and those that it may create. */
-interface Opened {
+interface OpenItems {
   readonly own: OpenItem
   readonly opened: ReadonlyMap<string, OpenItem>
   readonly newIds: readonly NewId[]
@@ -154,7 +154,7 @@ interface Applied {
 function applyOperation (
   family: Family,
   operation: CompiledOperation['operation'],
-  { own, opened, newIds }: Opened,
+  { own, opened, newIds }: OpenItems,
   params: Members,
   context: Context
 ): Applied {
@@ -171,7 +171,7 @@ function applyOperation (
 }
 
 /** The command is in the log of its item, which gets a new revision even if only others changed. */
-function completeAfter ({ after, changed, created }: Applied, operation: string, context: Context): Done {
+function completeAfter ({ after, changed, created }: Applied, operation: string, context: Context): DoneDecision {
   const done = { outcome: 'done', after: completeItem(after, operation, context.now) } as const
   if (changed.size === 0 && created.length === 0) return done
   return {
@@ -238,13 +238,13 @@ function compareItem (open: OpenItem, operation: string, made: unknown): ItemAft
   const after = canonicalizeItem(family.ownFields, given)
   const isChanged = !haveSameContent(family.ownFields, after, content)
   // Changes are checked later, once they are known to be allowed.
-  if (!isChanged) checkChanges(open, operation, given)
+  if (!isChanged) refuseInvalidChanges(open, operation, given)
   return { open, given, after, isChanged }
 }
 
 function completeItem ({ open, given, after }: ItemAfter, operation: string, now: string): Stored {
   const { foreign, stored: { id, createdAt, revision } } = open
-  checkChanges(open, operation, given)
+  refuseInvalidChanges(open, operation, given)
   // A literal that begins with a spread takes several times as long.
   const completed: Record<string, unknown> = { id, revision: revision + 1, createdAt, updatedAt: now }
   for (const name in foreign) completed[name] = foreign[name]
@@ -253,8 +253,8 @@ function completeItem ({ open, given, after }: ItemAfter, operation: string, now
 }
 
 // Unchanged values need not fit: a field may have become stricter, or required, since they were stored.
-function checkChanges ({ family, content }: OpenItem, operation: string, given: Members): void {
-  refuseFlaw(family, operation, family.validate(given).filter(({ pointer }) => {
+function refuseInvalidChanges ({ family, content }: OpenItem, operation: string, given: Members): void {
+  refuseInvalidItem(family, operation, family.validate(given).filter(({ pointer }) => {
     const name = unescapePointer(pointer.split('/')[1] ?? '')
     const kind = family.ownFields.find(field => field.name === name)?.kind ?? 'json'
     return !isDeepStrictEqual(toStored(kind, given[name]), toStored(kind, content[name]))
@@ -262,14 +262,14 @@ function checkChanges ({ family, content }: OpenItem, operation: string, given: 
 }
 
 // An invalid item from `apply` or `initial` is a bug of the host.
-function refuseFlaw ({ name }: Family, operation: string, [flaw]: readonly MemberFlaw[]): void {
+function refuseInvalidItem ({ name }: Family, operation: string, [flaw]: readonly MemberFlaw[]): void {
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(name, operation, flaw.pointer, flaw.detail)
 }
 
 /** What differs from `known` is checked and copied as JSON, so that every storage keeps the same. */
 function readFields (family: Family, operation: string, made: unknown, known: Members): Members {
   if (typeof made !== 'object' || made === null || made instanceof Promise) {
-    const flaw = `must be an object, but the rule returned ${describeResult(made)}`
+    const flaw = `must be an object, but the rule returned ${describeReturned(made)}`
     throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, operation, 'it', flaw)
   }
   const given: Record<string, unknown> = {}
@@ -279,7 +279,7 @@ function readFields (family: Family, operation: string, made: unknown, known: Me
     given[name] = value
     if (value === known[name]) continue
     const flaws = findJsonFlaws({ [name]: value }, 1)
-    if (flaws.length > 0 && !isDeepStrictEqual(value, known[name])) refuseFlaw(family, operation, flaws)
+    if (flaws.length > 0 && !isDeepStrictEqual(value, known[name])) refuseInvalidItem(family, operation, flaws)
     if (typeof value === 'object' && flaws.length === 0) given[name] = JSON.parse(JSON.stringify(value))
   }
   return family.hasDecimals ? readDecimals(family.ownFields, given) : given

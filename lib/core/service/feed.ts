@@ -9,7 +9,7 @@ import { choosePartSize, findByIds, firstPartSize, maxPartLength } from '../stor
 import { type Condition, type Id, type Query, Watchers } from '../storage/storage.js'
 import { type EntryKey, type FeedEntry, LogPart } from './log-part.js'
 import {
-  batch, findEnd, findEntries, findKeys, findPruned, numbered, refusePruned, selectByPosition, wasPruned
+  findEnd, findEntries, findKeys, findPruned, keysPerRead, numbered, refusePruned, selectByPosition, wasPruned
 } from './log-reads.js'
 import type { Find, FoundPage, Reader } from './reader.js'
 import { feedList, prunedId, showCommand } from './record.js'
@@ -31,7 +31,7 @@ export interface Passed {
 // Milliseconds. While many commits are made, followers read their entries together; many followers read less often.
 const pauseBetween = 20
 const pausePerFollower = 0.2
-const maxPause = 100
+const longestPause = 100
 export const pauseBetweenPolls = 1000
 // Entries that a page may read to find those that the caller may see.
 const maxPassed = 5000
@@ -151,7 +151,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   async #findVisible ({ where, limit }: Query, descending: boolean) {
     const { storage, signal } = this
     const found: EntryKey[] = []
-    let size = storage.findText === undefined ? firstPartSize : batch
+    let size = storage.findText === undefined ? firstPartSize : keysPerRead
     for (let bound: readonly Condition[] = []; ;) {
       const { entries: keys, isEnd, most } = await findKeys(storage, [...where, ...bound], size, signal, descending)
       const part = new LogPart(storage, keys, signal)
@@ -209,7 +209,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   /** Where to read on: entries that the caller may not see are passed over by their keys. */
   async #skip (after: number): Promise<number> {
     const where: Condition[] = [{ field: 'position', op: 'gt', value: after }]
-    const { entries } = await findKeys(this.storage, where, batch, this.signal)
+    const { entries } = await findKeys(this.storage, where, keysPerRead, this.signal)
     const part = new LogPart(this.storage, entries, this.signal)
     const [first] = await this.#filter(part, part.entries.filter(matcher(this.#where)))
     return first === undefined ? part.entries.at(-1)?.position ?? after : first.position - 1
@@ -307,7 +307,7 @@ class Tail {
     this.#pause = setTimeout(() => {
       this.#pause = undefined
       if (this.#isStale) this.#wake()
-    }, Math.min(maxPause, Math.max(pauseBetween, this.#followers.size * pausePerFollower))).unref()
+    }, Math.min(longestPause, Math.max(pauseBetween, this.#followers.size * pausePerFollower))).unref()
   }
 
   /** The next entries after a position, in order. @param size the maximum, unless another follower has chosen one */

@@ -7,7 +7,7 @@ import { isAbsent } from '../storage/conditions.js'
 import { raceSignal } from '../storage/deadline.js'
 import { ConstraintError, type Id, type Stored } from '../storage/storage.js'
 import { freeze, isObject, type Members } from '../values/json.js'
-import { makeLookups, showItem } from './arguments.js'
+import { makeLookups, pickReadable } from './arguments.js'
 import { type Caller, canSee, type Grant, intendToRead, type Intent, type Makers } from './caller.js'
 import { addItems, type Command, type NeededItem, type NewId, openOthers } from './decide.js'
 import { isRefusal, tryReader } from './reader.js'
@@ -249,7 +249,7 @@ export async function prepareFacts (execution: Execution, loaded: Loaded): Promi
   execution.facts = undefined
   if (action === lifecycle?.deletion?.operation.action) return
   const context = addItems(makeContext(caller.makers, grant, identity?.id ?? ''), openOthers(others))
-  const asked = { action, item: (current && freeze(showItem(family, current))) as never, params, context }
+  const asked = { action, item: (current && freeze(pickReadable(family, current))) as never, params, context }
   const facts: unknown =
     await raceSignal(caller.signal, (async () => await prepare(asked, makeLookups({ family, caller })))())
   if (!isAbsent(facts) && !isObject(facts)) {
@@ -258,7 +258,7 @@ export async function prepareFacts (execution: Execution, loaded: Loaded): Promi
   execution.facts = facts
 }
 
-const none = Object.freeze({})
+const noMembers = Object.freeze({})
 
 /** @param command empty if an operation is only offered */
 export function makeContext (
@@ -268,10 +268,11 @@ export function makeContext (
   created: readonly NewId[] = [],
   facts?: unknown
 ): Context {
-  const own = claims === undefined ? none : freeze(JSON.parse(JSON.stringify(claims)) as object)
-  const newIds = created.length === 0 ? none : freeze(Object.fromEntries(created.map(({ name, id }) => [name, id])))
+  const own = claims === undefined ? noMembers : freeze(JSON.parse(JSON.stringify(claims)) as object)
+  const ids = created.map(({ name, id }) => [name, id] as const)
+  const newIds = ids.length === 0 ? noMembers : freeze(Object.fromEntries(ids))
   const now = clock().toISOString()
-  return Object.freeze({ now, command, principal, claims: own, items: none, newIds, facts: facts ?? none })
+  return Object.freeze({ now, command, principal, claims: own, items: noMembers, newIds, facts: facts ?? noMembers })
 }
 
 /** The items that fields name for operations, by their fields, as far as the caller may read them. */

@@ -3,7 +3,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { type Context, nameAction, type NounOperation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { logFields } from '../family/fields.js'
-import { type Changes, hideSecrets, listChanges } from '../family/params.js'
+import { type FieldChanges, hideSecrets, listChanges } from '../family/params.js'
 import { Problem, type ProblemCode, problemCodes, type ProblemOptions } from '../problems.js'
 import type { OrderedList } from '../query/cursor.js'
 import { matcher } from '../storage/conditions.js'
@@ -37,7 +37,7 @@ export interface CommandRecord extends Stored {
   readonly digest?: string
   readonly outcome: 'done' | 'unchanged' | 'refused'
   /** What it changed of an existing item; undefined in old entries. */
-  readonly changes?: Changes
+  readonly changes?: FieldChanges
   readonly principal?: string
   readonly problem?: KeptProblem
   readonly result?: Stored

@@ -51,7 +51,7 @@ function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
   const listed = new Set<unknown>()
   let unknown = 0
   return Array.from(byPointer, ([pointer, error]) => {
-    if (error.keyword !== 'additionalProperties') return { pointer, detail: describe(error) }
+    if (error.keyword !== 'additionalProperties') return { pointer, detail: describeFlaw(error) }
     const allowed = Object.keys(error.parentSchema?.properties ?? {})
     const hint = ++unknown > maxHints ? '' : didYouMean(error.params.additionalProperty, allowed)
     if (listed.has(error.parentSchema)) return { pointer, detail: `is unknown.${hint}` }
@@ -94,7 +94,7 @@ function describePattern (pattern: string, { examples }: TSchema): string {
   return example === undefined ? `must match pattern "${pattern}"` : `must look like ${example} (pattern "${pattern}")`
 }
 
-function describe ({ keyword, schema, message, parentSchema = {}, data }: ErrorObject): string {
+function describeFlaw ({ keyword, schema, message, parentSchema = {}, data }: ErrorObject): string {
   const { format } = parentSchema as DecimalSchema
   if (format === 'decimal') return findFlawInDecimal(parentSchema as DecimalSchema, data) ?? 'is not valid'
   switch (keyword) {

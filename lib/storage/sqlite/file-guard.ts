@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs'
 
 // Milliseconds between two checks while nothing is committed.
-const checkEvery = 1000
+const checkFileEvery = 1000
 
 /** Notices that the file of an open database was removed or replaced. SQLite would continue in the old one. */
 export class FileGuard {
@@ -26,7 +26,7 @@ export class FileGuard {
   check (): void {
     if (this.#flaw !== undefined) throw new Error(this.#flaw)
     const now = performance.now()
-    if (now - this.#checkedAt < checkEvery) return
+    if (now - this.#checkedAt < checkFileEvery) return
     this.#checkedAt = now
     this.#compare(this.file)
     if (this.log !== undefined) this.#compare(this.log)
