@@ -30,13 +30,10 @@ export interface Execution extends Called {
   /** The result of `prepare`, and the action that it was called for. */
   facts: unknown
   prepared: string | undefined
-  isCommitting: boolean
-  /** Whether a commit has outlasted its deadline. */
-  isAbandoned: boolean
 }
 
 /** Authorizes a command, before anything is read. */
-export async function open (family: Family, caller: Caller, command: Command): Promise<Execution> {
+export async function authorizeCommand (family: Family, caller: Caller, command: Command): Promise<Execution> {
   freeze(command.params)
   // Only promises are awaited, so that a single command takes as few turns as possible.
   const granted = caller.authorize(intendCommand(family, command))
@@ -57,9 +54,7 @@ export async function open (family: Family, caller: Caller, command: Command): P
     storage,
     grants,
     facts: undefined,
-    prepared: undefined,
-    isCommitting: false,
-    isAbandoned: false
+    prepared: undefined
   }
 }
 
