@@ -2,7 +2,9 @@ import t from 'tap'
 import { type Family, getFamily } from '../../lib/core/family/family.js'
 import type { Caller, Grant, Intent } from '../../lib/core/service/caller.js'
 import type { Command } from '../../lib/core/service/decide.js'
-import { authorizeCommand, type Execution, load, loadReach, refuseUnreadable } from '../../lib/core/service/load.js'
+import {
+  authorizeCommand, type Execution, load, loadReferencedItems, refuseUnreadable
+} from '../../lib/core/service/load.js'
 import { identifyCommand } from '../../lib/core/service/record.js'
 import type { Id, Storage, Stored } from '../../lib/index.js'
 import { defineFamily, Problem, Type } from '../../lib/index.js'
@@ -123,7 +125,7 @@ t.test('what an operation refers to is read by its fields, if it refers to anyth
     [book, []], [{ ...book, shelf: undefined }, []], [{ ...book, shelf: 2 }, ['shelves read 2']]
   ] as const) {
     const { caller, asked: its } = makeCaller()
-    t.strictSame([...await loadReach({ family: books, caller }, given as Stored)], [['shelf', undefined]])
+    t.strictSame([...await loadReferencedItems({ family: books, caller }, given as Stored)], [['shelf', undefined]])
     t.strictSame(its, asked)
   }
 })

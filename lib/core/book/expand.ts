@@ -7,7 +7,7 @@ import type { Id, Stored } from '../storage/storage.js'
 import { makePicker, type Members } from '../values/json.js'
 import { shorten } from '../values/words.js'
 
-interface ReferredItems {
+interface ReferredField {
   readonly field: string
   readonly family: Family
   readonly reader: Reader
@@ -19,7 +19,7 @@ async function openReferred (
   caller: Caller,
   fields: readonly string[],
   one?: Stored
-): Promise<ReferredItems[]> {
+): Promise<ReferredField[]> {
   const opened = await Promise.all(fields.map(async field => {
     const other = caller.other(family.references.get(field) as Family)
     if (other === undefined) return undefined
@@ -85,7 +85,7 @@ interface FoundItem {
 
 /** One query; if items may be long, one for each part of them. */
 async function loadReferred (
-  { field, family, reader }: ReferredItems,
+  { field, family, reader }: ReferredField,
   items: readonly Stored[],
   isExpanded: boolean
 ): Promise<ReadonlyMap<Id, FoundItem>> {

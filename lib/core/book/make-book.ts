@@ -32,11 +32,11 @@ import { type Action, askForAny, findTargets, listActions, type OpenTarget, toAc
 export interface BookSource {
   /** Checks the options of a call. */
   open (options: CallOptions, rule: keyof typeof callRules): Caller
-  /** Of lists and logs for clients, whose pages are limited. */
+  /** For clients, whose pages of lists and logs are limited. */
   readonly grammars?: { readonly list: Grammar, readonly log: Grammar }
   /** Whether a change of an item needs its revision. */
   readonly needsRevision?: boolean
-  /** Of `runAll`. */
+  /** The most commands that `runAll` takes. */
   readonly maxCommands?: number
   note? (outcome: Outcome): void
 }

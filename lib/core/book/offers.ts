@@ -3,7 +3,7 @@ import type { Family, OtherDefinition } from '../family/family.js'
 import type { Params } from '../family/params.js'
 import { toBaseItem } from '../family/rename.js'
 import type { Caller, Grant, Intent } from '../service/caller.js'
-import { loadReach, makeContext } from '../service/load.js'
+import { loadReferencedItems, makeContext } from '../service/load.js'
 import { isRefusal, readErrorStatus } from '../service/reader.js'
 import { explainNow } from '../service/refusal.js'
 import { callBase, type Called } from '../service/renamed.js'
@@ -38,9 +38,9 @@ export interface Action {
   readonly name: string
   /** As `authorize` does. */
   readonly action: string
-  /** Of a change. */
+  /** Undefined for a read. */
   readonly params?: Params
-  /** Of a change of an item. */
+  /** What it changes of an item; undefined for a read and a creation. */
   readonly target?: Target
 }
 
@@ -105,18 +105,18 @@ export async function findTargets (
   // Rules have the names of the base.
   const base = callBase(called)
   const known = toBaseItem(family, item)
-  const reach = await loadReach(base, known)
+  const referenced = await loadReferencedItems(base, known)
   return granted.map(target => {
     const { action } = target.operation
     const rules = base.family.operations.get(action)?.operation ?? target.operation
-    const reason = explainNow(base.family, rules, known, context, reach, error => {
+    const reason = explainNow(base.family, rules, known, context, referenced, error => {
       caller.report?.(error, 'allowed failed for an offered operation', { action })
     })
     return { ...target, reason }
   })
 }
 
-/** Of any item, if it is undefined. */
+/** @param item undefined for any item of the family */
 export async function filterGranted (
   called: Called,
   grant: Grant,

@@ -82,7 +82,7 @@ function isSimple (schema: Members): boolean {
     [...Object.values(properties), ...anyOf].every(isObject)
 }
 
-/** Of a part of a member; completes a sentence that begins with the name. */
+/** Completes a sentence that begins with the name of the member. */
 function findFlawInPart ({ schema: part, path }: SchemaPart, member: Members): string | undefined {
   const { type, format, transform, scale, writeOnly } = part
   if (isForeign(part)) return ` ${foreign}`

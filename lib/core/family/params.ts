@@ -13,7 +13,7 @@ export interface Params {
   readonly fields: readonly Field[]
   /** Whether these are fields of the item; omitted ones stay unchanged. */
   readonly isPartial: boolean
-  /** Of a creation: the values of members that are not sent. */
+  /** The values of members that a creation does not send. */
   readonly defaults: Members
   read (value: unknown): { readonly params: Members } | { readonly flaws: readonly MemberFlaw[] }
 }
@@ -102,7 +102,7 @@ export type FieldChanges = Readonly<Record<string, { readonly from?: unknown, re
 // Longer values are in the item, and would be in its log twice more.
 const maxCompiledParams = 200
 
-/** Of long values, and of those that clients never read, the log has only the names. */
+/** The log has only the names of fields with long values, and of those that clients never read. */
 export function listChanges (fields: readonly Field[], before: Members, after: Members): FieldChanges {
   const changes: Record<string, { from?: unknown, to?: unknown }> = {}
   for (const { name, kind, writeOnly } of fields) {

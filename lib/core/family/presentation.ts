@@ -31,11 +31,11 @@ export interface Labels {
   readonly singular?: string
   /** The button that opens the form: "New deal". */
   readonly create?: string
-  /** Of fields and of the parameters of operations. */
+  /** The labels of fields and of the parameters of operations. */
   readonly fields?: Readonly<Record<string, string>>
-  /** Of operations by name, also of `create`, `delete` and `edit`. */
+  /** The labels of operations by name, also of `create`, `delete` and `edit`. */
   readonly operations?: Readonly<Record<string, string | OperationLabel>>
-  /** Of states, and of the values of fields that have a choice of them. */
+  /** The labels of states, and of the values of fields that have a choice of them. */
   readonly states?: Readonly<Record<string, string>>
 }
 

@@ -6,14 +6,14 @@ import { type Caller, canSee, type Grant } from './caller.js'
 import type { DecidedCommand } from './commit.js'
 import { decide, decideCreation, type Decision } from './decide.js'
 import {
-  type Execution, type IdentifiedItem, identifyNew, load, type Loaded, type LoadedOther, loadReach, makeContext,
-  noOthers, prepareFacts, readItem, refuseUnreadable
+  type Execution, type IdentifiedItem, identifyNew, load, type Loaded, type LoadedOther, loadReferencedItems,
+  makeContext, noOthers, prepareFacts, readItem, refuseUnreadable
 } from './load.js'
 import {
   type CommandRecord, type Decided, hasLog, listChangedOthers, makeChanges, makeNewId, makeRecord,
   nameRecord, readTarget
 } from './record.js'
-import { explainConstraint, type Reach, refuseByConstraint } from './refusal.js'
+import { explainConstraint, type ReferencedItems, refuseByConstraint } from './refusal.js'
 import { repeatIfDone, replayIfDone } from './replay.js'
 
 /**
@@ -111,14 +111,14 @@ export async function loadAndDecide (execution: Execution, loaded: Loaded): Prom
   const created = creating.length === 0 ? noOthers : await identifyNew(creating, storage)
   const id = identity?.id ?? caller.makers.makeCommandId()
   const context = makeContext(caller.makers, grant, id, created, execution.facts)
-  const decideNow = (reach?: Reach): Decision => current === undefined
+  const decideNow = (referenced?: ReferencedItems): Decision => current === undefined
     ? decideCreation(family, newId as Id, command.params, context, others)
-    : decide(family, current, command, context, others, reach, created)
+    : decide(family, current, command, context, others, referenced, created)
   let decision = caller.trace === undefined ? decideNow() : await caller.trace('decide', async () => decideNow())
   // A refusal lists the allowed operations, which may depend on the items that this one refers to.
   if (decision.outcome === 'refused' && current !== undefined) {
-    const reach = await loadReach(execution, current)
-    if (reach.size > 0) decision = decideNow(reach)
+    const referenced = await loadReferencedItems(execution, current)
+    if (referenced.size > 0) decision = decideNow(referenced)
   }
   return { command, grant, current, others, created, context, decision }
 }

@@ -17,7 +17,7 @@ export async function findBounded (
   return await (hasLongItems && parsed.query.limit > firstSize ? findInParts(find, parsed, firstSize) : find(parsed))
 }
 
-/** Ends the page where it gets too long: the length of items is only known when they are read. */
+/** Ends the page when it gets too long: the length of items is only known when they are read. */
 async function findInParts (find: FindPage, parsed: ParsedQuery, firstSize: number): Promise<FollowedPage> {
   const backwards = parsed.start?.backwards === true
   const isForward = !backwards && parsed.query.order[0]?.descending !== true

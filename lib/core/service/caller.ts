@@ -49,7 +49,7 @@ export interface Committed<I = Stored> {
   readonly command: string
   readonly params: Readonly<Record<string, unknown>>
   readonly principal: string | undefined
-  /** Of the item after it. */
+  /** The revision of the item after it. */
   readonly revision: number
   /** When it was decided, `YYYY-MM-DDTHH:mm:ss.sssZ`. */
   readonly at: string
@@ -65,7 +65,7 @@ export interface Caller {
   /** The same caller for another family; undefined if that family is not mounted. */
   other (family: Family | string): { readonly family: Family, readonly caller: Caller } | undefined
   storage (): GuardedStorage | Promise<GuardedStorage>
-  /** Of a request that only shows something: what the client has seen. Otherwise, and by default, undefined. */
+  /** What the client has seen, if the request only shows something. Otherwise, and by default, undefined. */
   shows? (): { readonly seen: string | undefined } | undefined
   /** Aborts reads, and waiting to write. */
   readonly signal?: AbortSignal | undefined

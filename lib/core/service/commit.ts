@@ -11,11 +11,11 @@ export interface Outcome {
   readonly record: CommandRecord
   /** Undefined if it is not in the log. */
   readonly id: string | undefined
-  /** Undefined if it is deleted. Of a replay: only the item that is stored with it. */
+  /** Undefined if it is deleted. A replay only has the item that is stored with it. */
   readonly item: Stored | undefined
   /** Members that are only in the answer to the command that sets them. */
   readonly secrets?: Members | undefined
-  /** Of a replay: the current item, if the caller may see it. */
+  /** Loads the current item for a replay, if the caller may see it. */
   readonly loadItem?: () => Promise<Stored | undefined>
   readonly replayed: boolean
   readonly problem: Problem | undefined

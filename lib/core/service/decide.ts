@@ -7,11 +7,13 @@ import { canonicalizeItem, haveSameContent, readDecimals } from '../family/param
 import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { findJsonFlaws, freeze, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
-import { copyRefusal, describeReturned, explainForbidden, type Reach, refuseInState, runRule } from './refusal.js'
+import {
+  copyRefusal, describeReturned, explainForbidden, type ReferencedItems, refuseInState, runRule
+} from './refusal.js'
 
 /** A request for a change, independent of the URL form. */
 export interface Command {
-  /** Of an operation, a creation or a deletion; undefined if it changes nothing. */
+  /** The action of an operation, a creation or a deletion; undefined if it changes nothing. */
   readonly action: string | undefined
   /** Undefined for a creation. */
   readonly target: Id | undefined
@@ -111,7 +113,7 @@ export function decide (
   command: Command,
   context: Context,
   others: readonly NeededItem[] = [],
-  reach: Reach = new Map(),
+  referenced: ReferencedItems = new Map(),
   newIds: readonly NewId[] = []
 ): Decision {
   const { action, params } = command
@@ -127,7 +129,7 @@ export function decide (
     if (!made.after.isChanged && made.changed.size === 0 && made.created.length === 0) return { outcome: 'unchanged' }
     const reason = runRule(family, name, () => explainForbidden(operation, own.known, params, withItems))
     if (reason !== undefined) {
-      return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason, context, reach) }
+      return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason, context, referenced) }
     }
     return completeAfter(made, name, context)
   } catch (error) {

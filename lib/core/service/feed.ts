@@ -81,7 +81,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     for (const { reader } of this.#families.values()) reader.renewTime()
   }
 
-  /** Where a follower starts: after a cursor, or at the end. Throws where entries after the cursor are gone. */
+  /** Where a follower starts: after a cursor, or at the end. Throws if entries after the cursor are gone. */
   async findStart (cursor: string | undefined): Promise<number> {
     const position = cursor === undefined ? undefined : readPosition(cursor)
     const end = await findEnd(this.storage, this.signal)
@@ -174,7 +174,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     return [...this.#families.values()].some(({ reader }) => reader.isNarrowed)
   }
 
-  /** Of items that the caller may read: at most one read for each family. */
+  /** Those about items that the caller may read, with at most one read for each family. */
   async #filter<E extends EntryKey> (part: LogPart<E>, entries = part.entries): Promise<E[]> {
     if (entries.length === 0) return []
     const named = new Set(entries.map(({ family }) => family))
@@ -220,7 +220,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     return matcher([...this.#where, ...where])
   }
 
-  /** What comes after a position. Throws where some of it was pruned, unless that is known. */
+  /** What comes after a position. Throws if some of it was pruned, unless that is known. */
   async readAfter (position: number, known: number, holds: (entry: FeedEntry) => boolean): Promise<Passed> {
     const check = (pruned: number): void => { if (pruned > Math.max(position, known)) throw wasPruned() }
     if (this.#isLong && this.#isNarrowed && this.storage.findText !== undefined) {
@@ -245,7 +245,7 @@ export function writePosition (position: number): string {
   return writeCursor(feedList, placeAfter(position))
 }
 
-/** Undefined where it is not a cursor of the feed. */
+/** Undefined if it is not a cursor of the feed. */
 export function findPosition (cursor: string): number | undefined {
   return readCursor(feedList, cursor)?.item.position as number | undefined
 }

@@ -12,7 +12,7 @@ import { type Caller, canSee, type Grant, intendToRead, type Intent, type Makers
 import { addItems, type Command, type NeededItem, type NewId, openOthers } from './decide.js'
 import { isRefusal, tryReader } from './reader.js'
 import { type CommandId, identifyCommand, makeNewId } from './record.js'
-import { type Reach, refuseByConstraint } from './refusal.js'
+import { type ReferencedItems, refuseByConstraint } from './refusal.js'
 import { callBase, type Called, findOther } from './renamed.js'
 import type { GuardedStorage } from './storage-access.js'
 
@@ -58,7 +58,7 @@ export async function authorizeCommand (family: Family, caller: Caller, command:
   }
 }
 
-/** Of a key. A host may name its callers only where they change something, and the change may not be known yet. */
+/** To whom a key belongs. A host may name its callers only if they change something, which may not be known yet. */
 async function findPrincipal (
   { name: family, operations }: Family,
   caller: Caller,
@@ -271,7 +271,7 @@ export function makeContext (
 }
 
 /** The items that fields name for operations, by their fields, as far as the caller may read them. */
-export async function loadReach (own: Called, item: Stored): Promise<Reach> {
+export async function loadReferencedItems (own: Called, item: Stored): Promise<ReferencedItems> {
   const named = [...own.family.operations.values()].flatMap(({ others }) => others)
   const fields = new Map(named.flatMap(({ field, family }) => field === undefined ? [] : [[field, family]]))
   return new Map(await Promise.all(Array.from(fields, async ([field, its]) => {

@@ -90,7 +90,7 @@ export class Reader {
     return { ...found, items: found.items.map(item => toOwnItem(this.family, item)) }
   }
 
-  /** Only with these members where the storage can leave out others: items may be long. */
+  /** Only with these members, if the storage can leave out others: items may be long. */
   async findMembers (query: Query, members: readonly string[], storage = this.storage): Promise<readonly Stored[]> {
     const { name, renaming } = this.family
     const narrowed = this.#narrow(query)

@@ -41,7 +41,7 @@ export interface CommandRecord extends Stored {
   readonly principal?: string
   readonly problem?: KeptProblem
   readonly result?: Stored
-  /** Of a creation: a hash of the item, unless its id is a new UUID. No two entries have the same. */
+  /** A hash of the item that was created, unless its id is a new UUID. No two entries have the same. */
   readonly createdHigh?: number
   readonly createdLow?: number
 }
@@ -314,7 +314,7 @@ export async function hasLog (
   return (await storage.find('commands', query, signal)).items.length > 0
 }
 
-/** Of one revision, the change comes first, so that it is found quickly among commands that changed nothing. */
+/** The change to a revision comes first: it is found quickly among commands that changed nothing. */
 const logOrder = ['revision', 'outcome', 'createdAt'].map(field => ({ field, descending: false }))
 
 /** The commands of many items, in the order in which they became visible. */

@@ -43,7 +43,7 @@ export function runRule<T> ({ name: family }: Family, operation: string, rule: (
 }
 
 /** Items that fields name, by their fields; undefined if there is none, or the caller may not read it. */
-export type Reach = ReadonlyMap<string, Members | undefined>
+export type ReferencedItems = ReadonlyMap<string, Members | undefined>
 
 /** If `allowed` throws, it is not allowed. @param report called with an error that is not a problem but a bug */
 export function explainNow (
@@ -51,12 +51,12 @@ export function explainNow (
   operation: Pick<Operation<Members>, 'name' | 'action' | 'allowed'>,
   item: Members,
   context: Context,
-  reach: Reach,
+  referenced: ReferencedItems,
   report?: (error: unknown) => void
 ): string | undefined {
   let reason: string | undefined = ''
   const others = family.operations.get(operation.action)?.others.filter(({ field }) => field !== undefined) ?? []
-  const find = (field: string | undefined): Members | undefined => reach.get(field ?? '')
+  const find = (field: string | undefined): Members | undefined => referenced.get(field ?? '')
   try {
     const items = Object.fromEntries(others.map(({ name, field }) => [name, find(field)]))
     const withItems = others.length === 0 ? context : Object.freeze({ ...context, items: freeze(items) })
@@ -95,10 +95,10 @@ export function refuseInState (
   item: Members,
   reason: string,
   context: Context,
-  reach: Reach
+  referenced: ReferencedItems
 ): Problem {
   const allowed = [...family.operations.values()].map(({ operation }) => operation)
-    .filter(operation => explainNow(family, operation, item, context, reach) === undefined)
+    .filter(operation => explainNow(family, operation, item, context, referenced) === undefined)
     .map(operation => operation.name)
   const state = readState(family, item)
   const members = { ...(state === undefined ? {} : { state }), operation: name, allowed }

@@ -69,7 +69,7 @@ function keepChanges ({ fields, names }: KnownParts, changes: FieldChanges): Fie
   for (const name of Object.keys(changes)) {
     const change = changes[name] as FieldChanges[string]
     const schema = fields.properties[name] as TSchema | undefined
-    // Of a field that clients never read, the log shows that it was changed.
+    // The log shows that a field was changed which clients never read, but not its values.
     const its = schema === undefined ? names.has(name) ? {} : undefined : keepKnown([describeChange(schema)], change)
     if (its !== undefined) kept[name] = its
     isWhole &&= its === change

@@ -46,7 +46,7 @@ export function findFlawInSchema (schema: TSchema): string | undefined {
 
 function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
   const byPointer = new Map<string, ErrorObject>()
-  // Of a union, Ajv reports every branch and then the whole: the last error of a member is the best.
+  // Ajv reports every branch of a union and then the whole: the last error of a member is the best.
   for (const error of dropVague(errors)) byPointer.set(locate(error), error)
   const listed = new Set<unknown>()
   let unknown = 0

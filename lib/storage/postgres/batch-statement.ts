@@ -6,7 +6,7 @@ import { postgresDialect as dialect, takeBeginning, writeLiteral } from './diale
 import { type EncodedWrite, nameReference } from './writer.js'
 
 export interface TableBatch {
-  /** Of the last write: if a field was added meanwhile, earlier rows just lack it. */
+  /** The layout of the last write: if a field was added meanwhile, earlier rows just lack it. */
   layout: Layout
   /** By their shape. */
   readonly writes: Map<string, EncodedWrite>

@@ -20,7 +20,7 @@ export class ChangeWatch {
   #isAsking = false
   #answeredAt = 0
 
-  /** @param mayListen false where the pool has no connection to spare */
+  /** @param mayListen false if the pool has no connection to spare */
   constructor (
     readonly connections: Connections,
     schema: string | undefined,

@@ -9,7 +9,7 @@ import {
 export interface Statement {
   readonly text: string
   readonly values: readonly unknown[]
-  /** Of the prepared statement; undefined if it is not prepared. */
+  /** The name of the prepared statement; undefined if it is not prepared. */
   readonly name?: string | undefined
 }
 

@@ -196,7 +196,7 @@ async function openPostgres (options: AllOptions, isReplica = false) {
   return { ...connection, readPosition }
 }
 
-// Of a replica, what it has replayed. In its own statement: one that reads may see less than the server has by then.
+// What a replica has replayed. In its own statement: one that reads may see less than the server has by then.
 // Not every role sees the receiver; then a new timeline is known from the next restart point on.
 const positionText = `SELECT CASE WHEN pg_is_in_recovery() THEN greatest(
     (SELECT timeline_id FROM pg_control_checkpoint()), (SELECT min_recovery_end_timeline FROM pg_control_recovery()),

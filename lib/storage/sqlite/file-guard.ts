@@ -10,7 +10,7 @@ export class FileGuard {
   #checkedAt = performance.now()
   #flaw: string | undefined
 
-  /** @param log the write-ahead log; undefined where the host may change the mode of the database */
+  /** @param log the write-ahead log; undefined if the host may change the mode of the database */
   constructor (readonly file: string, readonly log: string | undefined) {
     this.#compare(file)
   }
