@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { tagByRevision } from './core/family/fields.js'
 import { defineFamily, defineQuery } from './families.js'
 
 /**
@@ -10,12 +11,12 @@ import { defineFamily, defineQuery } from './families.js'
 export const customers = defineFamily({
   name: 'customers',
   singular: 'customer',
-  fields: Type.Object({
+  fields: tagByRevision(Type.Object({
     id: Type.Integer({ description: 'The id of the customer', examples: [17] }),
     // A firm has neither.
     age: Type.Optional(Type.Integer({ minimum: 0, description: 'Age in years', examples: [41] })),
     children: Type.Optional(Type.Integer({ minimum: 0, description: 'Number of children', examples: [2] }))
-  }),
+  })),
   title: 'id',
   list: ['id', 'age', 'children'],
   labels: {

@@ -17,7 +17,7 @@ interface State {
   lastAt: number
 }
 
-const getState = keepPerProcess((): State => ({
+const getPhases = keepPerProcess((): State => ({
   waiting: { begin: [], read: [], write: [] },
   isPlanned: false,
   turnedAt: -Infinity,
@@ -34,13 +34,13 @@ const maxTurn = 5
  * Taking turns for each request fills the processor's caches with other work: a small read takes four times as long.
  */
 export function runInPhase (phase: Phase, run: () => void): void {
-  const state = getState()
+  const state = getPhases()
   state.waiting[phase].push(run)
   if (!state.isPlanned) plan(state, isTurnLong(state) ? setImmediate : nextTick)
 }
 
 export function isAlone (): boolean {
-  const state = getState()
+  const state = getPhases()
   return !state.isPlanned && !isTurnLong(state)
 }
 
@@ -57,7 +57,7 @@ const maxPause = 100
  * @param connection undefined if it can carry several requests at once
  */
 export function waitToBegin (connection?: object): Promise<void> | undefined {
-  const state = getState()
+  const state = getPhases()
   const now = performance.now()
   const sinceLast = now - state.lastAt
   const isFirst = sinceLast > maxPause || (connection !== undefined && connection === state.lastConnection)

@@ -14,7 +14,7 @@ export interface Runtime {
   elapsed (): number
   setTimeout (run: () => void, time: number): Timer
   setInterval (run: () => void, time: number): Timer
-  /** Of `setTimeout` and `setInterval`. */
+  /** Ends what `setTimeout` or `setInterval` began. */
   clear (timer: Timer | undefined): void
   setImmediate (run: () => void): unknown
   /** From 0 up to 1. */

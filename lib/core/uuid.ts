@@ -1,10 +1,10 @@
 import { keepPerProcess, now, randomUUID } from './runtime.js'
 
-const getState = keepPerProcess(() => ({ last: 0, counter: 0, prefix: '' }))
+const getLastUuid = keepPerProcess(() => ({ last: 0, counter: 0, prefix: '' }))
 
 /** UUID version 7, ordered by time and, within a process, by call. Node has none, and packages are larger than this. */
 export function uuidv7 (time = now()): string {
-  const state = getState()
+  const state = getLastUuid()
   if (time > state.last || ++state.counter > 0xfff) {
     state.last = Math.max(time, state.last + 1)
     state.counter = 0

@@ -1,8 +1,10 @@
 import { type TObject, Type } from '@sinclair/typebox'
 import type { DefinedOperation, OpenOperation } from '../core/family/definition.js'
+import { tagByRevision } from '../core/family/fields.js'
 import type { Labels } from '../core/family/presentation.js'
 import type { ItemOf } from '../core/family/types.js'
 import { defineFamily, defineQuery } from '../families.js'
+import { germanLabels } from './german.js'
 
 const text = (description: string, maxLength: number, ...examples: string[]) =>
   Type.String({ minLength: 1, maxLength, description, ...(examples.length === 0 ? {} : { examples }) })
@@ -10,7 +12,7 @@ const text = (description: string, maxLength: number, ...examples: string[]) =>
 const amount = (description: string, ...examples: number[]) =>
   Type.Number({ minimum: 0, description, ...(examples.length === 0 ? {} : { examples }) })
 
-const dealFields = Type.Object({
+const dealFields = tagByRevision(Type.Object({
   id: Type.String({ description: 'The id of the deal', examples: ['01890a5d-ac96-774b-bcce-b302099a8057'] }),
   name: text('The name of the deal', 1000, 'Supply contract'),
   price: amount('The agreed price', 1200),
@@ -26,7 +28,7 @@ const dealFields = Type.Object({
     examples: ['2030-03-31']
   })),
   amercement: Type.Optional(amount('The fee for cancelling or for changing the completion date'))
-})
+}))
 
 /** A deal as it is stored and shown. */
 export type Deal = ItemOf<typeof dealFields.properties>
@@ -156,42 +158,6 @@ const en: Labels = {
   }
 }
 
-const de: Labels = {
-  plural: 'Geschäfte',
-  singular: 'Geschäft',
-  create: 'Neues Geschäft',
-  fields: {
-    id: 'Nummer',
-    name: 'Name',
-    price: 'Preis',
-    held: 'Angehalten',
-    holdReason: 'Grund des Anhaltens',
-    status: 'Status',
-    completionDate: 'Abschlussdatum',
-    amercement: 'Gebühr',
-    revision: 'Version',
-    createdAt: 'Angelegt',
-    updatedAt: 'Geändert',
-    reason: 'Grund',
-    comment: 'Bemerkung',
-    newPrice: 'Neuer Preis',
-    newDate: 'Neues Datum',
-    whyChanged: 'Grund der Änderung'
-  },
-  operations: {
-    create: { label: 'Anlegen', done: 'Angelegt' },
-    edit: { label: 'Umbenennen', done: 'Umbenannt' },
-    delete: { label: 'Löschen', done: 'Gelöscht' },
-    hold: { label: 'Anhalten', done: 'Angehalten' },
-    unhold: { label: 'Freigeben', done: 'Freigegeben' },
-    complete: { label: 'Abschließen', done: 'Abgeschlossen' },
-    cancel: { label: 'Geschäft stornieren', done: 'Storniert' },
-    'change-price': { label: 'Preis ändern', done: 'Preis geändert' },
-    'change-completion-date': { label: 'Abschlussdatum ändern', done: 'Abschlussdatum geändert' }
-  },
-  states: { open: 'Offen', held: 'Angehalten', completed: 'Abgeschlossen', cancelled: 'Storniert' }
-}
-
 /**
  * The deals: created, deleted, and driven by business operations, each in every URL form.
  *
@@ -232,7 +198,7 @@ export const deals = defineFamily({
     completed: 'done',
     cancelled: 'bad'
   },
-  labels: { en, de },
+  labels: { en, de: germanLabels },
   title: 'name',
   list: ['name', 'price', 'completionDate', 'createdAt'],
   indexes: ['name', 'status'],

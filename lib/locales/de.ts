@@ -1,4 +1,5 @@
 import type { FieldCondition } from '../core/storage/storage.js'
+import { germanMessages } from '../deals/german.js'
 import { english, type Texts } from '../html/texts.js'
 
 type Operator = Exclude<FieldCondition['op'], 'null'>
@@ -181,29 +182,7 @@ export const de: Texts = {
     'This operation has no form': 'Dafür gibt es kein Formular',
     'Select at least one row and an operation': 'Wählen Sie mindestens eine Zeile und was damit geschehen soll',
     'Select at most {} rows': 'Wählen Sie höchstens {} Zeilen',
-    // deals
-    'The deal is held': 'Das Geschäft ist angehalten',
-    'The deal is not held': 'Das Geschäft ist nicht angehalten',
-    'The deal is completed': 'Das Geschäft ist abgeschlossen',
-    'The deal is cancelled': 'Das Geschäft ist storniert',
-    'The name of the deal': 'Wie das Geschäft heißt',
-    'The agreed price': 'Der vereinbarte Preis',
-    'The day on which the deal is to be completed': 'Der Tag, an dem das Geschäft abgeschlossen sein soll',
-    'Hold a deal for a reason': 'Das Geschäft mit einem Grund anhalten',
-    'Why the deal is held': 'Warum das Geschäft angehalten ist',
-    'Release a held deal': 'Ein angehaltenes Geschäft freigeben',
-    'Complete a deal': 'Das Geschäft abschließen',
-    'A remark for the log': 'Eine Bemerkung für den Verlauf',
-    'Cancel a deal for an amercement': 'Das Geschäft gegen eine Gebühr stornieren',
-    'The fee for cancelling': 'Was die Stornierung kostet',
-    'Why the deal is cancelled': 'Warum das Geschäft storniert wird',
-    'Agree on a different price': 'Einen anderen Preis vereinbaren',
-    'The new price': 'Der Preis von jetzt an',
-    'Why the price is changed': 'Warum der Preis geändert wird',
-    'Agree on a different completion date': 'Ein anderes Abschlussdatum vereinbaren',
-    'The new completion date': 'Das Abschlussdatum von jetzt an',
-    'The fee for the change': 'Was die Änderung kostet',
-    'Why the date is changed': 'Warum das Datum geändert wird'
+    ...germanMessages
   },
   yes: 'Ja',
   no: 'Nein',

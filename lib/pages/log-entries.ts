@@ -1,6 +1,6 @@
 import { listTargets } from '../core/book/offers.js'
 import type { Family } from '../core/family/family.js'
-import type { Changes } from '../core/family/params.js'
+import type { FieldChanges } from '../core/family/params.js'
 import { writePosition } from '../core/service/feed.js'
 import type { Reader } from '../core/service/reader.js'
 import { type CommandRecord, nameRecord, readTarget } from '../core/service/record.js'
@@ -91,7 +91,7 @@ export function showParams (family: Family, action: string, params: Members): Sh
   return Object.entries(params).map(([name, value]) => ({ name, value, kind: kinds[name] }))
 }
 
-export function showChanges (family: Family, changes: Changes): ShownChange[] {
+export function showChanges (family: Family, changes: FieldChanges): ShownChange[] {
   const kinds = listKinds(family)
   return Object.entries(changes).map(([name, change]) => ({ name, kind: kinds[name], ...change }))
 }

@@ -7,7 +7,7 @@ export type OptionRules<O> = { readonly [K in keyof O]-?: TSchema }
 export const queueRules = { maxHeavyReads: rules.size, maxWaitingReads: rules.count }
 
 export function checkStorageOptions<O extends object> (options: O, rules: OptionRules<O>): void {
-  refuseFlaw(findFlaw(membersOf(rules), options, 'option'))
+  refuseInvalidOption(findFlaw(membersOf(rules), options, 'option'))
 }
 
 /** Requires exactly one of two options that say where the data is. */
@@ -15,11 +15,11 @@ export function checkSource (options: unknown, [first, second]: readonly [string
   const given = Object(options) as Readonly<Record<string, unknown>>
   const count = [first, second].filter(name => given[name] !== undefined).length
   if (typeof options === 'object' && count === 1) return
-  refuseFlaw(count === 2
+  refuseInvalidOption(count === 2
     ? `the option "${first}" cannot be given together with "${second}"`
     : `the option "${first}" is missing; give an object with it, or with "${second}"`)
 }
 
-function refuseFlaw (flaw: string | undefined): void {
+function refuseInvalidOption (flaw: string | undefined): void {
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_STORAGE_OPTION(flaw)
 }

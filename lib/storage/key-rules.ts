@@ -17,7 +17,7 @@ interface Rules {
   complete (item: Stored): Stored
 }
 
-type Write = Extract<Change, { readonly item: Stored }>
+type ItemChange = Extract<Change, { readonly item: Stored }>
 
 /**
  * Enforces `unique` and `references` for a storage that has no such rules and makes one commit at a time.
@@ -39,7 +39,7 @@ export class KeyRules {
   add (shape: FamilyShape, present: Iterable<Stored> = []): void {
     const before = this.#shapes.get(shape.name)
     const merged = mergeShapes(before, shape)
-    if ((merged.unique?.length ?? 0) > (before?.unique?.length ?? 0)) refuseClashes(merged, present)
+    if ((merged.unique?.length ?? 0) > (before?.unique?.length ?? 0)) refusePresentClashes(merged, present)
     this.#shapes.set(shape.name, merged)
     this.#rules = listRules([...this.#shapes.values()])
   }
@@ -105,7 +105,7 @@ function listRules (shapes: readonly FamilyShape[]): Map<string, Rules> {
     unique.length + references.length + referrers.length > 0))
 }
 
-function checkWrite (change: Write, { unique, references, complete }: Rules, outcome: KeptItems): void {
+function checkWrite (change: ItemChange, { unique, references, complete }: Rules, outcome: KeptItems): void {
   const { family } = change
   const item = complete(change.item)
   const before = change.type === 'replace' && change.current !== undefined ? complete(change.current) : undefined
@@ -125,7 +125,7 @@ function checkWrite (change: Write, { unique, references, complete }: Rules, out
   }
 }
 
-function refuseClashes (shape: FamilyShape, present: Iterable<Stored>): void {
+function refusePresentClashes (shape: FamilyShape, present: Iterable<Stored>): void {
   const items = Array.from(present, completer(shape))
   for (const fields of shape.unique ?? []) {
     const ids = new Map<string, Id[]>()
@@ -142,10 +142,10 @@ function refuseClashes (shape: FamilyShape, present: Iterable<Stored>): void {
   }
 }
 
-const maxIds = 5
+const maxShownIds = 5
 
 export function refuseClash (family: string, fields: readonly string[], ids: readonly Id[]): Error {
-  const shown = ids.slice(0, maxIds).map(id => JSON.stringify(id)).join(', ')
-  const more = ids.length > maxIds ? ' and others' : ''
+  const shown = ids.slice(0, maxShownIds).map(id => JSON.stringify(id)).join(', ')
+  const more = ids.length > maxShownIds ? ' and others' : ''
   return new errorCodes.FST_DEALBOOK_NOT_UNIQUE(family, fields.join(', '), shown + more)
 }

@@ -1,6 +1,8 @@
 import Fastify from 'fastify'
 import t from 'tap'
-import { deals, defineFamily, memoryStorage, type Storage, Type } from '../../lib/index.js'
+import { getFamily } from '../../lib/core/family/family.js'
+import { hashText } from '../../lib/core/values/ids.js'
+import { customers, deals, defineFamily, memoryStorage, type Storage, Type } from '../../lib/index.js'
 import { storages } from '../storages.js'
 
 function define (more: object) {
@@ -54,4 +56,9 @@ t.test('the tags of the shipped families are as they were', async t => {
   const { id } = created.json() as { id: string }
   t.equal((await app.inject(`/rest/v1/deals/${id}`)).headers.etag, '"1-json"')
   t.match((await app.inject(`/rest/v2/deals/${id}`)).headers.etag, /^"1-json-[\w-]{6}"$/, 'extended')
+  for (const [family, fields] of [[deals, 'ukSGZy'], [customers, 'Cmxavg']] as const) {
+    const { tag, fields: shown } = getFamily(family)
+    t.equal(tag, '')
+    t.equal(hashText(JSON.stringify(shown)).slice(0, 6), fields, 'fields that changed need a hash: no tagByRevision')
+  }
 })

@@ -2,7 +2,9 @@ import t from 'tap'
 import { type Family, getFamily } from '../../lib/core/family/family.js'
 import type { Caller, Grant, Intent } from '../../lib/core/service/caller.js'
 import type { Command } from '../../lib/core/service/decide.js'
-import { type Execution, load, loadReach, open, refuseUnreadable } from '../../lib/core/service/load.js'
+import {
+  authorizeCommand, type Execution, load, loadReferencedItems, refuseUnreadable
+} from '../../lib/core/service/load.js'
 import { identifyCommand } from '../../lib/core/service/record.js'
 import type { Id, Storage, Stored } from '../../lib/index.js'
 import { defineFamily, Problem, Type } from '../../lib/index.js'
@@ -83,13 +85,13 @@ t.test('a key belongs to whom authorize names, if need be for what an attribute 
       ['books EditBook 1']]
   ] as const) {
     const { caller, asked: its } = makeCaller(grants)
-    const { identity } = await open(books, caller, command)
+    const { identity } = await authorizeCommand(books, caller, command)
     t.strictSame(identity, identifyCommand({ key: 'k' }, principal), what)
     t.strictSame(its, asked, what)
   }
-  await t.rejects(open(books, makeCaller({ Docopy: broken }).caller, read), broken)
+  await t.rejects(authorizeCommand(books, makeCaller({ Docopy: broken }).caller, read), broken)
   const { caller, asked } = makeCaller()
-  t.equal((await open(books, caller, { ...read, key: undefined, id: 'c-1' })).identity?.id, 'c-1')
+  t.equal((await authorizeCommand(books, caller, { ...read, key: undefined, id: 'c-1' })).identity?.id, 'c-1')
   t.strictSame(asked, first, 'an id needs no name')
 })
 
@@ -100,7 +102,7 @@ t.test('who may not see every item is refused before it waits', async t => {
     [read, {}, true, true], [edit, {}, true, false], [edit, { where }, true, true], [read, {}, false, false]
   ] as const) {
     const { caller } = makeCaller({ read: grant, EditBook: grant }, isGuarded)
-    t.equal((await open(books, caller, command)).isGuarded, expected)
+    t.equal((await authorizeCommand(books, caller, command)).isGuarded, expected)
   }
 })
 
@@ -111,7 +113,7 @@ t.test('nothing is authorized that is not done', async t => {
     ['a creation beside it', { action: 'Docopy', params: {} }, ['books Docopy 1', 'books Docopy undefined']]
   ] as const) {
     const { caller, asked: its } = makeCaller()
-    const execution = await open(books, caller, { ...read, key: undefined, interpret: () => meant })
+    const execution = await authorizeCommand(books, caller, { ...read, key: undefined, interpret: () => meant })
     its.length = 0
     t.equal((await load(execution)).command.action, meant.action, what)
     t.strictSame(its, asked, what)
@@ -123,7 +125,7 @@ t.test('what an operation refers to is read by its fields, if it refers to anyth
     [book, []], [{ ...book, shelf: undefined }, []], [{ ...book, shelf: 2 }, ['shelves read 2']]
   ] as const) {
     const { caller, asked: its } = makeCaller()
-    t.strictSame([...await loadReach({ family: books, caller }, given as Stored)], [['shelf', undefined]])
+    t.strictSame([...await loadReferencedItems({ family: books, caller }, given as Stored)], [['shelf', undefined]])
     t.strictSame(its, asked)
   }
 })

@@ -1,4 +1,4 @@
-import { askOneMore, writePage } from '../../lib/core/storage/pages.js'
+import { askOneMore, writeFoundText } from '../../lib/core/storage/pages.js'
 import { makeListWriter } from '../../lib/core/values/json.js'
 import {
   BusyError, type Change, ConflictError, type FamilyShape, type Found, type Query, type Storage, type StorageReads,
@@ -180,7 +180,7 @@ export function connect (database: Database, connection: Connection): Storage {
     },
     ...(texts && {
       findText: (family: string, query: Query, members: readonly string[]) => statements.read(
-        () => writePage(find(family, askOneMore(query)), query, makeListWriter(members)), asking(family, query))
+        () => writeFoundText(find(family, askOneMore(query)), query, makeListWriter(members)), asking(family, query))
     }),
     ...(sequence && {
       // Other programs take ids of it, too, or choose their own, which it then returns again.
@@ -223,7 +223,7 @@ function connectCopy (database: Database, copy: Copy, statements: Statements): S
   return {
     find: (family, query) => statements.read(() => find(family, query)),
     findText: (family, query, members) => statements.read(() =>
-      writePage(find(family, askOneMore(query)), query, makeListWriter(members))),
+      writeFoundText(find(family, askOneMore(query)), query, makeListWriter(members))),
     get: (family, id) => statements.read(() => find(family, {
       where: [{ field: 'id', op: 'eq', values: [id] }], order: [], offset: 0, limit: 1, count: false
     }).items[0])

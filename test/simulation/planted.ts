@@ -21,7 +21,7 @@ const calm: Partial<Options> = { processes: 3, crashes: 0, consumer: false, webh
 export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   'refused-retry': {
     what: 'a retry, while the first attempt is in flight in another process, is refused though the command is done',
-    file: 'core/service/execute',
+    file: 'core/service/replay',
     text: 'if (await getRecord(execution, identity) !== undefined)',
     by: 'if (PLANTED ? identity === undefined : await getRecord(execution, identity) !== undefined)',
     seed: 125,
@@ -29,7 +29,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   },
   'unreadable-replay': {
     what: 'a retry is refused though the command is done, if the storage does not answer whether it is',
-    file: 'core/service/execute',
+    file: 'core/service/replay',
     text: 'await getRecord(execution, identity) !== undefined',
     by: 'await getRecord(execution, identity).catch(error => { if (!PLANTED) throw error; }) !== undefined',
     seed: 111,
@@ -124,8 +124,8 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   },
   'lost-commit': {
     what: 'a command is acknowledged before its commit has succeeded',
-    file: 'core/service/execute',
-    text: 'await (caller.trace === undefined ? commit() : caller.trace(\'commit\', commit));',
+    file: 'core/service/commit',
+    text: 'await (trace === undefined ? commit() : trace(\'commit\', commit));',
     by: 'if (PLANTED) commit().catch(() => {}); else await commit();',
     seed: 1,
     violation: /acknowledged, but not done/
@@ -231,7 +231,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   },
   'unsafe-replay': {
     what: 'a retry is acknowledged that is lost in a failover',
-    file: 'core/service/execute',
+    file: 'core/service/replay',
     text: 'await execution.storage.confirm?.(\'commands\', id,',
     by: 'if (!PLANTED) await execution.storage.confirm?.(\'commands\', id,',
     seed: 2,
@@ -240,7 +240,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   },
   'old-replay': {
     what: 'a replay is of a command that a failover took back, and that another attempt has made again',
-    file: 'core/service/execute',
+    file: 'core/service/replay',
     text: 'storage.confirm === undefined ? found : await confirmRecord(execution, identity, found)',
     by: `storage.confirm === undefined ? found
         : await confirmRecord(execution, identity, found).then(again => PLANTED ? found : again)`,

@@ -8,7 +8,7 @@ import type { Run } from '../../lib/storage/postgres/connections.js'
 import { postgresDialect } from '../../lib/storage/postgres/dialect.js'
 import type { PostgresOptions } from '../../lib/storage/postgres/postgres-storage.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
-import { readColumns, readIndexed } from '../../lib/storage/postgres/tables.js'
+import { readIndexed, readTableColumns } from '../../lib/storage/postgres/tables.js'
 import type { Layout } from '../../lib/storage/sql/layout.js'
 import { layOutMappedTable, layOutOwnTable } from '../../lib/storage/sql/layout.js'
 import { needsPgbouncer, startPgbouncer } from '../postgres/pgbouncer.js'
@@ -247,7 +247,7 @@ t.test('an index of a field with a default is used, except in an existing table,
       (await client.query({ text, values: [...values ?? []], rowMode: 'array', types: asText })).rows as unknown[][]
     const own = layOutOwnTable(sizes, postgresDialect, schema)
     await client.query(`ALTER TABLE ${own.table} ALTER size ${isNullable ? 'DROP' : 'SET'} NOT NULL`)
-    const present = await readColumns(run, own.table)
+    const present = await readTableColumns(run, own.table)
     const mapped = layOutMappedTable(sizes, { table: 'sizes', schema }, present, postgresDialect)
     const listFields = async (layout: Layout) =>
       // In any order.

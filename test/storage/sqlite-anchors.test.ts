@@ -9,7 +9,7 @@ import { shape, thing } from '../../lib/conformance/fixture.js'
 import type { Change, Condition, Query, Storage, Stored } from '../../lib/core/storage/storage.js'
 import type { TableMappings } from '../../lib/storage/sql/layout.js'
 import { createSqlStorage } from '../../lib/storage/sql/sql-storage.js'
-import { openConnection } from '../../lib/storage/sqlite/connection.js'
+import { openSqlite } from '../../lib/storage/sqlite/connection.js'
 import { runs } from '../size.js'
 import { limits } from './small-limits.js'
 
@@ -20,8 +20,8 @@ const people = shape('people', 'integer', [{ name: 'team', kind: 'string', optio
 // All pages are small, so that they go by anchors.
 const wide = { ...limits, skipRows: 1000 }
 
-function open (source: Parameters<typeof openConnection>[0], tables: TableMappings = {}): Storage {
-  return createSqlStorage(() => openConnection(source, wide), { tables })
+function open (source: Parameters<typeof openSqlite>[0], tables: TableMappings = {}): Storage {
+  return createSqlStorage(() => openSqlite(source, wide), { tables })
 }
 
 function person (id: number, team: string, revision = 1): Stored {

@@ -4,8 +4,9 @@ import { type AnyFamily, type Family, getFamily } from '../family/family.js'
 import { withoutNull } from '../family/fields.js'
 import type { Labels, Tone } from '../family/presentation.js'
 import { writeOrder } from '../query/cursor.js'
+import type { Filter } from '../query/filters.js'
 import { compileGrammar, type Grammar } from '../query/grammar.js'
-import { limits } from '../service/arguments.js'
+import { programLimits } from '../service/arguments.js'
 import type { Field } from '../storage/storage.js'
 import { textIdPattern } from '../values/ids.js'
 import { addArticle } from '../values/words.js'
@@ -99,7 +100,7 @@ export interface FamilyModel {
  */
 export function describe (family: AnyFamily): FamilyModel {
   const own = getFamily(family)
-  return describeFamily(own, compileGrammar({ ...own, references: [...own.references.keys()] }, limits))
+  return describeFamily(own, compileGrammar({ ...own, references: [...own.references.keys()] }, programLimits))
 }
 
 export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
@@ -131,7 +132,7 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
       const { operation = {}, others } = own
       const declared: Partial<Operation> = operation
       const { verb, participle, noun, allowed, danger = false, final = false } = declared
-      const { summary = describeAction({ kind, name }, addArticle(singular)) } = declared
+      const { summary = summarizeAction({ kind, name }, addArticle(singular)) } = declared
       return {
         kind,
         name,
@@ -151,7 +152,7 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
   return JSON.parse(JSON.stringify(model)) as FamilyModel
 }
 
-function describeAction ({ kind, name }: Pick<ActionModel, 'kind' | 'name'>, one: string): string {
+function summarizeAction ({ kind, name }: Pick<ActionModel, 'kind' | 'name'>, one: string): string {
   if (kind === 'create') return `Create ${one}`
   return kind === 'remove' ? `Delete ${one}` : `${name} ${one}`
 }
@@ -169,17 +170,7 @@ const rare = ['revision', 'updatedAt']
 /** Filters that have a shorter name (`.gte` is `min-`), or that few clients need, are only mentioned. */
 export function describeFilters ({ filters }: Grammar): Record<string, TSchema> {
   const described: Record<string, TSchema> = {}
-  for (const [name, { field, op }] of filters) {
-    const isText = field.kind === 'string' && field.values === undefined
-    if (name.includes('.') && !(op === 'null' || (op === 'has' && isText))) continue
-    // Texts have no useful bounds, and moments are rarely equal.
-    if (['gt', 'gte', 'lt', 'lte'].includes(op) ? isText : op === 'eq' && field.kind === 'date-time') continue
-    if ((field.name === 'id' && name !== 'id' && name.includes('id')) || rare.includes(field.name)) continue
-    const value = op === 'has' ? Type.String() : op === 'null' ? Type.Boolean() : describeValue(field)
-    const isList = op === 'has' || (op === 'eq' && field.kind !== 'boolean')
-    // Clients get one type for a value or a list; both are sent by the same name, once or repeated.
-    described[name] = isList ? Type.Union([value, Type.Array(value)]) : value
-  }
+  for (const [name, filter] of filters) if (isDescribed(name, filter)) described[name] = describeFilter(filter)
   // Every name that begins with or. is a parameter; the number of groups is not limited.
   described['or'] = Type.Unsafe<Record<string, string[]>>({
     type: 'object',
@@ -187,6 +178,21 @@ export function describeFilters ({ filters }: Grammar): Record<string, TSchema> 
     description: 'Alternatives, as in or.id=1; more in or1., or2.'
   })
   return described
+}
+
+function isDescribed (name: string, { field, op }: Filter): boolean {
+  if (rare.includes(field.name) || (field.name === 'id' && name !== 'id' && name.includes('id'))) return false
+  const isText = field.kind === 'string' && field.values === undefined
+  if (name.includes('.') && !(op === 'null' || (op === 'has' && isText))) return false
+  // Texts have no useful bounds, and moments are rarely equal.
+  return ['gt', 'gte', 'lt', 'lte'].includes(op) ? !isText : op !== 'eq' || field.kind !== 'date-time'
+}
+
+/** Clients get one type for a value or a list; both are sent by the same name, once or repeated. */
+function describeFilter ({ field, op }: Filter): TSchema {
+  const value = op === 'has' ? Type.String() : op === 'null' ? Type.Boolean() : describeValue(field)
+  const isList = op === 'has' || (op === 'eq' && field.kind !== 'boolean')
+  return isList ? Type.Union([value, Type.Array(value)]) : value
 }
 
 export function describeValue ({ kind, values }: Field): TSchema {

@@ -2,12 +2,12 @@ import type { Family } from '../family/family.js'
 import { invalidQuery } from '../problems.js'
 import { type Caller, intendToList, intendToRead } from '../service/caller.js'
 import { type Reader, tryReader } from '../service/reader.js'
-import { choosePartSize, firstPartSize, maxLength, selectById } from '../storage/pages.js'
+import { choosePartSize, firstPartSize, maxPageLength, selectById } from '../storage/pages.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { makePicker, type Members } from '../values/json.js'
 import { shorten } from '../values/words.js'
 
-interface Referred {
+interface ReferredField {
   readonly field: string
   readonly family: Family
   readonly reader: Reader
@@ -19,7 +19,7 @@ async function openReferred (
   caller: Caller,
   fields: readonly string[],
   one?: Stored
-): Promise<Referred[]> {
+): Promise<ReferredField[]> {
   const opened = await Promise.all(fields.map(async field => {
     const other = caller.other(family.references.get(field) as Family)
     if (other === undefined) return undefined
@@ -45,7 +45,7 @@ export async function makeExpand (
   const titled = columns.filter(column => columns.includes(nameTitle(column)))
   const opened = await openReferred(family, caller, [...new Set([...fields, ...titled])], one)
   return async items => {
-    const referred = await Promise.all(opened.map(each => findReferred(each, items, fields.includes(each.field))))
+    const referred = await Promise.all(opened.map(each => loadReferred(each, items, fields.includes(each.field))))
     // An item may be in the page many times.
     let length = 0
     return items.map(item => {
@@ -57,7 +57,7 @@ export async function makeExpand (
         if (other.document === undefined) continue
         shown[field] = other.document
         length += other.length
-        if (length > maxLength) throw refuseLong(field)
+        if (length > maxPageLength) throw refuseLong(field)
       }
       return shown
     })
@@ -75,25 +75,25 @@ function nameTitle (field: string): string {
   return `${field} title`
 }
 
-const maxTitle = 1000
+const maxTitleLength = 1000
 
-interface Found {
+interface FoundItem {
   readonly title: string
   readonly document: Members | undefined
   readonly length: number
 }
 
 /** One query; if items may be long, one for each part of them. */
-async function findReferred (
-  { field, family, reader }: Referred,
+async function loadReferred (
+  { field, family, reader }: ReferredField,
   items: readonly Stored[],
   isExpanded: boolean
-): Promise<ReadonlyMap<Id, Found>> {
+): Promise<ReadonlyMap<Id, FoundItem>> {
   const { members, presentation, hasLongItems } = family
   const pick = makePicker(members)
   const ids = [...new Set(items.map(item => item[field] as Id | null | undefined))]
     .filter(id => id !== undefined && id !== null)
-  const referred = new Map<Id, Found>()
+  const referred = new Map<Id, FoundItem>()
   let all = 0
   let size = hasLongItems ? firstPartSize : ids.length
   while (ids.length > 0) {
@@ -103,10 +103,11 @@ async function findReferred (
     for (const item of found.items) {
       const document = isExpanded ? pick(item) : undefined
       const length = JSON.stringify(document)?.length ?? 0
-      referred.set(item.id, { document, length, title: shorten(String(item[presentation.title] ?? ''), maxTitle) })
+      const title = shorten(String(item[presentation.title] ?? ''), maxTitleLength)
+      referred.set(item.id, { document, length, title })
       all += length
     }
-    if (all > maxLength) throw refuseLong(field)
+    if (all > maxPageLength) throw refuseLong(field)
     size = choosePartSize(size, { length: all - before, count: values.length })
   }
   return referred

@@ -5,7 +5,8 @@ import { invalidBody, invalidQuery, notFound, pointToCommand, Problem } from '..
 import { compileGrammar, type Grammar, type PageOptions } from '../query/grammar.js'
 import { performance } from '../runtime.js'
 import {
-  checkOptions, checkParams, findItems, limits, optionRules, parseFind, parseQuery, readIds, showItem, showPage
+  callRules, checkCallOptions, checkParams, findItems, parseFind, parseQuery, pickReadable, programLimits, readIds,
+  toItemPage
 } from '../service/arguments.js'
 import { findBounded } from '../service/bounded.js'
 import { type Caller, intendToList, intendToRead } from '../service/caller.js'
@@ -14,7 +15,9 @@ import { execute, type Outcome, preview } from '../service/execute.js'
 import { executeAll } from '../service/execute-all.js'
 import { Feed, showFollowed } from '../service/feed.js'
 import { follow } from '../service/follow.js'
-import { authorizeReader, type Find, findPage, mayRead, type Reader, readStatus, tryReader } from '../service/reader.js'
+import {
+  authorizeReader, type Find, findPage, mayRead, type Reader, readErrorStatus, tryReader
+} from '../service/reader.js'
 import { type CommandRecord, logList, nameRecord, showCommand } from '../service/record.js'
 import { expectRevision } from '../service/refusal.js'
 import type { CallOptions, Done, LoggedCommand, RunAllOptions, RunOptions } from '../service/service.js'
@@ -28,17 +31,17 @@ import { type Action, askForAny, findOffers, findTargets, listActions } from './
 /** Where a book gets its callers from, and what holds for all their calls. */
 export interface BookSource {
   /** Checks the options of a call. */
-  open (options: CallOptions, rule: keyof typeof optionRules): Caller
-  /** Of lists and logs for clients, whose pages are limited. */
+  open (options: CallOptions, rule: keyof typeof callRules): Caller
+  /** For clients, whose pages of lists and logs are limited. */
   readonly grammars?: { readonly list: Grammar, readonly log: Grammar }
   /** Whether a change of an item needs its revision. */
   readonly needsRevision?: boolean
-  /** Of `runAll`. */
+  /** The most commands that `runAll` takes. */
   readonly maxCommands?: number
   note? (outcome: Outcome): void
 }
 
-const logGrammar = compileGrammar(logList, limits)
+const logGrammar = compileGrammar(logList, programLimits)
 // Milliseconds after which a follower's permission is asked for again.
 const askAgainAfter = 15_000
 
@@ -72,7 +75,7 @@ export function makeBook (family: Family, source: BookSource): Book {
       }
       // A mistake of the program is found before anything is done.
       const found = commands.map(each => {
-        checkOptions(family, each, optionRules.each)
+        checkCallOptions(family, each, callRules.each)
         return find(each.operation, [...changes, 'create', 'remove'])
       })
       const results = await executeAll(commands, (each, index) => {
@@ -92,9 +95,9 @@ export function makeBook (family: Family, source: BookSource): Book {
       const { item, reader } = await read(id, options, 'get')
       const flaw = expand.find(field => !family.references.has(field))
       if (flaw !== undefined) throw invalidQuery([{ parameter: 'expand', detail: `${flaw} refers to no item` }])
-      if (expand.length === 0) return showItem(family, item) as never
+      if (expand.length === 0) return pickReadable(family, item) as never
       const [shown = item] = await (await makeExpand(family, reader.called.caller, expand, { one: item }))([item])
-      return showItem(family, shown) as never
+      return pickReadable(family, shown) as never
     },
 
     async find (query = '', options = {}) {
@@ -114,7 +117,7 @@ export function makeBook (family: Family, source: BookSource): Book {
       const find: Find = query => reader.findLog(target, query)
       const isBounded = grammars !== undefined && family.hasLongCommands
       const page = await findBounded(each => findPage(find, each), parsed, isBounded)
-      return showPage(page, parsed, entry => show(entry as CommandRecord))
+      return toItemPage(page, parsed, entry => show(entry as CommandRecord))
     },
 
     async entry (id, command, options = {}) {
@@ -172,7 +175,7 @@ export function makeBook (family: Family, source: BookSource): Book {
         const [open] = await findTargets(reader.called, reader.grant, item, [asked.target])
         return open !== undefined && open.reason === undefined
       } catch (error) {
-        if ([401, 403, 404].includes(readStatus(error))) return false
+        if ([401, 403, 404].includes(readErrorStatus(error))) return false
         throw error
       }
     },
@@ -188,7 +191,7 @@ export function makeBook (family: Family, source: BookSource): Book {
       const isShown = before !== undefined && after !== undefined && reader?.holds(after) === true
       return {
         changed: decision.outcome === 'done',
-        item: (isShown ? showItem(family, after) : undefined) as never
+        item: (isShown ? pickReadable(family, after) : undefined) as never
       }
     }
   }
@@ -235,7 +238,7 @@ export function makeBook (family: Family, source: BookSource): Book {
     const item = outcome.item ?? await outcome.loadItem?.()
     const isShown = item !== undefined && await mayRead({ family, caller }, { ...outcome, item })
     return {
-      item: (isShown ? { ...showItem(family, item), ...outcome.secrets } : undefined) as never,
+      item: (isShown ? { ...pickReadable(family, item), ...outcome.secrets } : undefined) as never,
       command: showCommand(family, record, outcome.id) as Done<never>['command'],
       changed: record.outcome === 'done',
       replayed
@@ -254,9 +257,9 @@ export function makeBook (family: Family, source: BookSource): Book {
     const { expand = [], fields = family.members } = parsed
     const hasLongItems = family.hasLongItems || expand.some(field => family.references.get(field)?.hasLongItems)
     const page = await findBounded(each => findPage(query => reader.find(query), each), parsed, hasLongItems)
-    if (expand.length === 0) return showPage(page, parsed, makePicker(fields)) as never
+    if (expand.length === 0) return toItemPage(page, parsed, makePicker(fields)) as never
     const items = await (await makeExpand(family, caller, expand, {}))(page.items)
-    return showPage({ ...page, items }, parsed, makePicker(fields)) as never
+    return toItemPage({ ...page, items }, parsed, makePicker(fields)) as never
   }
 
   function find (name: string, kinds: readonly Action['kind'][] = allKinds): Action {

@@ -1,5 +1,5 @@
 import { type Family, listRelated, listShapes } from '../family/family.js'
-import { checkOptions, checkPrincipal, optionRules } from '../service/arguments.js'
+import { callRules, checkCallOptions, checkPrincipal } from '../service/arguments.js'
 import { type Caller, checkGrant, type Grant, readMakers } from '../service/caller.js'
 import type { CallOptions, ServiceOptions } from '../service/service.js'
 import { guardOpening, makeStorageAccess, noteShapes, type StorageAccess } from '../service/storage-access.js'
@@ -8,7 +8,7 @@ import { makeBook } from './make-book.js'
 
 /** The book of a program, which names the caller in each call. */
 export function makeService (family: Family, options: ServiceOptions): Book {
-  checkOptions(family, options ?? {}, optionRules.service)
+  checkCallOptions(family, options ?? {}, callRules.service)
   const { storage, authorize } = options
   const makers = readMakers(family, options)
   const accesses = new Map<Family, StorageAccess>()
@@ -17,8 +17,8 @@ export function makeService (family: Family, options: ServiceOptions): Book {
   const related = [...listRelated(family), ...family.references.values()]
   return makeBook(family, { open: makeCaller })
 
-  function makeCaller (call: CallOptions, rule: keyof typeof optionRules): Caller {
-    checkOptions(family, call, optionRules[rule])
+  function makeCaller (call: CallOptions, rule: keyof typeof callRules): Caller {
+    checkCallOptions(family, call, callRules[rule])
     const principal = checkPrincipal(call.principal)
     const own: Grant = principal === undefined ? {} : { principal }
     return makeCallerOf(family)

@@ -3,8 +3,8 @@ import type { Family, OtherDefinition } from '../family/family.js'
 import type { Params } from '../family/params.js'
 import { toBaseItem } from '../family/rename.js'
 import type { Caller, Grant, Intent } from '../service/caller.js'
-import { loadReach, makeContext } from '../service/load.js'
-import { isRefusal, readStatus } from '../service/reader.js'
+import { loadReferencedItems, makeContext } from '../service/load.js'
+import { isRefusal, readErrorStatus } from '../service/reader.js'
 import { explainNow } from '../service/refusal.js'
 import { callBase, type Called } from '../service/renamed.js'
 import { matcher } from '../storage/conditions.js'
@@ -39,9 +39,9 @@ export interface Action {
   readonly name: string
   /** As `authorize` does. */
   readonly action: string
-  /** Of a change. */
+  /** Undefined for a read. */
   readonly params?: Params
-  /** Of a change of an item. */
+  /** What it changes of an item; undefined for a read and a creation. */
   readonly target?: Target
 }
 
@@ -65,7 +65,8 @@ export function toAction ({ lifecycle, edit }: Family, target: Target): Action {
 /** Whether it asks the caller to sign in, or for a further permission. */
 function isChallenge (error: unknown): boolean {
   const { headers } = (error ?? {}) as { readonly headers?: object | null }
-  return readStatus(error) === 401 || Object.keys(headers ?? {}).some(name => name.toLowerCase() === 'www-authenticate')
+  const names = Object.keys(headers ?? {}).map(name => name.toLowerCase())
+  return readErrorStatus(error) === 401 || names.includes('www-authenticate')
 }
 
 /**
@@ -105,11 +106,11 @@ export async function findTargets (
   // Rules have the names of the base.
   const base = callBase(called)
   const known = toBaseItem(family, item)
-  const reach = await loadReach(base, known)
+  const referenced = await loadReferencedItems(base, known)
   return granted.map(target => {
     const { action } = target.operation
     const rules = base.family.operations.get(action)?.operation ?? target.operation
-    const reason = explainNow(base.family, rules, known, context, reach, error => {
+    const reason = explainNow(base.family, rules, known, context, referenced, error => {
       caller.report?.(error, 'allowed failed for an offered operation', { action })
     })
     return { ...target, reason }
@@ -126,7 +127,7 @@ export async function findOffers (called: Called, grant: Grant, item: Stored): P
   })]
 }
 
-/** Of any item, if it is undefined. */
+/** @param item undefined for any item of the family */
 export async function filterGranted (
   called: Called,
   grant: Grant,

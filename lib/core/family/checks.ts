@@ -19,8 +19,8 @@ type MaybeFlaw = string | false | undefined
 
 // Each check may rely on those before it.
 const checks = [
-  checkNames, checkFields, checkClientFields, checkEdit, checkWords, checkOthers, checkLists, checkReferences,
-  checkStates, checkLabels
+  checkNames, checkFields, checkClientFields, checkEdit, checkWords, checkOthers, checkLists, checkIndexes,
+  checkReferences, checkStates, checkLabels
 ]
 
 export function findFlawInDefinition (definition: FamilyDefinition): string | undefined {
@@ -51,10 +51,7 @@ function * checkNames ({ name, singular, fields, operations = {} }: FamilyDefini
 
 function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFlaw> {
   const fields = listFields(schema)
-  const id = fields.find(field => field.name === 'id')
-  yield (id === undefined || id.optional || id.nullable === true || (id.kind !== 'integer' && id.kind !== 'string')) &&
-    'fields must have an id, Type.Integer() or Type.String()'
-  yield id?.default !== undefined && 'the id cannot have a default'
+  yield findFlawInId(fields.find(({ name }) => name === 'id'))
   for (const { name, optional } of fields) {
     const property = schema.properties[name] as TSchema
     yield !memberName.test(name) && `the field "${name}" ${memberRule}`
@@ -64,25 +61,36 @@ function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFl
     yield isReserved(name) && `the field "${name}" is named like a query parameter`
     yield (name === 'links' || name === 'action' || isServiceField(name)) &&
       `the field "${name}" belongs to the service`
-    // Items from before the field get its default.
-    const { type, const: literal, anyOf = [], default: value } = property
-    const isChosen = (type === 'boolean' && typeof value === 'boolean' && literal === undefined) ||
-      (anyOf as TSchema[]).some(each => each.const === value)
-    const flaw = value === undefined || isChosen ? undefined : findJsonFlaw(value) ?? makeValidator(property)(value)[0]
-    yield flaw && `the default of the field "${name}" ${flaw.detail}`
+    const detail = findFlawInDefault(property)
+    yield detail && `the default of the field "${name}" ${detail}`
   }
+}
+
+function findFlawInId (id: Field | undefined): string | undefined {
+  const isId = id !== undefined && !id.optional && id.nullable !== true && ['integer', 'string'].includes(id.kind)
+  if (!isId) return 'fields must have an id, Type.Integer() or Type.String()'
+  return id.default === undefined ? undefined : 'the id cannot have a default'
+}
+
+/** Items from before the field get its default, so that must be a value of the field. */
+function findFlawInDefault (property: TSchema): string | undefined {
+  const { type, const: literal, anyOf = [], default: value } = property
+  const isChosen = (type === 'boolean' && typeof value === 'boolean' && literal === undefined) ||
+    (anyOf as TSchema[]).some(each => each.const === value)
+  if (value === undefined || isChosen) return undefined
+  return (findJsonFlaw(value) ?? makeValidator(property)(value)[0])?.detail
 }
 
 function * checkClientFields (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { fields, create, remove, initial, attributes, operations = {} } = definition
   const names = Object.keys(fields.properties)
   for (const { name, changes = [] } of Object.values(operations)) {
-    yield findUnknown(`the operation "${name}" changes`, new Set(changes), names)
+    yield findUnknownName(`the operation "${name}" changes`, new Set(changes), names)
   }
   const sent = names.filter(name => name !== 'id')
   const { fields: created } = readCreate(definition)
-  yield findUnknown('create has', created, names, 'not a field that a client can send')
-  yield findUnknown('attributes has', new Set(attributes?.fields), sent, 'not a field that a client can send')
+  yield findUnknownName('create has', created, names, 'not a field that a client can send')
+  yield findUnknownName('attributes has', new Set(attributes?.fields), sent, 'not a field that a client can send')
   yield create === undefined && remove === true && 'remove needs create: nothing can be deleted'
   yield create === undefined && initial !== undefined && 'initial needs create: nothing can be created'
   // Fields that `initial` sets are only known at the first creation.
@@ -104,7 +112,7 @@ function * checkEdit (definition: FamilyDefinition): Generator<MaybeFlaw> {
     yield (name === 'id' || isServiceField(name)) && `edit has "${name}", which only the service sets`
     yield attributes?.fields.includes(name) === true && `edit has "${name}", which is already in attributes`
   }
-  yield findUnknown('edit has', fields, Object.keys(properties))
+  yield findUnknownName('edit has', fields, Object.keys(properties))
 }
 
 function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
@@ -133,7 +141,7 @@ function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
 }
 
 function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  const { name, fields, operations = {}, references = {} } = definition
+  const { fields, operations = {} } = definition
   const all = Object.entries(operations).map(([key, { with: others, creates }]) =>
     ({ what: `the operation "${key}"`, others, creates }))
   const creation = { what: 'create', others: readCreate(definition).with as Operation['with'], creates: undefined }
@@ -142,52 +150,64 @@ function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
     for (const member of members.filter(member => Object.hasOwn(fields.properties, member))) {
       yield `${what} may return "${member}", which cannot be a field then`
     }
-    for (const [other, its] of Object.entries(others ?? {})) {
-      const which = `${what}: with "${other}"`
-      yield !memberName.test(other) && `${which}: its name ${memberRule}`
-      if (typeof its === 'string') {
-        yield !Object.hasOwn(references, its) && `${which}: "${its}" is not in references.` +
-          didYouMean(its, Object.keys(references))
-      } else {
-        yield isRenamed(its.family) && `${which}: ${renamedFlaw}`
-        yield typeof its.family === 'string' && its.family !== name &&
-          `${which}: the family "${its.family}" is not this one; give a family made by defineFamily`
-      }
-    }
-    const families = Object.values(creates ?? {})
-    yield new Set(families).size < families.length && `${what}: creates may name a family once`
-    for (const [other, family] of Object.entries(creates ?? {})) {
-      const which = `${what}: creates "${other}"`
-      yield !memberName.test(other) && `${which}: its name ${memberRule}`
-      yield isRenamed(family) && `${which}: ${renamedFlaw}`
-      yield findFamily(family)?.lifecycle === undefined &&
-        `${which}: must be a family with create, made by defineFamily`
+    yield * checkWith(definition, what, others)
+    yield * checkCreates(what, creates)
+  }
+}
+
+function * checkWith (
+  { name, references = {} }: FamilyDefinition, what: string, others: Operation['with'] = {}
+): Generator<MaybeFlaw> {
+  for (const [other, its] of Object.entries(others)) {
+    const which = `${what}: with "${other}"`
+    yield !memberName.test(other) && `${which}: its name ${memberRule}`
+    if (typeof its === 'string') {
+      yield !Object.hasOwn(references, its) && `${which}: "${its}" is not in references.` +
+        didYouMean(its, Object.keys(references))
+    } else {
+      yield isRenamed(its.family) && `${which}: ${renamedFlaw}`
+      yield typeof its.family === 'string' && its.family !== name &&
+        `${which}: the family "${its.family}" is not this one; give a family made by defineFamily`
     }
   }
 }
 
+function * checkCreates (what: string, creates: Operation['creates'] = {}): Generator<MaybeFlaw> {
+  const families = Object.values(creates)
+  yield new Set(families).size < families.length && `${what}: creates may name a family once`
+  for (const [other, family] of Object.entries(creates)) {
+    const which = `${what}: creates "${other}"`
+    yield !memberName.test(other) && `${which}: its name ${memberRule}`
+    yield isRenamed(family) && `${which}: ${renamedFlaw}`
+    yield findFamily(family)?.lifecycle === undefined &&
+      `${which}: must be a family with create, made by defineFamily`
+  }
+}
+
 function * checkLists (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  const { name: family, fields: schema, queries = {} } = definition
-  const { order = [], title = 'id', list, search = [], indexes = [], unique = [] } = definition
-  // What lists are made of, which clients read.
-  const own = listFields(schema).filter(isRead)
-  const stored = [...own, ...listFields(ServiceFields)]
-  const members = listMembers(definition).filter(isRead)
+  const { name: family, fields: schema, queries = {}, order = [], title = 'id', list, search = [] } = definition
+  const own = listOwnRead(schema)
+  const members = listItemFields(definition).filter(isRead)
   for (const [query, { field }] of Object.entries(queries)) {
     yield !word.test(query) && `the query "${query}" ${wordRule}`
     yield query === family && `the query "${query}" already exists: it returns the items by id`
-    yield findUnknown(`the query "${query}" is by`, [field], plainOf(own), 'not a field that can be filtered')
+    yield findUnknownName(`the query "${query}" is by`, [field], plainOf(own), 'not a field that can be filtered')
   }
-  yield findUnknown('the order names', order.map(term => readOrder(term).field), plainOf(members))
-  yield findUnknown('the title is', [title], plainOf(members), 'not a field that is a text or a number')
+  yield findUnknownName('the order names', order.map(term => readOrder(term).field), plainOf(members))
+  yield findUnknownName('the title is', [title], plainOf(members), 'not a field that is a text or a number')
   yield list?.length === 0 && 'the list must name a field'
-  yield findUnknown('the list names', list ?? [], members.map(({ name }) => name))
+  yield findUnknownName('the list names', list ?? [], members.map(({ name }) => name))
   const texts = own.filter(({ kind, values }) => kind === 'string' && values === undefined).map(({ name }) => name)
-  yield findUnknown('search has', search, texts, 'not a free text field')
+  yield findUnknownName('search has', search, texts, 'not a free text field')
+}
+
+function * checkIndexes ({ fields: schema, indexes = [], unique = [] }: FamilyDefinition): Generator<MaybeFlaw> {
+  const own = listOwnRead(schema)
+  const stored = [...own, ...listFields(ServiceFields)]
   for (const row of indexes.map(row => [row].flat())) {
     yield row.length === 0 && 'indexes has a row without a field'
     yield row[0] === 'id' && 'indexes has "id", which always has an index'
-    yield findUnknown('indexes has', row, plainOf(stored), 'not a field that can be indexed')
+    yield findUnknownName('indexes has', row, plainOf(stored), 'not a field that can be indexed')
   }
   const rows = new Set<string>()
   for (const row of unique) {
@@ -195,7 +215,7 @@ function * checkLists (definition: FamilyDefinition): Generator<MaybeFlaw> {
     yield row.includes('id') && 'unique has "id", which is always unique'
     const json = own.find(({ name, kind }) => kind === 'json' && row.includes(name))
     yield json && `unique has "${json.name}", which is stored as JSON and cannot be compared`
-    yield findUnknown('a row of unique has', row, plainOf(own))
+    yield findUnknownName('a row of unique has', row, plainOf(own))
     yield rows.has([...row].sort().join()) && `unique has the row ${row.join(', ')} twice`
     rows.add([...row].sort().join())
   }
@@ -209,7 +229,7 @@ function * checkReferences ({ name: family, fields, references = {} }: FamilyDef
   const known = [...kinds.keys()].filter(name => name !== 'id')
   for (const [name, other] of Object.entries(references)) {
     yield ownLinks.includes(name) && `references has "${name}", which is the name of a link that every item has`
-    yield findUnknown('references has', [name], known)
+    yield findUnknownName('references has', [name], known)
     const target = other === family ? { name: family, idKind: kinds.get('id') } : findFamily(other)
     yield target === undefined && `references has "${name}" for something that is not a family; give one that ` +
       `defineFamily made, or "${family}" for this one`
@@ -224,7 +244,7 @@ function * checkReferences ({ name: family, fields, references = {} }: FamilyDef
 
 function * checkStates (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { states = {}, state: own } = definition
-  const fields = listMembers(definition)
+  const fields = listItemFields(definition)
   for (const [state, { filter }] of listStates(definition, fields)) {
     const given = states[state]
     const what = `the state "${state}"`
@@ -245,13 +265,13 @@ const languageTag = /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i
 function * checkLabels (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const operations = Object.entries(listOperations(definition))
   const params = operations.flatMap(([, { params }]) => Object.keys(params.properties))
-  const fields = [...new Set([...listMembers(definition).map(({ name }) => name), ...params])]
+  const fields = [...new Set([...listItemFields(definition).map(({ name }) => name), ...params])]
   const names = [...new Set(['create', 'delete', 'edit', ...operations.map(([name]) => name)])]
   for (const [language, labels] of Object.entries(definition.labels ?? {})) {
     const what = `labels "${language}"`
     yield !languageTag.test(language) && `${what}: its name must be a language, such as "en" or "de-CH"`
-    yield findUnknown(`${what}: fields has`, Object.keys(labels.fields ?? {}), fields, 'not a field or a parameter')
-    yield findUnknown(`${what}: operations has`, Object.keys(labels.operations ?? {}), names, 'not an operation')
+    yield findUnknownName(`${what}: fields has`, Object.keys(labels.fields ?? {}), fields, 'not a field or a parameter')
+    yield findUnknownName(`${what}: operations has`, Object.keys(labels.operations ?? {}), names, 'not an operation')
   }
 }
 
@@ -261,7 +281,7 @@ function isRenamed (value: unknown): boolean {
   return findFamily(value)?.renaming !== undefined
 }
 
-function findUnknown (
+function findUnknownName (
   subject: string,
   names: Iterable<string>,
   known: readonly string[],
@@ -281,7 +301,7 @@ function isServiceField (name: string): boolean {
 }
 
 /** The fields that items have, including those of the service. */
-function listMembers (definition: FamilyDefinition): Field[] {
+function listItemFields (definition: FamilyDefinition): Field[] {
   const { fields, create } = definition
   const isWritable = create !== undefined || Object.keys(listOperations(definition)).length > 0
   return [...listFields(fields), ...isWritable ? listFields(ServiceFields) : []]
@@ -289,6 +309,11 @@ function listMembers (definition: FamilyDefinition): Field[] {
 
 function isRead ({ writeOnly }: Field): boolean {
   return writeOnly !== true
+}
+
+/** Clients must be able to read what lists are made of. */
+function listOwnRead (schema: FamilyDefinition['fields']): Field[] {
+  return listFields(schema).filter(isRead)
 }
 
 function plainOf (fields: readonly Field[]): string[] {

@@ -2,7 +2,7 @@ import { type TProperties, Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { readOrder, toTotalOrder } from '../query/cursor.js'
 import { mayBeLong } from '../storage/shapes.js'
-import type { Field, Id, Order } from '../storage/storage.js'
+import type { FamilyShape, Field, Id, Order } from '../storage/storage.js'
 import { hashText, maxChosenId, newIdPattern, readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
@@ -15,7 +15,7 @@ import {
   type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition,
   type Renaming
 } from './family.js'
-import { listDefaults, listFields, ServiceFields } from './fields.js'
+import { isTaggedByRevision, listDefaults, listFields, ServiceFields } from './fields.js'
 import { compileParams } from './params.js'
 import type { Presentation } from './presentation.js'
 import { listStates, makeState } from './states.js'
@@ -26,45 +26,23 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
   // A value that is not an object has no name.
   const given = definition as FamilyDefinition | undefined
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(given?.name, flaw)
-  const { name, singular, queries = {}, create, attributes, state, unique = [] } = definition
+  const { name, singular, create, attributes, queries = {} } = definition
 
-  const { properties } = definition.fields
   const operations = compileOperations(definition)
   const writable = create !== undefined || operations.size > 0
-  const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
-  const fields = listFields(schema).filter(({ writeOnly }) => writeOnly !== true)
-  const ownFields = listFields(definition.fields)
   const order = definition.order?.map(readOrder) ?? []
-  const hasLongItems = mayBeLong(ownFields)
-  const idKind = properties.id?.type as 'integer' | 'string'
-  const referred = Object.entries(definition.references ?? {})
-    .map(([field, other]) => [field, findFamily(other)] as const)
   const references = new Map<string, Family>()
-  const presentation = choosePresentation(fields, definition)
+  const fields = compileFields(definition, writable, operations)
+  const presentation = choosePresentation(fields.fields, definition)
 
   const family: Family = {
     name,
     singular,
-    schema,
-    fields,
-    ownFields,
-    hasDecimals: ownFields.some(({ kind }) => kind === 'decimal'),
-    hasSecrets: ownFields.some(({ writeOnly }) => writeOnly === true),
-    members: fields.map(field => field.name),
-    hasLongItems,
-    // The command that created an item may hold all of it.
-    hasLongCommands: hasLongItems || [...operations.values()].some(({ params }) => mayBeLong(params.fields)),
-    shape: {
-      name,
-      fields: [...ownFields, ...listFields(ServiceFields)],
-      indexes: listIndexes(definition, order),
-      creates: create !== undefined,
-      unique,
-      references: Object.fromEntries(referred.map(([field, other]) => [field, other?.name ?? name]))
-    },
+    ...fields,
+    ...compileId(definition),
+    shape: compileShape(definition, order),
     presentation,
     order,
-    tag: tagShape(fields),
     references,
     prepare: definition.prepare,
     writable,
@@ -74,25 +52,63 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     edit: [...operations.values()].find(({ params }) => params.isPartial),
     attributes: attributes as AttributeForm<Members> | undefined,
     queries: new Map([[name, { field: 'id' }], ...Object.entries(queries)]),
-    idKind,
-    idSchema: idKind === 'integer' ? Type.Integer() : Type.String(),
-    makeId: definition.makeId,
-    validate: makeValidator(Type.Object(properties, { additionalProperties: false })),
-    readId: readId.bind(undefined, idKind),
-    state: state as Family['state'] ?? (definition.states && makeState(presentation.states)),
+    state: definition.state as Family['state'] ?? (definition.states && makeState(presentation.states)),
     constraints: definition.constraints ?? {},
     renaming
   }
-  for (const [field, other] of referred) references.set(field, other ?? family)
+  for (const [field, other] of listReferred(definition)) references.set(field, other ?? family)
   return family
 }
 
-// Those of `customers` and `deals`, whose tags never had a hash.
-const shapesWithoutTag = ['Cmxavg', 'ukSGZy']
+function compileFields (
+  { fields: own, fields: { properties } }: FamilyDefinition,
+  writable: boolean,
+  operations: ReadonlyMap<string, CompiledOperation>
+) {
+  const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
+  const fields = listFields(schema).filter(({ writeOnly }) => writeOnly !== true)
+  const ownFields = listFields(own)
+  const hasLongItems = mayBeLong(ownFields)
+  return {
+    schema,
+    fields,
+    ownFields,
+    hasDecimals: ownFields.some(({ kind }) => kind === 'decimal'),
+    hasSecrets: ownFields.some(({ writeOnly }) => writeOnly === true),
+    members: fields.map(field => field.name),
+    hasLongItems,
+    // The command that created an item may hold all of it.
+    hasLongCommands: hasLongItems || [...operations.values()].some(({ params }) => mayBeLong(params.fields)),
+    tag: isTaggedByRevision(own) ? '' : `-${hashText(JSON.stringify(fields)).slice(0, 6)}`,
+    validate: makeValidator(Type.Object(properties, { additionalProperties: false }))
+  }
+}
 
-function tagShape (fields: readonly Field[]): string {
-  const hash = hashText(JSON.stringify(fields)).slice(0, 6)
-  return shapesWithoutTag.includes(hash) ? '' : `-${hash}`
+function compileId ({ fields: { properties }, makeId }: FamilyDefinition) {
+  const idKind = properties.id?.type as 'integer' | 'string'
+  return {
+    idKind,
+    idSchema: idKind === 'integer' ? Type.Integer() : Type.String(),
+    makeId,
+    readId: readId.bind(undefined, idKind)
+  }
+}
+
+function compileShape (definition: FamilyDefinition, order: readonly Order[]): FamilyShape {
+  const { name, fields, create, unique = [] } = definition
+  return {
+    name,
+    fields: [...listFields(fields), ...listFields(ServiceFields)],
+    indexes: chooseIndexes(definition, order),
+    creates: create !== undefined,
+    unique,
+    references: Object.fromEntries(listReferred(definition).map(([field, other]) => [field, other?.name ?? name]))
+  }
+}
+
+/** The families of references by their fields; undefined for the family itself. */
+function listReferred ({ references = {} }: FamilyDefinition): [string, Family | undefined][] {
+  return Object.entries(references).map(([field, other]) => [field, findFamily(other)])
 }
 
 function compileOperations (definition: FamilyDefinition): Map<string, CompiledOperation> {
@@ -175,7 +191,7 @@ function chooseColumns (fields: readonly Field[], title: string): string[] {
 }
 
 /** Includes the default order, along which pages are read, and the references. */
-export function listIndexes ({ indexes = [], references = {} }: FamilyDefinition, order: readonly Order[]): string[][] {
+function chooseIndexes ({ indexes = [], references = {} }: FamilyDefinition, order: readonly Order[]): string[][] {
   const named: string[][] = indexes.map(row => [row].flat())
   const ordered = toTotalOrder(order).map(({ field }) => field)
   // The id always has an index, and every index ends with it.

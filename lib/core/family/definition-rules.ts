@@ -34,7 +34,7 @@ export function findFlawInObject (what: string, schema: unknown): string | undef
   const parts: Members[] = [schema]
   for (const [name, member] of Object.entries(schema['properties'] as object)) {
     if (!isObject(member)) return `${what}: "${name}" is not a schema, such as Type.String()`
-    const own = listParts(member, name)
+    const own = listSchemaParts(member, name)
     const flaw = own.map(part => findFlawInPart(part, member)).find(flaw => flaw !== undefined)
     if (flaw !== undefined) return `${what}: "${name}"${flaw}`
     parts.push(...own.map(({ schema }) => schema))
@@ -49,19 +49,19 @@ const isForeign = (schema: Members): boolean => '~kind' in schema
 const data: readonly string[] = ['default', 'const', 'enum', 'examples']
 const named: readonly string[] = ['properties', 'patternProperties', '$defs']
 
-interface Part {
+interface SchemaPart {
   readonly schema: Members
   /** Such as `lines.price`. */
   readonly path: string
 }
 
 /** A schema and all in it. */
-function listParts (schema: Members, path: string): Part[] {
+function listSchemaParts (schema: Members, path: string): SchemaPart[] {
   return [{ schema, path }, ...Object.entries(schema).flatMap(([key, value]) => {
     if (data.includes(key) || typeof value !== 'object' || value === null) return []
     const parts = named.includes(key) || Array.isArray(value) ? Object.entries(value) : [['', value] as const]
     return parts.flatMap(([name, part]) =>
-      isObject(part) ? listParts(part, key === 'properties' ? `${path}.${name}` : path) : [])
+      isObject(part) ? listSchemaParts(part, key === 'properties' ? `${path}.${name}` : path) : [])
   })]
 }
 
@@ -82,8 +82,8 @@ function isSimple (schema: Members): boolean {
     [...Object.values(properties), ...anyOf].every(isObject)
 }
 
-/** Of a part of a member; completes a sentence that begins with the name. */
-function findFlawInPart ({ schema: part, path }: Part, member: Members): string | undefined {
+/** Completes a sentence that begins with the name of the member. */
+function findFlawInPart ({ schema: part, path }: SchemaPart, member: Members): string | undefined {
   const { type, format, transform, scale, writeOnly } = part
   if (isForeign(part)) return ` ${foreign}`
   if (TransformKind in part) return ' is a Type.Transform, but values are stored unchanged'
@@ -158,7 +158,7 @@ const edit = membersOf({
   allowed: callback
 } satisfies RulesOf<EditDefinition<unknown>>, ['fields'])
 
-const attributes = membersOf({
+const attributesRule = membersOf({
   fields: suchAs(words, "['paid']"),
   read: suchAs(callback, "() => ({ operation: 'pay', params: {} })")
 } satisfies RulesOf<AttributeForm<unknown>>, ['fields', 'read'])
@@ -194,7 +194,7 @@ const parts = {
   prepare: callback,
   operations: namedOf(operation, 'the operation'),
   edit: Type.Union([words, edit], { description: 'a list of names, or an object' }),
-  attributes,
+  attributes: attributesRule,
   state: callback,
   states: namedOf(state, 'the state', `one of ${tones.join(', ')}, or an object with tone and filter`),
   makeId: callback,

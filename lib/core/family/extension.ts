@@ -37,51 +37,69 @@ export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationPa
 
 /** Repeated names are refused here, other clashes when the definition is compiled. */
 export function extendDefinition (base: FamilyDefinition, extension: AnyExtension): FamilyDefinition {
-  const {
-    fields, create, initial, prepare, operations, edit, indexes = [], unique = [], references, queries, constraints,
-    remove, states, labels, list, ...others
-  } = extension ?? {}
-  const { initial: first, prepare: prepareFirst } = base
-  const sent = readCreate(base)
-  const edited = readEdit(base.edit ?? [])
-  const flaw = findFlaw(extensionRule, extension) ??
-    (fields && findFlawInObject('fields', fields)) ??
+  const flaw = findFlaw(extensionRule, extension) ?? findClash(base, extension)
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, flaw)
+  // What is not combined replaces that of the base.
+  return { ...base, ...extension, ...combineDefinitions(base, extension) } as FamilyDefinition
+}
+
+function findClash (base: FamilyDefinition, extension: AnyExtension): string | undefined {
+  const { fields, create, edit, operations, references, queries } = extension
+  return (fields && findFlawInObject('fields', fields)) ??
     findRepeated('field', base.fields.properties, fields?.properties) ??
-    findRepeated('field of create', sent.fields, create) ??
+    findRepeated('field of create', readCreate(base).fields, create) ??
     findRepeated('operation', base.operations, operations) ??
-    findRepeated('field of edit', edited.fields, edit && readEdit(edit).fields) ??
+    findRepeated('field of edit', readEdit(base.edit ?? []).fields, edit && readEdit(edit).fields) ??
     findRepeated('reference', base.references, references) ??
     findRepeated('query', base.queries, queries)
-  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(base.name, flaw)
-  const added = edit && readEdit(edit)
+}
+
+function combineDefinitions (base: FamilyDefinition, extension: AnyExtension) {
+  const { fields, create, edit, remove = base.remove, states, list } = extension
+  const sent = readCreate(base)
   return {
-    ...base,
-    ...others,
     fields: Type.Object({ ...base.fields.properties, ...fields?.properties }),
-    ...(create && { create: { ...sent, fields: [...sent.fields, ...create] } }),
-    ...(added && { edit: { ...edited, ...added, fields: [...edited.fields, ...added.fields] } }),
-    remove: remove ?? base.remove,
-    initial: first && initial ? chain(first, initial) : initial ?? first,
-    prepare: prepareFirst && prepare
-      ? async (...asked) => ({ ...await prepareFirst(...asked), ...await prepare(...asked) })
-      : prepare ?? prepareFirst,
-    operations: { ...base.operations, ...operations },
-    indexes: [...base.indexes ?? [], ...indexes],
-    unique: [...base.unique ?? [], ...unique],
-    references: { ...base.references, ...references },
+    create: create === undefined ? base.create : { ...sent, fields: [...sent.fields, ...create] },
+    edit: edit === undefined ? base.edit : combineEdits(readEdit(base.edit ?? []), readEdit(edit)),
+    remove,
+    ...combineRules(base, extension),
+    operations: { ...base.operations, ...extension.operations },
+    indexes: [...base.indexes ?? [], ...extension.indexes ?? []],
+    unique: [...base.unique ?? [], ...extension.unique ?? []],
+    references: { ...base.references, ...extension.references },
     // Fields that a host adds are shown, unless it names the columns.
     list: list ?? (base.list && [...base.list, ...listReadable(fields?.properties)]),
     // An added state is often a part of another, and the first that fits an item is its state.
     states: states ? { ...states, ...base.states, ...states } : base.states,
-    labels: mix(base.labels, labels, 3),
-    constraints: { ...base.constraints, ...constraints },
-    queries: { ...base.queries, ...queries }
-  } as FamilyDefinition
+    labels: mix(base.labels, extension.labels, 3),
+    constraints: { ...base.constraints, ...extension.constraints },
+    queries: { ...base.queries, ...extension.queries }
+  }
 }
 
-type Initial = NonNullable<FamilyDefinition['initial']>
+type Edit = EditDefinition<unknown>
 
-function chain (first: Initial, second: Initial): Initial {
+function combineEdits (base: Edit, added: Edit): Edit {
+  return { ...base, ...added, fields: [...base.fields, ...added.fields] }
+}
+
+/** The functions of both are called, those of the base first. */
+function combineRules ({ initial, prepare }: FamilyDefinition, added: AnyExtension) {
+  return {
+    initial: initial && added.initial ? chainInitial(initial, added.initial) : added.initial ?? initial,
+    prepare: prepare && added.prepare ? chainPreparations(prepare, added.prepare) : added.prepare ?? prepare
+  }
+}
+
+type Prepare = NonNullable<FamilyDefinition['prepare']>
+
+function chainPreparations (first: Prepare, second: Prepare): Prepare {
+  return async (...asked) => ({ ...await first(...asked), ...await second(...asked) })
+}
+
+type InitialRule = NonNullable<FamilyDefinition['initial']>
+
+function chainInitial (first: InitialRule, second: InitialRule): InitialRule {
   return (item, context) => {
     const made = first(item, context) as Record<string, unknown>
     const isBoth = made.others !== undefined && made.item !== undefined
@@ -96,9 +114,9 @@ function mix (base: Members = {}, added: Members = {}, depth: number): Members {
   return { ...base, ...Object.fromEntries(both) }
 }
 
-type Names = readonly string[] | Readonly<Record<string, unknown>>
+type NameList = readonly string[] | Readonly<Record<string, unknown>>
 
-function findRepeated (what: string, base: Names = [], added: Names = []): string | undefined {
+function findRepeated (what: string, base: NameList = [], added: NameList = []): string | undefined {
   const [names, others] = [base, added].map(names => Array.isArray(names) ? names : Object.keys(names))
   const repeated = others?.find(name => names?.includes(name))
   return repeated === undefined ? undefined : `the ${what} "${repeated}" already exists`

@@ -73,7 +73,7 @@ export interface Family {
   readonly hasLongItems: boolean
   readonly hasLongCommands: boolean
   readonly shape: FamilyShape
-  /** The end of entity tags: it changes with the fields. */
+  /** The end of entity tags, which changes with the fields; empty if `tagByRevision` marks them. */
   readonly tag: string
   /** Its appearance in pages. */
   readonly presentation: Presentation
@@ -105,16 +105,16 @@ export interface Family {
 export type { AnyFamily } from './types.js'
 
 // Not a member of the plugin: compiled families are internal.
-const plugins = new WeakMap<object, { readonly family: Family, readonly besides: readonly FamilyShape[] }>()
+const plugins = new WeakMap<object, { readonly family: Family, readonly extraTables: readonly FamilyShape[] }>()
 
-/** @param besides what the plugin also stores */
-export function keepFamily (plugin: AnyFamily, family: Family, besides: readonly FamilyShape[] = []): void {
-  plugins.set(plugin, { family, besides })
+/** @param extraTables what the plugin also stores */
+export function keepFamily (plugin: AnyFamily, family: Family, extraTables: readonly FamilyShape[] = []): void {
+  plugins.set(plugin, { family, extraTables })
 }
 
 /** Everything that a storage needs for a plugin. */
 export function listStored (plugin: AnyFamily): readonly FamilyShape[] {
-  return [...listShapes(getFamily(plugin)), ...plugins.get(plugin)?.besides ?? []]
+  return [...listShapes(getFamily(plugin)), ...plugins.get(plugin)?.extraTables ?? []]
 }
 
 export function getFamily (plugin: AnyFamily): Family {

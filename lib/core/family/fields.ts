@@ -32,6 +32,21 @@ export function listFields (schema: TObject): Field[] {
   })
 }
 
+const taggedByRevision = new WeakSet<TObject>()
+
+/**
+ * Marks fields that have not changed since entity tags had no hash of them: so that clients can still use theirs, the
+ * tags of a family with these fields have none. An extension has new fields, and a hash.
+ */
+export function tagByRevision<T extends TObject> (fields: T): T {
+  taggedByRevision.add(fields)
+  return fields
+}
+
+export function isTaggedByRevision (fields: TObject): boolean {
+  return taggedByRevision.has(fields)
+}
+
 export function listDefaults (properties: TProperties): Members {
   const defaults: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {

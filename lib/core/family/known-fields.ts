@@ -14,10 +14,10 @@ type ItemsOf<I, T, W, V> = T extends TObject ? ContextItems<Static<T>, I, W, V> 
 
 type KnownMembers<R> = { readonly [K in Exclude<keyof R, keyof Operation>]: IsNoMemberOfAnOperation }
 
-declare const mark: unique symbol
+declare const flawMark: unique symbol
 
 interface IsNoMemberOfAnOperation {
-  readonly [mark]: never
+  readonly [flawMark]: never
 }
 
 type KnownApply<R, I, X, C> =

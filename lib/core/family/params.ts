@@ -13,7 +13,7 @@ export interface Params {
   readonly fields: readonly Field[]
   /** Whether these are fields of the item; omitted ones stay unchanged. */
   readonly isPartial: boolean
-  /** Of a creation: the values of members that are not sent. */
+  /** The values of members that a creation does not send. */
   readonly defaults: Members
   read (value: unknown): { readonly params: Members } | { readonly flaws: readonly MemberFlaw[] }
 }
@@ -97,13 +97,13 @@ export function listSecrets (fields: readonly Field[], before: Members, after: M
   return secrets.length === 0 ? undefined : Object.fromEntries(secrets.map(({ name }) => [name, after[name]]))
 }
 
-export type Changes = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
+export type FieldChanges = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
 
 // Longer values are in the item, and would be in its log twice more.
-const maxKept = 200
+const maxCompiledParams = 200
 
-/** Of long values, and of those that clients never read, the log has only the names. */
-export function listChanges (fields: readonly Field[], before: Members, after: Members): Changes {
+/** The log has only the names of fields with long values, and of those that clients never read. */
+export function listChanges (fields: readonly Field[], before: Members, after: Members): FieldChanges {
   const changes: Record<string, { from?: unknown, to?: unknown }> = {}
   for (const { name, kind, writeOnly } of fields) {
     const [from, to] = [before[name], after[name]]
@@ -117,6 +117,6 @@ export function listChanges (fields: readonly Field[], before: Members, after: M
 }
 
 function isShort (value: unknown): boolean {
-  if (typeof value === 'string') return value.length <= maxKept
-  return typeof value !== 'object' || value === null || JSON.stringify(value).length <= maxKept
+  if (typeof value === 'string') return value.length <= maxCompiledParams
+  return typeof value !== 'object' || value === null || JSON.stringify(value).length <= maxCompiledParams
 }

@@ -31,15 +31,15 @@ export interface Labels {
   readonly singular?: string
   /** The button that opens the form: "New deal". */
   readonly create?: string
-  /** Of fields and of the parameters of operations. */
+  /** The labels of fields and of the parameters of operations. */
   readonly fields?: Readonly<Record<string, string>>
-  /** Of operations by name, also of `create`, `delete` and `edit`. */
+  /** The labels of operations by name, also of `create`, `delete` and `edit`. */
   readonly operations?: Readonly<Record<string, string | OperationLabel>>
-  /** Of states, and of the values of fields that have a choice of them. */
+  /** The labels of states, and of the values of fields that have a choice of them. */
   readonly states?: Readonly<Record<string, string>>
 }
 
-export interface ShownState {
+export interface CompiledState {
   readonly tone: Tone
   /** As in the query of a list; undefined if the state cannot be filtered. */
   readonly filter: string | undefined
@@ -52,7 +52,7 @@ export interface Presentation {
   /** The columns of a list. */
   readonly list: readonly string[]
   /** In the order in which they are shown. */
-  readonly states: ReadonlyMap<string, ShownState>
+  readonly states: ReadonlyMap<string, CompiledState>
   /** The fields that `search` looks in. */
   readonly search: readonly string[]
   /** By language. */

@@ -6,10 +6,10 @@ import type { Field, FieldCondition, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
 import { type FamilyDefinition, readCreate, readEdit } from './definition.js'
-import type { ShownState, StateDefinition } from './presentation.js'
+import type { CompiledState, StateDefinition } from './presentation.js'
 
 /** @param fields including those that the service adds */
-export function listStates (definition: FamilyDefinition, fields: readonly Field[]): Map<string, ShownState> {
+export function listStates (definition: FamilyDefinition, fields: readonly Field[]): Map<string, CompiledState> {
   const { states, edit } = definition
   const sent = [...readCreate(definition).fields, ...edit === undefined ? [] : readEdit(edit).fields]
   const choices = fields.filter(({ values, optional }) => values !== undefined && !optional)
@@ -35,7 +35,7 @@ export function readStateDefinition (given: NonNullable<FamilyDefinition['states
 }
 
 // Nothing else is in a filter.
-const limits = { maxValues: 100 } as QueryLimits
+const filterLimits = { maxValues: 100 } as QueryLimits
 
 /** The conditions, or the flaw of the filter. */
 export function readStateFilter (fields: readonly Field[], filter: string): readonly FieldCondition[] | string {
@@ -50,7 +50,7 @@ export function readStateFilter (fields: readonly Field[], filter: string): read
     if (!isPlain({ field: use.filter.field.name, op: use.filter.op } as FieldCondition)) {
       return `"${part.raw}" searches in a text`
     }
-    const flaw = addFilter(given, use, limits)
+    const flaw = addFilter(given, use, filterLimits)
     if (flaw !== undefined) return `${part.name} ${flaw}`
   }
   const conditions = toConditions(given)
@@ -60,7 +60,7 @@ export function readStateFilter (fields: readonly Field[], filter: string): read
 }
 
 /** The state of an item: the first whose conditions hold. */
-export function makeState (states: ReadonlyMap<string, ShownState>): (item: Members) => string | undefined {
+export function makeState (states: ReadonlyMap<string, CompiledState>): (item: Members) => string | undefined {
   const known = Array.from(states).filter(([, { where }]) => where !== undefined)
   const tests = known.map(([state, { where = [] }]) => ({ state, holds: matcher(where) }))
   return item => tests.find(({ holds }) => holds(item as Stored))?.state

@@ -32,7 +32,7 @@ const ids = {
   key: any, command: any, revision: Type.Unsafe({ holds: Number.isSafeInteger, description: 'an integer' })
 }
 
-export const optionRules = {
+export const callRules = {
   service: membersOf({
     storage: Type.Unsafe({ holds: isStorage, description: 'a storage, such as memoryStorage()' }),
     authorize: callback,
@@ -52,7 +52,7 @@ export const optionRules = {
 }
 
 /** Strict: a misspelt `key` or `command` would make retries unsafe. */
-export function checkOptions ({ name }: Family, options: object, rule: TObject): void {
+export function checkCallOptions ({ name }: Family, options: object, rule: TObject): void {
   const flaw = findFlaw(rule, options, 'option')
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
 }
@@ -120,7 +120,7 @@ function checkConditions (
 }
 
 // A program is trusted: its pages are not bounded.
-export const limits = {
+export const programLimits = {
   pageSize: 50,
   maxPageSize: Number.MAX_SAFE_INTEGER,
   maxSkipped: Number.MAX_SAFE_INTEGER,
@@ -130,21 +130,21 @@ export const limits = {
   maxPatternSize: 5000
 }
 
-const compiled = new WeakMap<Family, { readonly grammar: Grammar, readonly pick: (item: Members) => Members }>()
+const programReads = new WeakMap<Family, { readonly grammar: Grammar, readonly pick: (item: Members) => Members }>()
 
-function compile (family: Family) {
+function compileProgramReads (family: Family) {
   const { name, order, presentation, shape } = family
   const fields = shape.fields.filter(({ writeOnly }) => writeOnly !== true)
-  const ready = compiled.get(family) ?? {
-    grammar: compileGrammar({ name, fields, order, presentation }, limits),
+  const ready = programReads.get(family) ?? {
+    grammar: compileGrammar({ name, fields, order, presentation }, programLimits),
     pick: makePicker(fields.map(({ name }) => name))
   }
-  compiled.set(family, ready)
+  programReads.set(family, ready)
   return ready
 }
 
-export function showItem (family: Family, item: Stored): Members {
-  return compile(family).pick(item)
+export function pickReadable (family: Family, item: Stored): Members {
+  return compileProgramReads(family).pick(item)
 }
 
 export async function findItems<T> (
@@ -153,9 +153,9 @@ export async function findItems<T> (
   query: string | readonly Condition[],
   options: PageOptions
 ): Promise<ItemPage<T>> {
-  const { grammar, pick } = compile(family)
+  const { grammar, pick } = compileProgramReads(family)
   const parsed = parseFind(family, grammar, query, options)
-  return showPage(await findPage(query => reader.find(query), parsed), parsed, pick)
+  return toItemPage(await findPage(query => reader.find(query), parsed), parsed, pick)
 }
 
 export function parseFind (
@@ -167,7 +167,7 @@ export function parseFind (
   return { ...parsed, query: { ...parsed.query, where } }
 }
 
-export function showPage<T> (
+export function toItemPage<T> (
   { items, total, next, prev }: FoundPage, parsed: ParsedQuery, show: (item: Stored) => Members
 ): ItemPage<T> {
   return {
@@ -193,12 +193,12 @@ export function makeLookups (own: Called): Lookups {
       const other = find(family)
       const reader = await tryReader(other.family, other.caller, intendToRead(other.family, id))
       const item = other.family.readId(String(id)) === id ? await reader?.get(id) : undefined
-      return (item && showItem(other.family, item)) as never
+      return (item && pickReadable(other.family, item)) as never
     },
 
     async find (family: AnyFamily | string, query = '', options = {}) {
       const other = find(family)
-      checkOptions(other.family, options, optionRules.find)
+      checkCallOptions(other.family, options, callRules.find)
       const reader = await tryReader(other.family, other.caller, intendToList(other.family))
       if (reader === undefined) return { items: [], hasNext: false }
       try {

@@ -1,7 +1,7 @@
 import { invalidQuery } from '../problems.js'
 import type { Position } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
-import { choosePartSize, firstPartSize, maxLength } from '../storage/pages.js'
+import { choosePartSize, firstPartSize, maxPageLength } from '../storage/pages.js'
 import { measureAll } from '../values/json.js'
 import type { FoundPage } from './reader.js'
 
@@ -17,7 +17,7 @@ export async function findBounded (
   return await (hasLongItems && parsed.query.limit > firstSize ? findInParts(find, parsed, firstSize) : find(parsed))
 }
 
-/** Ends the page where it gets too long: the length of items is only known when they are read. */
+/** Ends the page when it gets too long: the length of items is only known when they are read. */
 async function findInParts (find: FindPage, parsed: ParsedQuery, firstSize: number): Promise<FollowedPage> {
   const backwards = parsed.start?.backwards === true
   const isForward = !backwards && parsed.query.order[0]?.descending !== true
@@ -37,17 +37,26 @@ async function findInParts (find: FindPage, parsed: ParsedQuery, firstSize: numb
     length += partLength
     const rest = backwards ? part.prev : part.next
     if (rest === undefined || left === 0) break
-    if (length > maxLength) {
-      if (!parsed.parameters.some(({ name }) => name === 'page')) break
-      // The page with the next number would begin after items that were not shown.
-      const detail = `The items are so long that ${query.limit - left} of them fill this page: use a smaller ` +
-        'maxpagesize, or omit page and follow links.next'
-      throw invalidQuery([{ parameter: 'maxpagesize', detail }])
+    if (length > maxPageLength) {
+      refuseNumbered(parsed, query.limit - left)
+      break
     }
     size = choosePartSize(size, { length: partLength, count })
     query = { ...query, offset: 0, count: false }
     start = { position: rest, backwards }
   }
+  return joinParts(parts, backwards, isForward)
+}
+
+/** The page with the next number would begin after items that were not shown. */
+function refuseNumbered ({ parameters }: ParsedQuery, count: number): void {
+  if (!parameters.some(({ name }) => name === 'page')) return
+  const detail = `The items are so long that ${count} of them fill this page: use a smaller ` +
+    'maxpagesize, or omit page and follow links.next'
+  throw invalidQuery([{ parameter: 'maxpagesize', detail }])
+}
+
+function joinParts (parts: readonly FollowedPage[], backwards: boolean, isForward: boolean): FollowedPage {
   const inOrder = backwards ? parts.toReversed() : parts
   return {
     items: inOrder.flatMap(({ items }) => items),

@@ -1,20 +1,16 @@
 import { inspect, types } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import { type Family, hasFieldsOf, listShapes } from '../family/family.js'
-import { maybeMade, Problem } from '../problems.js'
+import type { Family } from '../family/family.js'
 import { findFlawInConditions, numberDecimals } from '../query/filters.js'
 import { now } from '../runtime.js'
 import { matcher } from '../storage/conditions.js'
-import { type DeadlineSettings, RequestDeadline } from '../storage/deadline.js'
-import type { Condition, Id, Storage, Stored } from '../storage/storage.js'
+import type { Condition, Id, Stored } from '../storage/storage.js'
 import { uuidv7 } from '../uuid.js'
 import { isNewId, isTextId, newIdRule, textIdRule } from '../values/ids.js'
 import { findJsonFlaw, findTextFlaw, isObject, type Members } from '../values/json.js'
 import { findFlaw, membersOf, rules } from '../values/rules.js'
-import {
-  type GuardedStorage, guardOpening, isStorage, makeStorageAccess, type StorageAccess
-} from './storage-access.js'
+import type { GuardedStorage } from './storage-access.js'
 
 /** The action to be authorized. */
 export interface Intent {
@@ -53,7 +49,7 @@ export interface Committed<I = Stored> {
   readonly command: string
   readonly params: Readonly<Record<string, unknown>>
   readonly principal: string | undefined
-  /** Of the item after it. */
+  /** The revision of the item after it. */
   readonly revision: number
   /** When it was decided, `YYYY-MM-DDTHH:mm:ss.sssZ`. */
   readonly at: string
@@ -69,9 +65,9 @@ export interface Caller {
   /** The same caller for another family; undefined if that family is not mounted. */
   other (family: Family | string): { readonly family: Family, readonly caller: Caller } | undefined
   storage (): GuardedStorage | Promise<GuardedStorage>
-  /** Of a request that only shows something: what the client has seen. Otherwise, and by default, undefined. */
+  /** What the client has seen, if the request only shows something. Otherwise, and by default, undefined. */
   shows? (): { readonly seen: string | undefined } | undefined
-  /** Aborts reads, and waiting to write: a deadline has passed, or the client has disconnected. */
+  /** Aborts reads, and waiting to write. */
   readonly signal?: AbortSignal | undefined
   readonly makers: Makers
   /** Whether `authorize` decides what it may do. */
@@ -80,6 +76,7 @@ export interface Caller {
   readonly isProgram?: boolean
   /** Logs an error that does not end the request. */
   report? (error: unknown, message: string, details?: object): void
+  /** Runs a step, such as the commit, and may measure it. */
   readonly trace?: (<T>(step: string, work: () => Promise<T>) => Promise<T>) | undefined
   readonly committed?: ((change: Committed) => void) | undefined
 }
@@ -174,135 +171,4 @@ export function readMakers (family: Family, { clock, makeId = family.makeId, mak
       throw refuse(`"makeCommandId" returned ${JSON.stringify(id)}; a command id ${textIdRule}`)
     }
   }
-}
-
-/** The part of the host's request that is used. */
-interface HostRequest {
-  readonly raw: ConstructorParameters<typeof RequestDeadline>[1]
-  readonly log: { error (details: object, message: string): void }
-  /** Set by @fastify/otel; declared here, so that its packages are optional. */
-  opentelemetry? (): {
-    /** Missing if the host does not trace this route. */
-    readonly context?: object | null
-    readonly tracer: { startActiveSpan<T> (name: string, options: object, context: object, work: (span: Span) => T): T }
-  }
-}
-
-interface CallerOptions<R> {
-  readonly storage: Storage | ((request: R) => Storage | Promise<Storage>)
-  readonly authorize?: (request: R, intent: Intent) => Granted | Promise<Granted>
-  onCommitted? (change: Committed, request: R): void | Promise<void>
-}
-
-const unlimited: Grant = {}
-
-/** The callers of a mount, one for each request. Opens the storage, unless the host chooses one by request. */
-export async function makeCallers<R extends HostRequest> (
-  family: Family,
-  { storage, authorize, onCommitted }: CallerOptions<R>,
-  makers: Makers,
-  timeout: number,
-  { other, shows }: {
-    other (family: Family | string, request: R): ReturnType<Caller['other']>
-    shows (request: R): ReturnType<NonNullable<Caller['shows']>>
-  }
-): Promise<(request: R, needed?: Family) => Caller> {
-  const deadlines = describeDeadlines(timeout)
-  const findStorage = await openStorage(family, storage)
-  return (request, needed) => ({
-    authorize: intent => authorize === undefined ? unlimited : grant(authorize(request, intent)),
-    other: family => other(family, request),
-    storage: () => findStorage(request, needed),
-    shows: () => shows(request),
-    signal: new RequestDeadline(deadlines, request.raw),
-    makers,
-    isGuarded: authorize !== undefined,
-    report: (error, message, details) => {
-      request.log.error({ err: error instanceof Problem ? error.cause ?? error : error, ...details }, message)
-    },
-    trace: 'opentelemetry' in request ? (step, work) => traceStep(request, step, work) : undefined,
-    committed: onCommitted && (change => { notify(change, request) })
-  })
-
-  async function grant (granted: Granted | Promise<Granted>): Promise<Grant> {
-    return checkGrant(family, await granted)
-  }
-
-  // Not awaited; a failure is only logged.
-  async function notify (change: Committed, request: R): Promise<void> {
-    try {
-      await onCommitted?.(change, request)
-    } catch (error) {
-      request.log.error({ err: error, family: change.family, action: change.action }, 'onCommitted failed')
-    }
-  }
-}
-
-function describeDeadlines (timeout: number): DeadlineSettings {
-  return {
-    timeout,
-    explain (why) {
-      // No client reads this response; the status, which proxies use too, is for the host's log.
-      if (why === 'gone') return new Problem('timeout', 'The client has disconnected', { status: 499 })
-      const detail = why === 'late'
-        ? `It took longer than ${timeout} ms; nothing was changed`
-        : `It took longer than ${timeout} ms. ${maybeMade}`
-      return new Problem('timeout', detail, { headers: { 'retry-after': '1' } })
-    }
-  }
-}
-
-/** The storage for a request whose rules may need the fields of a version. */
-async function openStorage<R> (
-  family: Family, storage: CallerOptions<R>['storage']
-): Promise<(request: R, needed: Family | undefined) => ReturnType<Caller['storage']>> {
-  const own = makeStorageAccess(listShapes(family))
-  const accesses = new Map<Family, StorageAccess>()
-  if (typeof storage !== 'function') await own(storage)
-  return (request, needed) => {
-    const access = find(needed)
-    return typeof storage === 'function' ? choose(storage, request, access) : guardOpening(access(storage))
-  }
-
-  // Rules that need fields which only another version has read those too.
-  function find (needed: Family | undefined): StorageAccess {
-    if (needed === undefined || hasFieldsOf(family, needed)) return own
-    const wider = accesses.get(needed) ?? makeStorageAccess([...listShapes(family), ...listShapes(needed)])
-    accesses.set(needed, wider)
-    return wider
-  }
-
-  async function choose (
-    select: (request: R) => Storage | Promise<Storage>, request: R, access: StorageAccess
-  ): Promise<GuardedStorage> {
-    const chosen = await select(request)
-    if (!isStorage(chosen)) throw new errorCodes.FST_DEALBOOK_NO_STORAGE(family.name)
-    return await guardOpening(access(chosen))
-  }
-}
-
-interface Span {
-  setStatus (status: { code: number }): unknown
-  recordException (error: unknown): void
-  end (): void
-}
-
-// SpanStatusCode.ERROR
-const failed = 2
-
-/** Uses a span of the host's tracing, if it has any; spans made meanwhile are its children. */
-async function traceStep<T> (request: HostRequest, step: string, work: () => Promise<T>): Promise<T> {
-  const { tracer, context } = request.opentelemetry?.() ?? {}
-  if (tracer === undefined || context === undefined || context === null) return await work()
-  return await tracer.startActiveSpan(`dealbook ${step}`, {}, context, async span => {
-    try {
-      return await work()
-    } catch (error) {
-      span.recordException(error)
-      span.setStatus({ code: failed })
-      throw error
-    } finally {
-      span.end()
-    }
-  })
 }

@@ -7,11 +7,13 @@ import { canonicalizeItem, haveSameContent, readDecimals } from '../family/param
 import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { findJsonFlaws, freeze, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
-import { copyRefusal, describeResult, explainForbidden, type Reach, refuseInState, runRule } from './refusal.js'
+import {
+  copyRefusal, describeReturned, explainForbidden, type ReferencedItems, refuseInState, runRule
+} from './refusal.js'
 
 /** A request for a change, independent of the URL form. */
 export interface Command {
-  /** Of an operation, a creation or a deletion; undefined if it changes nothing. */
+  /** The action of an operation, a creation or a deletion; undefined if it changes nothing. */
   readonly action: string | undefined
   /** Undefined for a creation. */
   readonly target: Id | undefined
@@ -29,7 +31,7 @@ export interface Command {
   readonly precondition?: ((current: Stored) => void) | undefined
 }
 
-interface Done {
+interface DoneDecision {
   readonly outcome: 'done'
   /** Undefined for a deletion. */
   readonly after: Stored | undefined
@@ -40,7 +42,7 @@ interface Done {
 }
 
 export type Decision =
-  | Done
+  | DoneDecision
   | { readonly outcome: 'unchanged' }
   | { readonly outcome: 'refused', readonly problem: Problem }
 
@@ -57,7 +59,7 @@ export function decideCreation (
   params: Members,
   context: Context,
   others: readonly NeededItem[] = []
-): Done & { readonly after: Stored } {
+): DoneDecision & { readonly after: Stored } {
   const { defaults, initial } = family.lifecycle as Lifecycle
   const { now } = context
   const given = freeze({ id, ...defaults, ...params })
@@ -68,7 +70,7 @@ export function decideCreation (
   const isWhole = (family.lifecycle as Lifecycle).others.length === 0
   const made = isWhole ? { item: result, others: {} } : readMade(family, 'create', result, [...opened.keys()])
   const item = readFields(family, 'create', made.item, given)
-  refuseFlaw(family, 'create', family.validate(item))
+  refuseInvalidItem(family, 'create', family.validate(item))
   const after = { ...canonicalizeItem(family.ownFields, item), id, revision: 1, createdAt: now, updatedAt: now }
   const changed = compareOthers(opened, 'create', made.others)
   return { outcome: 'done', after, ...(changed.size > 0 ? { others: completeAll(changed, 'create', now) } : {}) }
@@ -111,7 +113,7 @@ export function decide (
   command: Command,
   context: Context,
   others: readonly NeededItem[] = [],
-  reach: Reach = new Map(),
+  referenced: ReferencedItems = new Map(),
   newIds: readonly NewId[] = []
 ): Decision {
   const { action, params } = command
@@ -123,31 +125,62 @@ export function decide (
   const opened = openOthers(others)
   try {
     const withItems = addItems(context, opened)
-    const result = runRule(family, name, () => operation.apply(own.known, params, withItems))
-    const made = operation.with === undefined && operation.creates === undefined
-      ? { item: result, others: {}, created: {} as Members }
-      : readMade(family, name, result, [...opened.keys()], newIds.map(({ name }) => name))
-    const after = compareItem(own, name, made.item)
-    const changed = compareOthers(opened, name, made.others)
-    const created = newIds.filter(({ name }) => made.created[name] !== undefined)
-    if (!after.isChanged && changed.size === 0 && created.length === 0) return { outcome: 'unchanged' }
+    const made = applyOperation(family, operation, { own, opened, newIds }, params, withItems)
+    if (!made.after.isChanged && made.changed.size === 0 && made.created.length === 0) return { outcome: 'unchanged' }
     const reason = runRule(family, name, () => explainForbidden(operation, own.known, params, withItems))
     if (reason !== undefined) {
-      return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason, context, reach) }
+      return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason, context, referenced) }
     }
-    // The command is in the log of its item, which gets a new revision even if only others changed.
-    const done = { outcome: 'done', after: completeItem(after, name, context.now) } as const
-    if (changed.size === 0 && created.length === 0) return done
-    return {
-      ...done,
-      others: completeAll(changed, name, context.now),
-      created: new Map(created.map(({ name, family, id }) =>
-        [name, decideCreation(family, id, made.created[name] as Members, context).after]))
-    }
+    return completeAfter(made, name, context)
   } catch (error) {
     // A refusal by the state is an outcome, also if the host throws it; anything else is an error.
     if (!(error instanceof Problem) || error.statusCode !== problemCodes['wrong-state'].status) throw error
     return { outcome: 'refused', problem: copyRefusal(error) }
+  }
+}
+
+/** The items before an operation, and those that it may create. */
+interface OpenItems {
+  readonly own: OpenItem
+  readonly opened: ReadonlyMap<string, OpenItem>
+  readonly newIds: readonly NewId[]
+}
+
+/** What an operation makes of the items, not checked yet. */
+interface Applied {
+  readonly after: ItemAfter
+  readonly changed: ReadonlyMap<string, ItemAfter>
+  readonly created: readonly (NewId & { readonly item: Members })[]
+}
+
+function applyOperation (
+  family: Family,
+  operation: CompiledOperation['operation'],
+  { own, opened, newIds }: OpenItems,
+  params: Members,
+  context: Context
+): Applied {
+  const { name } = operation
+  const result = runRule(family, name, () => operation.apply(own.known, params, context))
+  const made = operation.with === undefined && operation.creates === undefined
+    ? { item: result, others: {}, created: {} as Members }
+    : readMade(family, name, result, [...opened.keys()], newIds.map(({ name }) => name))
+  const created = newIds.flatMap(each => {
+    const item = made.created[each.name]
+    return item === undefined ? [] : { ...each, item: item as Members }
+  })
+  return { after: compareItem(own, name, made.item), changed: compareOthers(opened, name, made.others), created }
+}
+
+/** The command is in the log of its item, which gets a new revision even if only others changed. */
+function completeAfter ({ after, changed, created }: Applied, operation: string, context: Context): DoneDecision {
+  const done = { outcome: 'done', after: completeItem(after, operation, context.now) } as const
+  if (changed.size === 0 && created.length === 0) return done
+  return {
+    ...done,
+    others: completeAll(changed, operation, context.now),
+    created: new Map(created.map(({ name, family, id, item }) =>
+      [name, decideCreation(family, id, item, context).after]))
   }
 }
 
@@ -207,13 +240,13 @@ function compareItem (open: OpenItem, operation: string, made: unknown): ItemAft
   const after = canonicalizeItem(family.ownFields, given)
   const isChanged = !haveSameContent(family.ownFields, after, content)
   // Changes are checked later, once they are known to be allowed.
-  if (!isChanged) checkChanges(open, operation, given)
+  if (!isChanged) refuseInvalidChanges(open, operation, given)
   return { open, given, after, isChanged }
 }
 
 function completeItem ({ open, given, after }: ItemAfter, operation: string, now: string): Stored {
   const { foreign, stored: { id, createdAt, revision } } = open
-  checkChanges(open, operation, given)
+  refuseInvalidChanges(open, operation, given)
   // A literal that begins with a spread takes several times as long.
   const completed: Record<string, unknown> = { id, revision: revision + 1, createdAt, updatedAt: now }
   for (const name in foreign) completed[name] = foreign[name]
@@ -222,8 +255,8 @@ function completeItem ({ open, given, after }: ItemAfter, operation: string, now
 }
 
 // Unchanged values need not fit: a field may have become stricter, or required, since they were stored.
-function checkChanges ({ family, content }: OpenItem, operation: string, given: Members): void {
-  refuseFlaw(family, operation, family.validate(given).filter(({ pointer }) => {
+function refuseInvalidChanges ({ family, content }: OpenItem, operation: string, given: Members): void {
+  refuseInvalidItem(family, operation, family.validate(given).filter(({ pointer }) => {
     const name = unescapePointer(pointer.split('/')[1] ?? '')
     const kind = family.ownFields.find(field => field.name === name)?.kind ?? 'json'
     return !isDeepStrictEqual(toStored(kind, given[name]), toStored(kind, content[name]))
@@ -231,14 +264,14 @@ function checkChanges ({ family, content }: OpenItem, operation: string, given: 
 }
 
 // An invalid item from `apply` or `initial` is a bug of the host.
-function refuseFlaw ({ name }: Family, operation: string, [flaw]: readonly MemberFlaw[]): void {
+function refuseInvalidItem ({ name }: Family, operation: string, [flaw]: readonly MemberFlaw[]): void {
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(name, operation, flaw.pointer, flaw.detail)
 }
 
 /** What differs from `known` is checked and copied as JSON, so that every storage keeps the same. */
 function readFields (family: Family, operation: string, made: unknown, known: Members): Members {
   if (typeof made !== 'object' || made === null || made instanceof Promise) {
-    const flaw = `must be an object, but the rule returned ${describeResult(made)}`
+    const flaw = `must be an object, but the rule returned ${describeReturned(made)}`
     throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, operation, 'it', flaw)
   }
   const given: Record<string, unknown> = {}
@@ -248,7 +281,7 @@ function readFields (family: Family, operation: string, made: unknown, known: Me
     given[name] = value
     if (value === known[name]) continue
     const flaws = findJsonFlaws({ [name]: value }, 1)
-    if (flaws.length > 0 && !isDeepStrictEqual(value, known[name])) refuseFlaw(family, operation, flaws)
+    if (flaws.length > 0 && !isDeepStrictEqual(value, known[name])) refuseInvalidItem(family, operation, flaws)
     if (typeof value === 'object' && flaws.length === 0) given[name] = JSON.parse(JSON.stringify(value))
   }
   return family.hasDecimals ? readDecimals(family.ownFields, given) : given

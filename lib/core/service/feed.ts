@@ -9,7 +9,7 @@ import { choosePartSize, findByIds, firstPartSize, maxPartLength } from '../stor
 import { type Condition, type Id, type Query, Watchers } from '../storage/storage.js'
 import { type EntryKey, type FeedEntry, LogPart } from './log-part.js'
 import {
-  batch, findEnd, findEntries, findKeys, findPruned, numbered, refusePruned, selectByPosition, wasPruned
+  findEnd, findEntries, findKeys, findPruned, keysPerRead, numbered, refusePruned, selectByPosition, wasPruned
 } from './log-reads.js'
 import type { Find, FoundPage, Reader } from './reader.js'
 import { feedList, prunedId, showCommand } from './record.js'
@@ -31,7 +31,7 @@ export interface Passed {
 // Milliseconds. While many commits are made, followers read their entries together; many followers read less often.
 const pauseBetween = 20
 const pausePerFollower = 0.2
-const maxPause = 100
+const longestPause = 100
 export const pauseBetweenPolls = 1000
 // Entries that a page may read to find those that the caller may see.
 const maxPassed = 5000
@@ -81,7 +81,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     for (const { reader } of this.#families.values()) reader.renewTime()
   }
 
-  /** Where a follower starts: after a cursor, or at the end. Throws where entries after the cursor are gone. */
+  /** Where a follower starts: after a cursor, or at the end. Throws if entries after the cursor are gone. */
   async findStart (cursor: string | undefined): Promise<number> {
     const position = cursor === undefined ? undefined : readPosition(cursor)
     const end = await findEnd(this.storage, this.signal)
@@ -93,23 +93,22 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   /** A page, and the cursor to continue from later: everything before it was on this page or an earlier one. */
   async findPage (parsed: ParsedQuery): Promise<FoundPage & { readonly follow: Position }> {
     const { query, list, start } = parsed
+    const isBackwards = start?.backwards === true
+    const isForward = query.order[0]?.descending === false && !isBackwards
     // Read before the page, which then has everything up to it.
     const given = start?.position.item.position as number | undefined
-    const beginning = given ?? (start?.backwards === true ? undefined : this.#findFirst(query))
+    const beginning = given ?? (isBackwards ? undefined : this.#findFirst(query))
     const [end, first] = await Promise.all([findEnd(this.storage, this.signal), beginning])
-    const from = start?.backwards === true ? undefined : first
     const { parts: [part = []], order } = start === undefined
       ? { parts: [numbered], order: query.order }
       : listParts(list.fields, query.order, start)
     const { items, more, last } = await this.#find({ ...query, where: [...query.where, ...part], order })
     // After the page: what is pruned while it is read may be missing on it.
-    if (from !== undefined) await refusePruned(this.storage, from, end, this.signal)
-    const shown = start?.backwards === true ? items.toReversed() : items
+    if (first !== undefined && !isBackwards) await refusePruned(this.storage, first, end, this.signal)
+    const shown = isBackwards ? items.toReversed() : items
     const edge = last === undefined ? undefined : { position: last } as never
-    const { next, prev } = findPositionsAround(parsed, start?.backwards === true
-      ? { more, first: edge, last: shown.at(-1) }
-      : { more, first: shown[0], last: edge })
-    const isForward = query.order[0]?.descending === false && start?.backwards !== true
+    const edges = isBackwards ? { more, first: edge, last: shown.at(-1) } : { more, first: shown[0], last: edge }
+    const { next, prev } = findPositionsAround(parsed, edges)
     const reached = Math.max(end, given ?? 0, isForward ? items.at(-1)?.position ?? 0 : 0)
     const follow = isForward && more ? next : undefined
     return { items: shown, total: undefined, next, prev, follow: follow ?? placeAfter(reached) }
@@ -152,7 +151,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   async #findVisible ({ where, limit }: Query, descending: boolean) {
     const { storage, signal } = this
     const found: EntryKey[] = []
-    let size = storage.findText === undefined ? firstPartSize : batch
+    let size = storage.findText === undefined ? firstPartSize : keysPerRead
     for (let bound: readonly Condition[] = []; ;) {
       const { entries: keys, isEnd, most } = await findKeys(storage, [...where, ...bound], size, signal, descending)
       const part = new LogPart(storage, keys, signal)
@@ -175,7 +174,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     return [...this.#families.values()].some(({ reader }) => reader.isNarrowed)
   }
 
-  /** Of items that the caller may read: at most one read for each family. */
+  /** Those about items that the caller may read, with at most one read for each family. */
   async #filter<E extends EntryKey> (part: LogPart<E>, entries = part.entries): Promise<E[]> {
     if (entries.length === 0) return []
     const named = new Set(entries.map(({ family }) => family))
@@ -210,7 +209,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   /** Where to read on: entries that the caller may not see are passed over by their keys. */
   async #skip (after: number): Promise<number> {
     const where: Condition[] = [{ field: 'position', op: 'gt', value: after }]
-    const { entries } = await findKeys(this.storage, where, batch, this.signal)
+    const { entries } = await findKeys(this.storage, where, keysPerRead, this.signal)
     const part = new LogPart(this.storage, entries, this.signal)
     const [first] = await this.#filter(part, part.entries.filter(matcher(this.#where)))
     return first === undefined ? part.entries.at(-1)?.position ?? after : first.position - 1
@@ -221,7 +220,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     return matcher([...this.#where, ...where])
   }
 
-  /** What comes after a position. Throws where some of it was pruned, unless that is known. */
+  /** What comes after a position. Throws if some of it was pruned, unless that is known. */
   async readAfter (position: number, known: number, holds: (entry: FeedEntry) => boolean): Promise<Passed> {
     const check = (pruned: number): void => { if (pruned > Math.max(position, known)) throw wasPruned() }
     if (this.#isLong && this.#isNarrowed && this.storage.findText !== undefined) {
@@ -246,7 +245,7 @@ export function writePosition (position: number): string {
   return writeCursor(feedList, placeAfter(position))
 }
 
-/** Undefined where it is not a cursor of the feed. */
+/** Undefined if it is not a cursor of the feed. */
 export function findPosition (cursor: string): number | undefined {
   return readCursor(feedList, cursor)?.item.position as number | undefined
 }
@@ -308,7 +307,7 @@ class Tail {
     this.#pause = setTimeout(() => {
       this.#pause = undefined
       if (this.#isStale) this.#wake()
-    }, Math.min(maxPause, Math.max(pauseBetween, this.#followers.size * pausePerFollower))).unref()
+    }, Math.min(longestPause, Math.max(pauseBetween, this.#followers.size * pausePerFollower))).unref()
   }
 
   /** The next entries after a position, in order. @param size the maximum, unless another follower has chosen one */

@@ -67,7 +67,7 @@ export async function * follow (
   }
 }
 
-type Read = { readonly passed: Passed } | { readonly error: unknown }
+type PassedOrError = { readonly passed: Passed } | { readonly error: unknown }
 
 class Follower {
   position: number
@@ -77,7 +77,7 @@ class Follower {
   #known: number | undefined
   #dueAt: number
   #holds: (entry: FeedEntry) => boolean
-  #reading: Promise<Read> | undefined
+  #reading: Promise<PassedOrError> | undefined
   #failures = 0
   #isWoken = false
 
@@ -124,7 +124,7 @@ class Follower {
     return { entries: [], position: this.position, dueAt: this.#dueAt }
   }
 
-  #begin (): Promise<Read> {
+  #begin (): Promise<PassedOrError> {
     this.#isWoken = false
     const reading = this.#read().then(passed => ({ passed }), (error: unknown) => ({ error }))
     return reading.finally(() => { this.#reading = undefined })

@@ -7,12 +7,12 @@ import { isAbsent } from '../storage/conditions.js'
 import { raceSignal } from '../storage/deadline.js'
 import { ConstraintError, type Id, type Stored } from '../storage/storage.js'
 import { freeze, isObject, type Members } from '../values/json.js'
-import { makeLookups, showItem } from './arguments.js'
+import { makeLookups, pickReadable } from './arguments.js'
 import { type Caller, canSee, type Grant, intendToRead, type Intent, type Makers } from './caller.js'
 import { addItems, type Command, type NeededItem, type NewId, openOthers } from './decide.js'
 import { isRefusal, tryReader } from './reader.js'
 import { type CommandId, identifyCommand, makeNewId } from './record.js'
-import { type Reach, refuseByConstraint } from './refusal.js'
+import { type ReferencedItems, refuseByConstraint } from './refusal.js'
 import { callBase, type Called, findOther } from './renamed.js'
 import type { GuardedStorage } from './storage-access.js'
 
@@ -30,13 +30,10 @@ export interface Execution extends Called {
   /** The result of `prepare`, and the action that it was called for. */
   facts: unknown
   prepared: string | undefined
-  isCommitting: boolean
-  /** Whether a commit has outlasted its deadline. */
-  isAbandoned: boolean
 }
 
 /** Authorizes a command, before anything is read. */
-export async function open (family: Family, caller: Caller, command: Command): Promise<Execution> {
+export async function authorizeCommand (family: Family, caller: Caller, command: Command): Promise<Execution> {
   freeze(command.params)
   // Only promises are awaited, so that a single command takes as few turns as possible.
   const granted = caller.authorize(intendCommand(family, command))
@@ -57,13 +54,11 @@ export async function open (family: Family, caller: Caller, command: Command): P
     storage,
     grants,
     facts: undefined,
-    prepared: undefined,
-    isCommitting: false,
-    isAbandoned: false
+    prepared: undefined
   }
 }
 
-/** Of a key. A host may name its callers only where they change something, and the change may not be known yet. */
+/** To whom a key belongs. A host may name its callers only if they change something, which may not be known yet. */
 async function findPrincipal (
   { name: family, operations }: Family,
   caller: Caller,
@@ -249,7 +244,7 @@ export async function prepareFacts (execution: Execution, loaded: Loaded): Promi
   execution.facts = undefined
   if (action === lifecycle?.deletion?.operation.action) return
   const context = addItems(makeContext(caller.makers, grant, identity?.id ?? ''), openOthers(others))
-  const asked = { action, item: (current && freeze(showItem(family, current))) as never, params, context }
+  const asked = { action, item: (current && freeze(pickReadable(family, current))) as never, params, context }
   const facts: unknown =
     await raceSignal(caller.signal, (async () => await prepare(asked, makeLookups({ family, caller })))())
   if (!isAbsent(facts) && !isObject(facts)) {
@@ -258,7 +253,7 @@ export async function prepareFacts (execution: Execution, loaded: Loaded): Promi
   execution.facts = facts
 }
 
-const none = Object.freeze({})
+const noMembers = Object.freeze({})
 
 /** @param command empty if an operation is only offered */
 export function makeContext (
@@ -268,14 +263,15 @@ export function makeContext (
   created: readonly NewId[] = [],
   facts?: unknown
 ): Context {
-  const own = claims === undefined ? none : freeze(JSON.parse(JSON.stringify(claims)) as object)
-  const newIds = created.length === 0 ? none : freeze(Object.fromEntries(created.map(({ name, id }) => [name, id])))
+  const own = claims === undefined ? noMembers : freeze(JSON.parse(JSON.stringify(claims)) as object)
+  const ids = created.map(({ name, id }) => [name, id] as const)
+  const newIds = ids.length === 0 ? noMembers : freeze(Object.fromEntries(ids))
   const now = clock().toISOString()
-  return Object.freeze({ now, command, principal, claims: own, items: none, newIds, facts: facts ?? none })
+  return Object.freeze({ now, command, principal, claims: own, items: noMembers, newIds, facts: facts ?? noMembers })
 }
 
 /** The items that fields name for operations, by their fields, as far as the caller may read them. */
-export async function loadReach (own: Called, item: Stored): Promise<Reach> {
+export async function loadReferencedItems (own: Called, item: Stored): Promise<ReferencedItems> {
   const named = [...own.family.operations.values()].flatMap(({ others }) => others)
   const fields = new Map(named.flatMap(({ field, family }) => field === undefined ? [] : [[field, family]]))
   return new Map(await Promise.all(Array.from(fields, async ([field, its]) => {

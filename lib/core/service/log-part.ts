@@ -1,7 +1,7 @@
 import type { Family } from '../family/family.js'
 import { toOwnItem } from '../family/rename.js'
 import { performance } from '../runtime.js'
-import { choosePartSize, findMembers, firstPartSize, maxIds, maxLength, selectById } from '../storage/pages.js'
+import { choosePartSize, findMembers, firstPartSize, maxIds, maxPageLength, selectById } from '../storage/pages.js'
 import { mayBeLong } from '../storage/shapes.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { measureAll } from '../values/json.js'
@@ -83,7 +83,7 @@ export class LogPart<E extends EntryKey = EntryKey> {
       const found = await findMembers(this.storage, family.name, query, fields, this.signal)
       const part = measureAll(found)
       length += part
-      if (length > maxLength) return undefined
+      if (length > maxPageLength) return undefined
       items.push(...found)
       start += size
       if (isLong) size = choosePartSize(size, { length: part, count: values.length })

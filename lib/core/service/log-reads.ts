@@ -1,11 +1,11 @@
 import { Problem } from '../problems.js'
-import { findMembers, firstPartSize, maxLength } from '../storage/pages.js'
+import { findMembers, firstPartSize, maxPageLength } from '../storage/pages.js'
 import type { Condition, Query, Storage } from '../storage/storage.js'
 import type { EntryKey, FeedEntry } from './log-part.js'
 import { prunedId } from './record.js'
 
 /** The maximum of short entries to read at once. */
-export const batch = 100
+export const keysPerRead = 100
 const keyMembers = ['id', 'revision', 'position', 'family', 'target']
 
 // Entries without a number come first in the order; they have none yet because they were just committed.
@@ -25,10 +25,10 @@ type Reads = Pick<Storage, 'find' | 'findText'>
 export async function findEntries (
   storage: Reads, where: readonly Condition[], limit: number, signal?: AbortSignal, descending = false
 ): Promise<FoundEntries<FeedEntry>> {
-  const query = { ...selectByPosition(where, limit, descending), maxLength }
+  const query = { ...selectByPosition(where, limit, descending), maxLength: maxPageLength }
   const { items, isPartial } = await storage.find('commands', query, signal)
   const isEnd = isPartial !== true && items.length < limit
-  return { entries: items as readonly FeedEntry[], isEnd, most: isPartial === undefined ? firstPartSize : batch }
+  return { entries: items as readonly FeedEntry[], isEnd, most: isPartial === undefined ? firstPartSize : keysPerRead }
 }
 
 /** Whole entries, if the storage cannot leave out what may be long. */
@@ -38,7 +38,7 @@ export async function findKeys (
   if (storage.findText === undefined) return await findEntries(storage, where, limit, signal, descending)
   const query = selectByPosition(where, limit, descending)
   const entries = await findMembers(storage, 'commands', query, keyMembers, signal) as readonly EntryKey[]
-  return { entries, isEnd: entries.length < limit, most: batch }
+  return { entries, isEnd: entries.length < limit, most: keysPerRead }
 }
 
 export function selectByPosition (where: readonly Condition[], limit: number, descending: boolean): Query {

@@ -90,7 +90,7 @@ export class Reader {
     return { ...found, items: found.items.map(item => toOwnItem(this.family, item)) }
   }
 
-  /** Only with these members where the storage can leave out others: items may be long. */
+  /** Only with these members, if the storage can leave out others: items may be long. */
   async findMembers (query: Query, members: readonly string[], storage = this.storage): Promise<readonly Stored[]> {
     const { name, renaming } = this.family
     const narrowed = this.#narrow(query)
@@ -238,11 +238,11 @@ export async function tryReader (family: Family, caller: Caller, intent: Intent)
 
 // As errors of the host are answered.
 export function isRefusal (error: unknown): boolean {
-  const status = readStatus(error)
+  const status = readErrorStatus(error)
   return status >= 400 && status < 500
 }
 
-export function readStatus (error: unknown): number {
+export function readErrorStatus (error: unknown): number {
   const { status, statusCode = status } = (error ?? {}) as { status?: unknown, statusCode?: unknown }
   return Number.isInteger(statusCode) ? Number(statusCode) : 500
 }
@@ -304,7 +304,7 @@ export async function findPage (find: Find, { query, list, start, page }: Parsed
 }
 
 export async function findFrom (find: Find, list: OrderedList, query: Query, start: Start): Promise<Found> {
-  const position = await complete(find, start)
+  const position = await completePosition(find, start)
   const { parts, order } = listParts(list.fields, query.order, { ...start, position })
   const items: Stored[] = []
   for (const part of parts) {
@@ -319,7 +319,7 @@ export async function findFrom (find: Find, list: OrderedList, query: Query, sta
 }
 
 /** If the values were too long for a URL, they are read from the item. */
-async function complete (find: Find, { position, backwards }: Start): Promise<Position> {
+async function completePosition (find: Find, { position, backwards }: Start): Promise<Position> {
   if (position.isShort !== true) return position
   const { id } = position.item
   const where: Condition[] = [{ field: 'id', op: 'eq', values: [id] }]

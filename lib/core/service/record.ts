@@ -3,7 +3,7 @@ import type { TSchema } from '@sinclair/typebox'
 import { type Context, nameAction, type NounOperation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { logFields } from '../family/fields.js'
-import { type Changes, hideSecrets, listChanges } from '../family/params.js'
+import { type FieldChanges, hideSecrets, listChanges } from '../family/params.js'
 import { Problem, type ProblemCode, problemCodes, type ProblemOptions } from '../problems.js'
 import type { OrderedList } from '../query/cursor.js'
 import { matcher } from '../storage/conditions.js'
@@ -37,11 +37,11 @@ export interface CommandRecord extends Stored {
   readonly digest?: string
   readonly outcome: 'done' | 'unchanged' | 'refused'
   /** What it changed of an existing item; undefined in old entries. */
-  readonly changes?: Changes
+  readonly changes?: FieldChanges
   readonly principal?: string
   readonly problem?: KeptProblem
   readonly result?: Stored
-  /** Of a creation: a hash of the item, unless its id is a new UUID. No two entries have the same. */
+  /** A hash of the item that was created, unless its id is a new UUID. No two entries have the same. */
   readonly createdHigh?: number
   readonly createdLow?: number
 }
@@ -118,35 +118,48 @@ export function makeRecord (family: Family, decided: Decided, row?: string, make
   const { command, context, current, decision } = decided
   const after = decision.outcome === 'done' ? decision.after : current
   const item = after ?? current as Stored
-  const { fields } = (family.operations.get(command.action ?? '') ?? family.lifecycle)?.params ?? { fields: [] }
-  const params = hideSecrets(fields, command.params)
-  const hasIdentity = (command.key ?? command.id) !== undefined
-  const content = hasIdentity ? command.content : undefined
   return {
     id: row ?? context.command,
     ...(row === undefined || row === context.command ? {} : { chosenId: context.command }),
     family: family.name,
     target: String(item.id),
     action: command.action ?? nameAction('Update', family.singular),
-    ...(decision.outcome === 'done' ? { params } : {}),
-    ...(decision.outcome === 'done' && params === command.params && content === undefined
-      ? {}
-      : { digest: content?.() ?? digestParams(command.params) }),
+    ...recordParams(family, decided),
     outcome: decision.outcome,
-    ...(decision.outcome === 'done' && current !== undefined && decision.after !== undefined
-      ? { changes: listChanges(family.ownFields, current, decision.after) }
-      : {}),
+    ...recordChanges(family, decided),
     // A deletion is a change too, though no item has its revision.
     revision: after === undefined ? item.revision + 1 : item.revision,
     createdAt: context.now,
     updatedAt: context.now,
     ...(context.principal === undefined ? {} : { principal: context.principal }),
     ...(decision.outcome === 'refused' ? { problem: keepProblem(decision.problem) } : {}),
-    ...(hasIdentity && (current === undefined || command.keepsItem === true) && decision.outcome !== 'refused'
-      ? { result: hideSecrets(family.ownFields, item) }
-      : {}),
+    ...(isShownAgain(decided) ? { result: hideSecrets(family.ownFields, item) } : {}),
     ...(current === undefined && markCreation(family, item.id, makers, command.params.id !== undefined))
   }
+}
+
+/** The parameters of a change, and a digest if what was sent is not among them. */
+function recordParams (family: Family, { command, decision }: Decided): Pick<CommandRecord, 'params' | 'digest'> {
+  const content = hasIdentity(command) ? command.content : undefined
+  if (decision.outcome !== 'done') return { digest: content?.() ?? digestParams(command.params) }
+  const { fields } = (family.operations.get(command.action ?? '') ?? family.lifecycle)?.params ?? { fields: [] }
+  const params = hideSecrets(fields, command.params)
+  if (params === command.params && content === undefined) return { params }
+  return { params, digest: content?.() ?? digestParams(command.params) }
+}
+
+function recordChanges ({ ownFields }: Family, { current, decision }: Decided): Pick<CommandRecord, 'changes'> {
+  const after = decision.outcome === 'done' ? decision.after : undefined
+  return current === undefined || after === undefined ? {} : { changes: listChanges(ownFields, current, after) }
+}
+
+/** Whether a replay needs the item as it was after the command. */
+function isShownAgain ({ command, current, decision }: Decided): boolean {
+  return hasIdentity(command) && (current === undefined || command.keepsItem === true) && decision.outcome !== 'refused'
+}
+
+function hasIdentity ({ key, id }: Command): boolean {
+  return (key ?? id) !== undefined
 }
 
 /** Between the choice of an id and the commit, another process may create and delete an item with it. */
@@ -301,7 +314,7 @@ export async function hasLog (
   return (await storage.find('commands', query, signal)).items.length > 0
 }
 
-/** Of one revision, the change comes first, so that it is found quickly among commands that changed nothing. */
+/** The change to a revision comes first: it is found quickly among commands that changed nothing. */
 const logOrder = ['revision', 'outcome', 'createdAt'].map(field => ({ field, descending: false }))
 
 /** The commands of many items, in the order in which they became visible. */

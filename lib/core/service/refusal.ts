@@ -17,11 +17,11 @@ export function explainForbidden (
   const verdict: unknown = operation.allowed(item, params, context)
   if (typeof verdict === 'boolean') return verdict ? undefined : ''
   if (typeof verdict === 'string') return verdict
-  throw new errorCodes.FST_DEALBOOK_INVALID_VERDICT(operation.name, describeResult(verdict))
+  throw new errorCodes.FST_DEALBOOK_INVALID_VERDICT(operation.name, describeReturned(verdict))
 }
 
 /** What a rule returned by mistake, for its error. */
-export function describeResult (result: unknown): string {
+export function describeReturned (result: unknown): string {
   if (result === undefined) return 'nothing'
   if (!(result instanceof Promise)) return result === null ? 'null' : `a value of the type ${typeof result}`
   // So that a rejection is not a second, unhandled error.
@@ -43,7 +43,7 @@ export function runRule<T> ({ name: family }: Family, operation: string, rule: (
 }
 
 /** Items that fields name, by their fields; undefined if there is none, or the caller may not read it. */
-export type Reach = ReadonlyMap<string, Members | undefined>
+export type ReferencedItems = ReadonlyMap<string, Members | undefined>
 
 /** If `allowed` throws, it is not allowed. @param report called with an error that is not a problem but a bug */
 export function explainNow (
@@ -51,12 +51,12 @@ export function explainNow (
   operation: Pick<Operation<Members>, 'name' | 'action' | 'allowed'>,
   item: Members,
   context: Context,
-  reach: Reach,
+  referenced: ReferencedItems,
   report?: (error: unknown) => void
 ): string | undefined {
   let reason: string | undefined = ''
   const others = family.operations.get(operation.action)?.others.filter(({ field }) => field !== undefined) ?? []
-  const find = (field: string | undefined): Members | undefined => reach.get(field ?? '')
+  const find = (field: string | undefined): Members | undefined => referenced.get(field ?? '')
   try {
     const items = Object.fromEntries(others.map(({ name, field }) => [name, find(field)]))
     const withItems = others.length === 0 ? context : Object.freeze({ ...context, items: freeze(items) })
@@ -95,10 +95,10 @@ export function refuseInState (
   item: Members,
   reason: string,
   context: Context,
-  reach: Reach
+  referenced: ReferencedItems
 ): Problem {
   const allowed = [...family.operations.values()].map(({ operation }) => operation)
-    .filter(operation => explainNow(family, operation, item, context, reach) === undefined)
+    .filter(operation => explainNow(family, operation, item, context, referenced) === undefined)
     .map(operation => operation.name)
   const state = readState(family, item)
   const members = { ...(state === undefined ? {} : { state }), operation: name, allowed }
@@ -125,11 +125,11 @@ const maxFlaws = 20
 export function copyRefusal (problem: Problem): Problem {
   const { message, errors, members } = problem
   return changeProblem(problem, cut(message), {
-    members: copy(members), ...(errors && { errors: copy(errors.slice(0, maxFlaws)) }), cause: problem
+    members: copyShortened(members), ...(errors && { errors: copyShortened(errors.slice(0, maxFlaws)) }), cause: problem
   })
 }
 
-function copy<T> (value: T): T {
+function copyShortened<T> (value: T): T {
   return JSON.parse(JSON.stringify(value, (_name, member) => typeof member === 'string' ? cut(member) : member))
 }
 
@@ -155,7 +155,7 @@ export function refuseByConstraint (error: ConstraintError): Problem {
     return new Problem('in-use', detail, { members: { family: other }, cause: error })
   }
   const isDangling = rule === 'reference'
-  const errors = listErrors(error, isDangling ? `must be an existing id of ${other}` : undefined)
+  const errors = listConstraintFlaws(error, isDangling ? `must be an existing id of ${other}` : undefined)
   const detail = `${errors[0]?.pointer} ${errors[0]?.detail}`
   return isDangling
     ? new Problem('invalid-body', detail, { errors, cause: error })
@@ -164,7 +164,7 @@ export function refuseByConstraint (error: ConstraintError): Problem {
 
 function refuseByDatabase (error: ConstraintError): Problem {
   const { rule, allowed } = error
-  const errors = listErrors(error, allowed)
+  const errors = listConstraintFlaws(error, allowed)
   const [first] = errors
   const reason = first === undefined ? reasons[rule].whole : `${first.pointer} ${first.detail}`
   const detail = `The database does not allow this: ${reason}. Nothing was done`
@@ -184,7 +184,7 @@ export function explainConstraint (families: readonly Family[], error: unknown):
   return new Problem('constraint', detail, { cause, ...(errors.length === 0 ? {} : { errors }) })
 }
 
-function listErrors ({ rule, fields }: ConstraintError, reason: string = reasons[rule].field): MemberFlaw[] {
+function listConstraintFlaws ({ rule, fields }: ConstraintError, reason: string = reasons[rule].field): MemberFlaw[] {
   const pointers = fields.map(field => `/${field}`)
   return pointers.map(pointer => {
     const others = pointers.filter(other => other !== pointer)

@@ -29,7 +29,7 @@ export function callBase (called: Called): Called {
     caller: {
       ...named,
       authorize (intent) {
-        const grant = own(() => authorize(intent))
+        const grant = keepOwnNames(() => authorize(intent))
         return grant instanceof Promise ? grant.then(translate, throwOwn) : translate(grant)
       },
       committed: committed && (change => {
@@ -73,11 +73,11 @@ export function toBaseCommand (family: Family, command: Command): Command {
   return {
     ...command,
     params: translate(action, params),
-    interpret: interpret && (current => own(() => {
+    interpret: interpret && (current => keepOwnNames(() => {
       const meant = interpret(toOwnItem(family, current))
       return { action: meant.action, params: translate(meant.action, meant.params) }
     })),
-    precondition: precondition && (current => own(() => { precondition(toOwnItem(family, current)) }))
+    precondition: precondition && (current => keepOwnNames(() => { precondition(toOwnItem(family, current)) }))
   }
 }
 
@@ -131,7 +131,7 @@ function throwOwn (error: unknown): never {
   throw error
 }
 
-function own<T> (work: () => T): T {
+function keepOwnNames<T> (work: () => T): T {
   try {
     return work()
   } catch (error) {

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { Family } from '../family/family.js'
-import type { Changes } from '../family/params.js'
+import type { FieldChanges } from '../family/params.js'
 import { type Flaw, problemCodes } from '../problems.js'
 import { isObject, type Members, unescapePointer } from '../values/json.js'
 import type { CommandRecord, KeptProblem } from './record.js'
@@ -30,7 +30,7 @@ export function toShown<R extends CommandRecord> (family: Family, record: R, own
   } as R
 }
 
-interface Known {
+interface KnownParts {
   readonly fields: TSchema
   /** Members of all fields, including those that clients never read. */
   readonly names: ReadonlySet<string>
@@ -38,15 +38,15 @@ interface Known {
   readonly params: ReadonlyMap<string, TSchema>
 }
 
-const compiled = new WeakMap<Family, Known>()
+const knownByFamily = new WeakMap<Family, KnownParts>()
 
-function getKnown (family: Family): Known {
-  let known = compiled.get(family)
-  if (known === undefined) compiled.set(family, known = compileKnown(family))
+function getKnown (family: Family): KnownParts {
+  let known = knownByFamily.get(family)
+  if (known === undefined) knownByFamily.set(family, known = compileKnown(family))
   return known
 }
 
-function compileKnown ({ schema, members, ownFields, lifecycle, operations, edit }: Family): Known {
+function compileKnown ({ schema, members, ownFields, lifecycle, operations, edit }: Family): KnownParts {
   const readable = Object.fromEntries(members.map(name => [name, schema.properties[name] as TSchema]))
   const params = new Map<string, TSchema>()
   const add = (action: string, sent: Readonly<Record<string, TSchema>>, takesFields: boolean): void => {
@@ -63,26 +63,26 @@ function compileKnown ({ schema, members, ownFields, lifecycle, operations, edit
   return { fields: Type.Object(readable), names: new Set(ownFields.map(({ name }) => name)), params }
 }
 
-function keepChanges ({ fields, names }: Known, changes: Changes): Changes {
-  const kept: Record<string, Changes[string]> = {}
+function keepChanges ({ fields, names }: KnownParts, changes: FieldChanges): FieldChanges {
+  const kept: Record<string, FieldChanges[string]> = {}
   let isWhole = true
   for (const name of Object.keys(changes)) {
-    const change = changes[name] as Changes[string]
+    const change = changes[name] as FieldChanges[string]
     const schema = fields.properties[name] as TSchema | undefined
-    // Of a field that clients never read, the log shows that it was changed.
-    const its = schema === undefined ? names.has(name) ? {} : undefined : keepKnown([wrap(schema)], change)
+    // The log shows that a field was changed which clients never read, but not its values.
+    const its = schema === undefined ? names.has(name) ? {} : undefined : keepKnown([describeChange(schema)], change)
     if (its !== undefined) kept[name] = its
     isWhole &&= its === change
   }
   return isWhole ? changes : kept
 }
 
-function wrap (schema: TSchema): TSchema {
+function describeChange (schema: TSchema): TSchema {
   return { type: 'object', properties: { from: schema, to: schema } } as unknown as TSchema
 }
 
 /** Why a command of another version was refused may be about what this one does not have. */
-function keepKnownProblem ({ fields }: Known, expected: TSchema | undefined, problem: KeptProblem): KeptProblem {
+function keepKnownProblem ({ fields }: KnownParts, expected: TSchema | undefined, problem: KeptProblem): KeptProblem {
   const { code, status, errors = [] } = problem
   const isKnown = (flaw: Flaw): boolean => {
     const [, name = ''] = 'pointer' in flaw ? flaw.pointer.split('/') : []
@@ -97,7 +97,7 @@ function keepKnown<T> (schemas: readonly TSchema[], value: T, ids: ReadonlyMap<s
   if (typeof value !== 'object' || value === null) return value
   const named = new Map(ids)
   const options = schemas.flatMap(schema => listOptions(schema, named))
-  if (options.some(isOpen)) return value
+  if (options.some(acceptsAnyMember)) return value
   if (Array.isArray(value)) {
     const items = options.flatMap(({ items = [] }) => items as TSchema | TSchema[])
     const kept = value.map((each: unknown) => keepKnown(items, each, named))
@@ -127,7 +127,7 @@ function listOptions (schema: TSchema, ids: Map<string, TSchema>): TSchema[] {
 const limiting = ['type', 'const', 'enum', 'anyOf', 'allOf', 'oneOf', 'properties', 'items', 'not', '$ref']
 
 /** Whether a value may have any members. */
-function isOpen (schema: TSchema): boolean {
+function acceptsAnyMember (schema: TSchema): boolean {
   const { type, properties, patternProperties, additionalProperties: others, items, anyOf, allOf, oneOf } = schema
   if (limiting.every(word => schema[word] === undefined)) return true
   return type === 'object'

@@ -158,17 +158,17 @@ export function isStorage (value: unknown): value is Storage {
     methods.every(name => typeof (value as Storage)[name] === 'function')
 }
 
-const kept = new WeakMap<Storage, Set<string>>()
+const notedNames = new WeakMap<Storage, Set<string>>()
 
 export function noteShapes (storage: Storage, shapes: readonly FamilyShape[]): void {
-  let names = kept.get(storage)
-  if (names === undefined) kept.set(storage, names = new Set())
+  let names = notedNames.get(storage)
+  if (names === undefined) notedNames.set(storage, names = new Set())
   for (const { name } of shapes) names.add(name)
 }
 
 /** Refuses settings for an unknown family: its name is misspelt, and the family would get a different table. */
 export function checkMappedFamilies (storage: Storage): void {
-  const names = [...kept.get(storage) ?? []]
+  const names = [...notedNames.get(storage) ?? []]
   const unknown = storage.mappedFamilies?.find(name => !names.includes(name))
   if (unknown === undefined) return
   throw new errorCodes.FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY(unknown, names.join(', '), didYouMean(unknown, names))
@@ -176,7 +176,7 @@ export function checkMappedFamilies (storage: Storage): void {
 
 // Longer queues only time out.
 const maxWaitingPerItem = 100
-const maxWaiting = 1000
+const maxWaitingWriters = 1000
 
 /** One writer of this process at a time per key. Between processes, the storage detects conflicts. */
 export class WriteQueue {
@@ -215,7 +215,7 @@ export class WriteQueue {
   }
 
   async #waitIn (queue: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
-    if (queue.length >= maxWaitingPerItem || this.waiting >= maxWaiting) {
+    if (queue.length >= maxWaitingPerItem || this.waiting >= maxWaitingWriters) {
       const detail = `Too many writers are waiting, ${queue.length} of them for this item; nothing was done`
       throw new Problem('busy', detail, { headers: { 'retry-after': '1' } })
     }

@@ -15,23 +15,24 @@ interface Presence {
 // In milliseconds, while something waits.
 const checkEvery = 50
 // One timer for all requests: making and clearing one for each takes longer than the rest of a deadline.
-const getState = keepPerProcess(() => ({ watched: new Set<RequestDeadline>(), timer: undefined as Timer | undefined }))
+const getWatched = keepPerProcess(() =>
+  ({ watched: new Set<RequestDeadline>(), timer: undefined as Timer | undefined }))
 
-function watch (deadline: RequestDeadline): void {
-  const state = getState()
+function watchDeadline (deadline: RequestDeadline): void {
+  const state = getWatched()
   state.watched.add(deadline)
   state.timer ??= setTimeout(checkAll, checkEvery)
   if (state.watched.size === 1) state.timer.ref()
 }
 
 function unwatch (deadline: RequestDeadline): void {
-  const { watched, timer } = getState()
+  const { watched, timer } = getWatched()
   watched.delete(deadline)
   if (watched.size === 0) timer?.unref()
 }
 
 function checkAll (): void {
-  const state = getState()
+  const state = getWatched()
   state.timer = undefined
   for (const deadline of state.watched) deadline.check()
   if (state.watched.size > 0) state.timer ??= setTimeout(checkAll, checkEvery)
@@ -111,7 +112,7 @@ export class RequestDeadline implements AbortSignal {
   waitForCommit (committing: Promise<void>): Promise<void> {
     return new Promise<void>((resolve, reject) => {
       this.#abandonCommit = reject
-      watch(this)
+      watchDeadline(this)
       const end = <Value>(settle: (value: Value) => void) => (value: Value): void => {
         this.#endCommit()
         settle(value)
@@ -137,7 +138,7 @@ export class RequestDeadline implements AbortSignal {
     if (this.#ended !== undefined) return
     this.#listeners ??= new Set()
     this.#listeners.add(listener)
-    watch(this)
+    watchDeadline(this)
   }
 
   removeEventListener (_type: 'abort', listener: (event: Event) => void): void {

@@ -92,7 +92,7 @@ export const firstPartSize = 10
 export const maxPartLength = 1_000_000
 
 /** In characters, which are kept in memory for a slow client. */
-export const maxLength = 2_000_000
+export const maxPageLength = 2_000_000
 
 /**
  * Estimated from the last part; but short items may be followed by long ones. With few sizes, a storage gets the same
@@ -192,7 +192,7 @@ export function toFoundText (
   return found
 }
 
-export function writePage (
+export function writeFoundText (
   { items, total }: Found,
   query: Pick<Query, 'order' | 'offset' | 'limit'>,
   write: (items: readonly Stored[]) => string

@@ -52,9 +52,9 @@ export interface Field {
   readonly optional: boolean
   /** Whether its value may be null. Never of an optional field: a database has one NULL for both. */
   readonly nullable?: boolean
-  /** Of an enumeration. */
+  /** The values of an enumeration. */
   readonly values?: readonly string[]
-  /** Of a decimal: the digits after the point. It has at most 15 digits in all. */
+  /** The digits of a decimal after the point. It has at most 15 digits in all. */
   readonly scale?: number
   /** In characters, for new texts; existing ones may be longer. */
   readonly maxLength?: number

@@ -5,11 +5,12 @@ import { BusyError } from './storage.js'
 // In milliseconds: how long searches may block the event loop before other requests continue.
 const maxMs = 5
 
-const getState = keepPerProcess(() => ({ endOfAll: undefined as number | undefined, waiting: [] as (() => void)[] }))
+const getTurnState = keepPerProcess(() =>
+  ({ endOfAll: undefined as number | undefined, waiting: [] as (() => void)[] }))
 
 // Shared by all searches in a turn of the loop: many short ones block it as long as one large one.
 function getEnd (): number {
-  const state = getState()
+  const state = getTurnState()
   if (state.endOfAll === undefined) {
     state.endOfAll = performance.now() + maxMs
     setImmediate(() => { state.endOfAll = undefined })
@@ -20,7 +21,7 @@ function getEnd (): number {
 /** Pauses if this turn of the loop was long: for long work that may never wait for anything else. */
 export function endLongTurn (): Promise<void> | undefined {
   if (performance.now() <= getEnd()) return undefined
-  const { waiting } = getState()
+  const { waiting } = getTurnState()
   return new Promise<void>(resolve => {
     waiting.push(resolve)
     if (waiting.length === 1) setImmediate(resumeOne)
@@ -29,7 +30,7 @@ export function endLongTurn (): Promise<void> | undefined {
 
 // One in each turn, however long it is: none waits forever, and together they do not make one long turn.
 function resumeOne (): void {
-  const { waiting } = getState()
+  const { waiting } = getTurnState()
   waiting.shift()?.()
   if (waiting.length > 0) setImmediate(resumeOne)
 }

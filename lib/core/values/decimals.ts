@@ -1,12 +1,12 @@
 /** Digits that a double keeps: decimals with at most that many stay distinct, and in the same order, as numbers. */
 export const maxDigits = 15
 
-const decimal = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?$/
+const decimalPattern = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?$/
 
 /** The text with exactly `scale` digits after the point; undefined for more digits, and for any other spelling. */
 export function readDecimal (value: unknown, scale: number): string | undefined {
   const text = typeof value === 'number' ? value.toFixed(scale) : value
-  const parts = typeof text === 'string' ? decimal.exec(text) : null
+  const parts = typeof text === 'string' ? decimalPattern.exec(text) : null
   if (parts === null || (typeof value === 'number' && Number(text) !== value)) return undefined
   const [, sign, whole, fraction = ''] = parts as unknown as [string, string, string, string?]
   if (fraction.length > scale || (whole === '0' ? 0 : whole.length) + scale > maxDigits) return undefined

@@ -52,7 +52,7 @@ function makeNumber (schema: Schema): number | undefined {
   return value < exclusiveMaximum ? value : undefined
 }
 
-const formats: Readonly<Record<string, string>> = {
+const formatExamples: Readonly<Record<string, string>> = {
   date: '2030-01-31',
   'date-time': '2030-01-31T12:00:00.000Z',
   time: '12:00:00Z',
@@ -64,6 +64,6 @@ const formats: Readonly<Record<string, string>> = {
 function makeText (schema: Schema): string | undefined {
   const { format, pattern, description = 'Any text', minLength = 0, maxLength = Infinity } = schema
   if (pattern !== undefined) return undefined
-  if (format !== undefined) return formats[format]
+  if (format !== undefined) return formatExamples[format]
   return Array.from<string>(description.padEnd(minLength, '.')).slice(0, maxLength).join('')
 }

@@ -56,11 +56,11 @@ const uri = /^[a-z][a-z\d+.-]*:/i
 const uriCharacters = /^(?:[\w.~:/?[\]@!$&'()*+,;=-]|%[\da-f]{2})*(?:#(?:[\w.~:/?@!$&'()*+,;=-]|%[\da-f]{2})*)?$/i
 const duration = /^P(?:\d+W|(?=\d|T)(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+S)?)?)$/
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i
-const label = /^(?!-)[a-z\d-]{1,63}(?<!-)$/i
+const hostLabel = /^(?!-)[a-z\d-]{1,63}(?<!-)$/i
 const mailbox = /^[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*$/
 
 /** Not from a package: each takes linear time on a text of a megabyte, and has a text for what it expects. */
-const formats: Readonly<Record<string, Format>> = {
+const formatsByName: Readonly<Record<string, Format>> = {
   date: { test: isDate, rule: dateRule },
   'date-time': { test: text => readDateTime(text) !== undefined, rule: dateTimeRule },
   time: {
@@ -91,16 +91,16 @@ const formats: Readonly<Record<string, Format>> = {
   }
 }
 
-export const formatNames: readonly string[] = Object.keys(formats)
+export const formatNames: readonly string[] = Object.keys(formatsByName)
 
-export const formatTests = Object.fromEntries(Object.entries(formats).map(([name, { test }]) => [name, test]))
+export const formatTests = Object.fromEntries(Object.entries(formatsByName).map(([name, { test }]) => [name, test]))
 
 export function getFormat (name: string): Format | undefined {
-  return Object.hasOwn(formats, name) ? formats[name] : undefined
+  return Object.hasOwn(formatsByName, name) ? formatsByName[name] : undefined
 }
 
 function isHostname (text: string): boolean {
-  return text.length <= 253 && text.split('.').every(part => label.test(part))
+  return text.length <= 253 && text.split('.').every(part => hostLabel.test(part))
 }
 
 function isEmail (text: string): boolean {

@@ -60,7 +60,7 @@ export function findFlaw (rule: TObject, value: unknown, kind: 'member' | 'optio
     if (value[name] !== undefined) {
       const flaw = findFlawInValue(member, value[name], name, called)
       if (flaw !== undefined) return flaw
-    } else if (rule.required?.includes(name) === true) return `${called} is missing; it ${describe(member)}`
+    } else if (rule.required?.includes(name) === true) return `${called} is missing; it ${explainRule(member)}`
   }
   return undefined
 }
@@ -78,7 +78,7 @@ function findFlawInValue (rule: TSchema, value: unknown, name: string, called: s
     }
   }
   const isRight = rule.holds === undefined ? Value.Check(rule, value) : rule.holds(value)
-  return isRight === true ? undefined : `${called} ${describe(rule)}`
+  return isRight === true ? undefined : `${called} ${explainRule(rule)}`
 }
 
 // the operation "lend": with "to": "id" is missing
@@ -86,6 +86,6 @@ function within (place: string, flaw: string | undefined): string | undefined {
   return flaw === undefined ? undefined : `${place}: ${flaw}`
 }
 
-function describe ({ description, examples }: TSchema): string {
+function explainRule ({ description, examples }: TSchema): string {
   return `must be ${description}${examples === undefined ? '' : `, such as ${(examples as string[])[0]}`}`
 }

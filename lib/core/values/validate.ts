@@ -46,12 +46,12 @@ export function findFlawInSchema (schema: TSchema): string | undefined {
 
 function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
   const byPointer = new Map<string, ErrorObject>()
-  // Of a union, Ajv reports every branch and then the whole: the last error of a member is the best.
+  // Ajv reports every branch of a union and then the whole: the last error of a member is the best.
   for (const error of dropVague(errors)) byPointer.set(locate(error), error)
   const listed = new Set<unknown>()
   let unknown = 0
   return Array.from(byPointer, ([pointer, error]) => {
-    if (error.keyword !== 'additionalProperties') return { pointer, detail: describe(error) }
+    if (error.keyword !== 'additionalProperties') return { pointer, detail: describeFlaw(error) }
     const allowed = Object.keys(error.parentSchema?.properties ?? {})
     const hint = ++unknown > maxHints ? '' : didYouMean(error.params.additionalProperty, allowed)
     if (listed.has(error.parentSchema)) return { pointer, detail: `is unknown.${hint}` }
@@ -94,7 +94,7 @@ function describePattern (pattern: string, { examples }: TSchema): string {
   return example === undefined ? `must match pattern "${pattern}"` : `must look like ${example} (pattern "${pattern}")`
 }
 
-function describe ({ keyword, schema, message, parentSchema = {}, data }: ErrorObject): string {
+function describeFlaw ({ keyword, schema, message, parentSchema = {}, data }: ErrorObject): string {
   const { format } = parentSchema as DecimalSchema
   if (format === 'decimal') return findFlawInDecimal(parentSchema as DecimalSchema, data) ?? 'is not valid'
   switch (keyword) {

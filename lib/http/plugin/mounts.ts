@@ -5,7 +5,7 @@ import { describeFamily, type FamilyModel } from '../../core/book/describe.js'
 import { makeBook } from '../../core/book/make-book.js'
 import { listActions } from '../../core/book/offers.js'
 import { errorCodes } from '../../core/errors.js'
-import { checkOptions, optionRules } from '../../core/service/arguments.js'
+import { callRules, checkCallOptions } from '../../core/service/arguments.js'
 import type { Storage } from '../../core/storage/storage.js'
 import type { FamilyMount } from '../../representations/target.js'
 import { listMounts, logOutcome, type Mount } from '../mount.js'
@@ -67,7 +67,7 @@ export function showMount (mount: Mount): FamilyMount {
 }
 
 // Who calls, and until when, is known from the request; a follower outlives its deadline, and needs an end.
-const rules = new Map(Object.entries(optionRules).map(([name, rule]) => {
+const rules = new Map(Object.entries(callRules).map(([name, rule]) => {
   const { principal, signal, ...own } = rule.properties as TProperties
   if (name !== 'follow') return [name, { ...rule, properties: own } as TObject]
   return [name, { ...rule, properties: { ...own, signal }, required: ['signal'] } as TObject]
@@ -82,7 +82,7 @@ export function openBook (mount: Mount, request: FastifyRequest): Book {
     maxCommands: mount.maxCommands ?? 100,
     note (outcome) { logOutcome({ mount, request }, outcome) },
     open (options, rule) {
-      checkOptions(family, options, rules.get(rule) as TObject)
+      checkCallOptions(family, options, rules.get(rule) as TObject)
       if (hasEnded(retirement)) throw explainEnd(retirement)
       return caller(request)
     }

@@ -11,7 +11,7 @@ import { clearTimeout, setTimeout, type Timer } from '../../core/runtime.js'
 import { findBounded, type FindPage, type FollowedPage } from '../../core/service/bounded.js'
 import { type Find, findFrom, findPage, type Reader } from '../../core/service/reader.js'
 import { feedList } from '../../core/service/record.js'
-import { firstPartSize, maxLength, partSize } from '../../core/storage/pages.js'
+import { firstPartSize, maxPageLength, partSize } from '../../core/storage/pages.js'
 import type { FoundText, Query, Stored } from '../../core/storage/storage.js'
 import { endLongTurn } from '../../core/storage/turns.js'
 import { makePicker, type Members } from '../../core/values/json.js'
@@ -118,7 +118,7 @@ export async function loadView (exchange: Exchange, listing: Listing): Promise<V
 async function findShortText ({ parsed, findText }: Listing, isLong: boolean): Promise<FoundText | undefined> {
   const single = findSingle(parsed)
   const found = single && await findText?.(single)
-  return isLong && found !== undefined && found.text.length > maxLength ? undefined : found
+  return isLong && found !== undefined && found.text.length > maxPageLength ? undefined : found
 }
 
 /** The page in one query, in its order. From a position, that is only possible if the order is by id alone. */

@@ -85,7 +85,7 @@ export class MemoryItems {
     const added = [...edits.values()].filter(item => item?.[field] !== undefined) as Stored[]
     const { last } = this
     const isAppended = added.length === edits.size && added.every(item => item[field] as number > last)
-    // A new array where it is not only appended to: a search may be reading the old one.
+    // A new array if it is not only appended to: a search may be reading the old one.
     const kept = isAppended ? this.#inSequence : this.#inSequence.filter(({ id }) => !edits.has(id))
     kept.push(...added)
     this.#inSequence = isAppended && added.length === 1 ? kept : kept.sort(this.#compareNumbers)

@@ -41,7 +41,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
     async prepare (shape) {
       const before = families.get(shape.name)
       const items = before?.items ?? new MemoryItems()
-      if (before !== undefined && items.items.length > 0) checkFields(before.shape, shape)
+      if (before !== undefined && items.items.length > 0) checkKnownFields(before.shape, shape)
       rules.add(shape, items.items)
       const merged = mergeShapes(before?.shape, shape)
       const complete = completer(merged)
@@ -56,7 +56,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       signal?.throwIfAborted()
       const turn = new Turn(signal, queue)
       try {
-        return endByLength(await findPage(getFamily(family).items, query, turn), query)
+        return endByLength(await findInMemory(getFamily(family).items, query, turn), query)
       } finally {
         turn.end()
       }
@@ -111,7 +111,7 @@ interface MemoryFamily {
 }
 
 /** Reads along the id, or the sequence, where it can, else scans in turns. */
-async function findPage (family: MemoryItems, query: Query, turn: Turn): Promise<Found> {
+async function findInMemory (family: MemoryItems, query: Query, turn: Turn): Promise<Found> {
   const { offset, limit, count, order: [first] } = query
   const field = first?.field ?? 'id'
   const sorted = family.listBy(field)
@@ -129,13 +129,13 @@ async function findPage (family: MemoryItems, query: Query, turn: Turn): Promise
   const add = (item: Stored): boolean => matches.add(item)
   const named = query.where.find(({ field, op }) => field === 'id' && op === 'eq')
   if (isSorted && field !== 'id') {
-    await collectMatches(walk(sorted, from, to, backwards), rest, turn, add)
+    await collectMatches(walkSlice(sorted, from, to, backwards), rest, turn, add)
   } else if (named !== undefined && 'values' in named) {
     const ids = ([...new Set(named.values)] as Id[]).sort(compareScalars)
     const items = (backwards ? ids.reverse() : ids).flatMap(id => family.get(id) ?? [])
     await collectMatches(items, query.where, turn, add)
   } else {
-    await family.read(items => collectMatches(walk(items, from, to, backwards), rest, turn, add))
+    await family.read(items => collectMatches(walkSlice(items, from, to, backwards), rest, turn, add))
   }
   return matches.toPage()
 }
@@ -158,12 +158,12 @@ function narrow (items: readonly Stored[], where: readonly Condition[], field: s
   return { from, to, rest }
 }
 
-function * walk (items: readonly Stored[], from: number, to: number, backwards: boolean): Generator<Stored> {
+function * walkSlice (items: readonly Stored[], from: number, to: number, backwards: boolean): Generator<Stored> {
   if (backwards) for (let at = to - 1; at >= from; at--) yield items[at] as Stored
   else for (let at = from; at < to; at++) yield items[at] as Stored
 }
 
-function checkFields ({ name: family, fields: before }: FamilyShape, now: FamilyShape): void {
+function checkKnownFields ({ name: family, fields: before }: FamilyShape, now: FamilyShape): void {
   for (const field of now.fields) {
     const earlier = before.find(({ name }) => name === field.name)
     if (earlier === undefined) refuseIncomplete(family, field)

@@ -3,13 +3,13 @@ import type { Reference } from '../sql/definitions.js'
 import { nameType, quoteName, quoteText } from '../sql/dialect.js'
 import { type Column, getColumn, type Layout, listWritten, mayLack } from '../sql/layout.js'
 import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
-import { nameReference, type Write } from './writer.js'
+import { type EncodedWrite, nameReference } from './writer.js'
 
 export interface TableBatch {
-  /** Of the last write: if a field was added meanwhile, earlier rows just lack it. */
+  /** The layout of the last write: if a field was added meanwhile, earlier rows just lack it. */
   layout: Layout
   /** By their shape. */
-  readonly writes: Map<string, Write>
+  readonly writes: Map<string, EncodedWrite>
   /**
    * Rows as JSON. `$n`: number of the write; `$c`: its commit; `$t`: type; `$x`: expected revision; `$k`: columns that
    * stay as they are; `$r`: columns whose references are checked; `$u`: references to the item that are checked.
@@ -18,7 +18,7 @@ export interface TableBatch {
 }
 
 /** Always in the same order of families, to avoid deadlocks. */
-export function makeTableBatches (commits: readonly (readonly Write[])[]): TableBatch[] {
+export function makeTableBatches (commits: readonly (readonly EncodedWrite[])[]): TableBatch[] {
   const batches = new Map<string, TableBatch>()
   let n = 0
   for (const [c, writes] of commits.entries()) {
@@ -46,7 +46,7 @@ export function describeBatch (batches: readonly TableBatch[]): string {
  * process changed rows after the statement began, fewer rows are written than expected. Then `width_bucket` fails with
  * 2201G, which no rule of a table raises: everything is undone, and tried again.
  */
-export function writeBatch (batches: readonly TableBatch[]): string {
+export function writeBatchText (batches: readonly TableBatch[]): string {
   const numbers = new Map(batches.map(({ layout }, p) => [layout.family, p]))
   const parts: BatchParts = { given: [], refused: [], done: [], complete: ['true'] }
   for (const [p, batch] of batches.entries()) writeTable(parts, batch, p, numbers)
@@ -168,7 +168,7 @@ function cast (row: string, { name, present }: Column, { equatedAs }: Column): s
 }
 
 /** Locks rows to delete, so that the next statement sees all references to them: adding one locks the row too. */
-export function lockReferred (writes: readonly Write[]): string[] {
+export function lockReferred (writes: readonly EncodedWrite[]): string[] {
   const ids = new Map<Layout, Id[]>()
   for (const { layout, id, referrers } of writes) {
     if (referrers.length > 0) ids.set(layout, [...ids.get(layout) ?? [], id])

@@ -6,12 +6,12 @@ import { ignore } from './driver.js'
 // Milliseconds. A notification in every commit would halve their rate.
 const notifyEvery = 30
 // Behind a proxy that pools transactions, no notification arrives.
-const lookEvery = 1000
+const readMarkEvery = 1000
 // A server that has vanished sends nothing, not even an end.
-const checkEvery = 5000
+const checkConnectionEvery = 5000
 
 /** Notices commits of this process at once, and of others by a notification. */
-export class Changes {
+export class ChangeWatch {
   readonly #channel: string
   readonly #watchers = new Watchers()
   #timer: NodeJS.Timeout | undefined
@@ -20,7 +20,7 @@ export class Changes {
   #isAsking = false
   #answeredAt = 0
 
-  /** @param mayListen false where the pool has no connection to spare */
+  /** @param mayListen false if the pool has no connection to spare */
   constructor (
     readonly connections: Connections,
     schema: string | undefined,
@@ -34,7 +34,7 @@ export class Changes {
     this.#timer ??= setInterval(() => {
       this.#watchers.notify()
       this.#listen()
-    }, lookEvery).unref()
+    }, readMarkEvery).unref()
     this.#listen()
     return () => {
       stop()
@@ -63,7 +63,7 @@ export class Changes {
 
   async #listen (): Promise<void> {
     if (!this.mayListen || this.#isAsking) return
-    if (this.#listener !== undefined && performance.now() - this.#answeredAt < checkEvery) return
+    if (this.#listener !== undefined && performance.now() - this.#answeredAt < checkConnectionEvery) return
     this.#isAsking = true
     try {
       this.#listener ??= await this.#connect()

@@ -1,16 +1,16 @@
 import { BoundedCache } from '../../core/cache.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/options.js'
-import { describeBatch, lockReferred, makeTableBatches, writeBatch } from './batch-statement.js'
+import { describeBatch, lockReferred, makeTableBatches, writeBatchText } from './batch-statement.js'
 import type { Connections } from './connections.js'
-import { explainRefusal } from './constraints.js'
+import { explainConstraintError } from './constraints.js'
 import { getCode, isAboutOne, isUndone, lockTimedOut, statementTimedOut } from './driver.js'
-import { makeRefusal, type Write } from './writer.js'
+import { type EncodedWrite, makeRefusal } from './writer.js'
 
-const maxRows = 1000
+const maxRowsPerBatch = 1000
 
 interface PendingCommit {
-  readonly writes: readonly Write[]
+  readonly writes: readonly EncodedWrite[]
   readonly families: CommitGroup
   readonly deadline: number
   readonly resolve: () => void
@@ -64,7 +64,7 @@ export class CommitQueue {
     return { ...this.#counts.metrics(this.#waiting), commits_alone_total: this.#aloneTotal }
   }
 
-  add (writes: readonly Write[]): Promise<void> {
+  add (writes: readonly EncodedWrite[]): Promise<void> {
     return new Promise((resolve, reject) => {
       const names = new Set(writes.map(({ layout }) => layout.family))
       const families = this.#getGroup([...names].sort().join('\n'), 1)
@@ -122,7 +122,7 @@ export class CommitQueue {
         for (const each of uses) used.add(each)
         if (isReferred) referred.add(key)
       }
-      if (isFree && (rows === 0 || rows + writes.length <= maxRows)) {
+      if (isFree && (rows === 0 || rows + writes.length <= maxRowsPerBatch)) {
         rows += writes.length
         batch.push(commit)
       } else left.push(commit)
@@ -185,7 +185,7 @@ export class CommitQueue {
   async #commit (batch: readonly PendingCommit[]): Promise<ReadonlyMap<number, Error>> {
     const tables = makeTableBatches(batch.map(({ writes }) => writes))
     const { text, name } = this.#texts.get(describeBatch(tables), () => {
-      const text = writeBatch(tables)
+      const text = writeBatchText(tables)
       return { text, name: this.connections.nameStatement(text) }
     })
     const locks = lockReferred(batch.flatMap(({ writes }) => writes))
@@ -194,11 +194,11 @@ export class CommitQueue {
     try {
       const refused = await this.connections.retry(() => this.connections.write(locks, statement), deadline)
       // One row is about the batch itself.
-      return refused.length === 1 ? none : listRefusals(batch, refused as unknown as Refused[])
+      return refused.length === 1 ? noRefusals : listRefusals(batch, refused as unknown as Refused[])
     } catch (error) {
       // With several commits, it is unknown which of them caused it.
       if (batch.length > 1 || isUndone(error)) throw error
-      throw await explainRefusal(error, batch[0]?.writes ?? [], this.connections.run)
+      throw await explainConstraintError(error, batch[0]?.writes ?? [], this.connections.run)
     }
   }
 
@@ -219,7 +219,7 @@ export class CommitQueue {
   }
 }
 
-const none: ReadonlyMap<number, Error> = new Map()
+const noRefusals: ReadonlyMap<number, Error> = new Map()
 
 type Refused = readonly [n: string, broken: string | null]
 

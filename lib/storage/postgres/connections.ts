@@ -3,13 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BusyError } from '../../core/storage/storage.js'
 import { writeLiteral } from './dialect.js'
 import {
-  type ConnectionSource, getCode, ignore, isRefusal, isUndone, type PostgresClient, type PostgresQuery
+  type ConnectionSource, getCode, ignore, isFromServer, isUndone, type PostgresClient, type PostgresQuery
 } from './driver.js'
 
 export interface Statement {
   readonly text: string
   readonly values: readonly unknown[]
-  /** Of the prepared statement; undefined if it is not prepared. */
+  /** The name of the prepared statement; undefined if it is not prepared. */
   readonly name?: string | undefined
 }
 
@@ -27,8 +27,8 @@ interface ConnectionSettings {
 }
 
 // Milliseconds between checks. At the next one, unused connections are returned to the pool.
-const interval = 50
-const maxAttempts = 10
+const checkReadsEvery = 50
+const maxConnects = 10
 export const tooMany = 'Too many requests are waiting for the database'
 // A server keeps prepared statements until the connection ends.
 const maxNames = 200
@@ -115,7 +115,7 @@ export class Connections {
       for (const connection of this.#used) if (now > connection.deadline) connection.release(true)
       // filter, not some: all must be called.
       if (this.#checks.filter(check => check(now)).length > 0 || this.#used.size > 0) this.watch()
-    }, interval).unref()
+    }, checkReadsEvery).unref()
   }
 
   #releaseIdle (): void {
@@ -168,7 +168,7 @@ export class Connections {
       this.#giveBack(connection)
       return result
     } catch (error) {
-      if (isRefusal(error)) this.#giveBack(connection)
+      if (isFromServer(error)) this.#giveBack(connection)
       else connection.release(error)
       throw error
     }
@@ -238,7 +238,7 @@ export class Connections {
     try {
       return await connection.client.query(query) as Result
     } catch (error) {
-      if (isRefusal(error) || performance.now() < deadline) throw error
+      if (isFromServer(error) || performance.now() < deadline) throw error
       throw new Error('PostgreSQL did not answer before the timeout', { cause: error })
     } finally {
       connection.deadline = Infinity
@@ -306,7 +306,7 @@ export class Connections {
       try {
         return await work()
       } catch (error) {
-        const isRetried = attempt < maxAttempts && performance.now() <= deadline
+        const isRetried = attempt < maxConnects && performance.now() <= deadline
         if (!isRetried || !(isUndone(error) || this.#lacksName(error))) throw error
         this.retries++
       }

@@ -4,7 +4,7 @@ import { qualifyName } from '../sql/dialect.js'
 import { type Column, getColumn } from '../sql/layout.js'
 import type { Run } from './connections.js'
 import { getCode, ignore, isAboutData } from './driver.js'
-import type { Write } from './writer.js'
+import type { EncodedWrite } from './writer.js'
 
 interface RefusedData {
   readonly schema?: string
@@ -15,7 +15,7 @@ interface RefusedData {
   readonly dataType?: string
 }
 
-const rules = new Map<string, ConstraintRule>([
+const rulesByState = new Map<string, ConstraintRule>([
   ['23502', 'required'],
   ['23505', 'unique'],
   // Exclusion constraints: an existing row is in conflict.
@@ -26,11 +26,13 @@ const rules = new Map<string, ConstraintRule>([
 ])
 
 /** Returns other errors unchanged. */
-export async function explainRefusal (error: unknown, writes: readonly Write[], run: Run): Promise<unknown> {
+export async function explainConstraintError (
+  error: unknown, writes: readonly EncodedWrite[], run: Run
+): Promise<unknown> {
   if (!isAboutData(error)) return error
   const { table, constraint } = error as RefusedData
   const changes = writes.filter(({ type }) => type !== 'require')
-  const write = changes.find(({ layout }) => layout.tableName === table) ?? changes[0] as Write
+  const write = changes.find(({ layout }) => layout.tableName === table) ?? changes[0] as EncodedWrite
   const { layout, id, type } = write
   const { family, tableName, columns } = layout
   // A trigger or foreign key may break a rule of a different table, which has none of our fields.
@@ -43,18 +45,18 @@ export async function explainRefusal (error: unknown, writes: readonly Write[], 
   return new ConstraintError(family, id, rule, { fields, constraint, cause: error, ...described })
 }
 
-function classify (code: string, type: Write['type'], isForeign: boolean): ConstraintRule {
+function classify (code: string, type: EncodedWrite['type'], isForeign: boolean): ConstraintRule {
   // foreign_key_violation, restrict_violation
   if (code === '23503' || code === '23001') {
     if (type === 'delete') return 'in-use'
     if (!isForeign) return 'reference'
     return type === 'replace' ? 'in-use' : 'other'
   }
-  return isForeign ? 'other' : rules.get(code) ?? (code.startsWith('22') ? 'value' : 'other')
+  return isForeign ? 'other' : rulesByState.get(code) ?? (code.startsWith('22') ? 'value' : 'other')
 }
 
 /** Includes the columns in expressions of an index. */
-async function listColumns (refused: RefusedData, { layout }: Write, run: Run): Promise<readonly unknown[]> {
+async function listColumns (refused: RefusedData, { layout }: EncodedWrite, run: Run): Promise<readonly unknown[]> {
   const { schema, table, column, constraint, dataType } = refused
   if (column !== undefined) return [column]
   const own = layout.unique.find(fields => nameUnique(layout, fields) === constraint)

@@ -82,7 +82,7 @@ export const statementTimedOut = '57014'
 export const lockTimedOut = '55P03'
 
 /** Whether the connection can still be used. */
-export function isRefusal (error: unknown): boolean {
+export function isFromServer (error: unknown): boolean {
   // Classes 08 (connection) and 57P (shutdown); a session that was idle in its transaction for too long; a standby.
   return (error as { severity?: string }).severity !== undefined && !/^(08|57P|25P0[34]|25006)/.test(getCode(error))
 }
@@ -104,5 +104,5 @@ export function isAboutData (error: unknown): boolean {
 /** Whether the error may be about one commit of a batch only. */
 export function isAboutOne (error: unknown): boolean {
   // 42: also a broken trigger, such as one that reads a dropped table.
-  return isRefusal(error) && (isAboutData(error) || isUndone(error) || getCode(error).startsWith('42'))
+  return isFromServer(error) && (isAboutData(error) || isUndone(error) || getCode(error).startsWith('42'))
 }

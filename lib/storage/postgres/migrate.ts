@@ -12,7 +12,7 @@ import type { Connections, Run } from './connections.js'
 import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
 import { getCode, statementTimedOut } from './driver.js'
 import { type PresentTable, readTable } from './tables.js'
-import { checkType, ownTypes } from './types.js'
+import { checkColumnType, ownTypes } from './types.js'
 
 const deadlocked = '40P01'
 const clashing = '23505'
@@ -129,7 +129,7 @@ function completeColumns (layout: Layout, { columns: present }: PresentTable, ha
       statements.push(writeAddColumn(layout, column, dialect))
       continue
     }
-    checkType(layout, column, there, ownTypes)
+    checkColumnType(layout, column, there, ownTypes)
     const alter = `ALTER TABLE ${layout.table} ALTER COLUMN ${quoteName(column.name as string)}`
     if (kind === 'number' && there.type === 'bigint') statements.push(`${alter} TYPE ${dialect.types.number}`)
     if (isAbsent(field.default) || there.hasDefault) continue

@@ -5,9 +5,9 @@ import type { Connections } from './connections.js'
 import { getCode, lockTimedOut } from './driver.js'
 
 // Rows that are numbered at once.
-const batch = 5000
+const maxNumbered = 5000
 // Milliseconds: enough for about 10,000 rows.
-const maxWait = 1000
+const maxLockWait = 1000
 
 /**
  * Numbers items in the order in which they became visible. A sequence would do so in the order in which transactions
@@ -39,10 +39,10 @@ export class Positions {
     const inLog = `${revision}, ${outcome}, ${createdAt}, ${id}`
     // Only a full batch can lack earlier revisions. To look for them reads the whole log of these items.
     this.#number = `WITH first AS MATERIALIZED (SELECT ${id}, ${own}, ${revision} FROM ${table}
-        WHERE ${position} IS NULL ORDER BY ${byIndex} LIMIT ${batch}),
+        WHERE ${position} IS NULL ORDER BY ${byIndex} LIMIT ${maxNumbered}),
       last AS (SELECT ${own}, max(${revision}) AS last FROM first GROUP BY ${own}),
       found AS (SELECT ${id} FROM first UNION SELECT t.${id} FROM last JOIN ${table} t USING (${own})
-        WHERE (SELECT count(*) FROM first) = ${batch} AND t.${position} IS NULL AND t.${revision} < last.last),
+        WHERE (SELECT count(*) FROM first) = ${maxNumbered} AND t.${position} IS NULL AND t.${revision} < last.last),
       timed AS (SELECT ${id}, ${own}, ${revision}, ${outcome}, ${createdAt},
         max(${createdAt}) OVER (PARTITION BY ${own} ORDER BY ${inLog}) AS time
         FROM ${table} WHERE ${id} IN (SELECT ${id} FROM found)),
@@ -54,7 +54,7 @@ export class Positions {
 
   /** For requests: stops waiting after a second, while the numbering continues. A log may have millions of rows. */
   async catchUpShortly (isBehind?: boolean): Promise<void> {
-    await Promise.race([this.catchUp(isBehind), delay(maxWait, undefined, { ref: false })])
+    await Promise.race([this.catchUp(isBehind), delay(maxLockWait, undefined, { ref: false })])
   }
 
   /**
@@ -79,7 +79,7 @@ export class Positions {
       if (!isKnown && (await this.connections.run(this.#check)).length === 0) return
       try {
         const [[count] = []] = await this.connections.write([this.#lock], { text: this.#number, values: [] })
-        if (Number(count) < batch) return
+        if (Number(count) < maxNumbered) return
       } catch (error) {
         // Another process is numbering.
         if (getCode(error) !== lockTimedOut) throw error

@@ -7,7 +7,7 @@ import { checkSource, checkStorageOptions, type OptionRules } from '../check-opt
 import { qualifyName } from '../sql/dialect.js'
 import { type SqlOptions, sqlRules } from '../sql/options.js'
 import { createSqlStorage, type SqlConnection } from '../sql/sql-storage.js'
-import { Changes } from './changes.js'
+import { ChangeWatch } from './changes.js'
 import { CommitQueue } from './commits.js'
 import { Connections } from './connections.js'
 import { postgresDialect as dialect } from './dialect.js'
@@ -16,11 +16,11 @@ import { describeHost, openPool, splitHosts, usePool } from './hosts.js'
 import { Migration } from './migrate.js'
 import { Positions } from './positions.js'
 import { KeptText, ReadQueue } from './read-queue.js'
-import { TableReader } from './reader.js'
-import { addReplicas, type Position, type PostgresServer } from './replicas.js'
-import { readColumns, readIndexed, readUniqueColumns } from './tables.js'
-import { checkType, mappableTypes } from './types.js'
-import { TableWriter, type Write } from './writer.js'
+import { PostgresTableReader } from './reader.js'
+import { addReplicas, type PostgresServer, type WalPosition } from './replicas.js'
+import { readIndexed, readTableColumns, readUniqueColumns } from './tables.js'
+import { checkColumnType, mappableTypes } from './types.js'
+import { type EncodedWrite, PostgresTableWriter } from './writer.js'
 
 export type { PostgresPool, PostgresClient, PostgresQuery } from './driver.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
@@ -62,9 +62,9 @@ export function postgresStorage (
   options: PostgresOptions & ({ readonly connectionString: string } | { readonly pool: PostgresPool })
 ): Storage {
   checkSource(options, ['connectionString', 'pool'])
-  checkStorageOptions<AllOptions>(options, optionRules)
+  checkStorageOptions<AllOptions>(options, postgresRules)
   const location = 'pool' in options ? 'PostgreSQL' : describeLocation(options.connectionString)
-  if (options.replicas === undefined) return createSqlStorage(() => openConnection(options), options, location)
+  if (options.replicas === undefined) return createSqlStorage(() => openPostgres(options), options, location)
   const primary = openServer(options, location)
   const { pool, replicas, ...others } = options as AllOptions
   const urls = [replicas].flat().flatMap(url => splitHosts(url as string))
@@ -73,9 +73,9 @@ export function postgresStorage (
 }
 
 function openServer (options: AllOptions, location: string, isReplica = false): PostgresServer {
-  let opening: ReturnType<typeof openConnection> | undefined
-  const open = (): ReturnType<typeof openConnection> => {
-    opening ??= openConnection(options, isReplica).catch(error => {
+  let opening: ReturnType<typeof openPostgres> | undefined
+  const open = (): ReturnType<typeof openPostgres> => {
+    opening ??= openPostgres(options, isReplica).catch(error => {
       opening = undefined
       throw error
     })
@@ -106,7 +106,7 @@ interface AllOptions extends PostgresOptions {
   readonly pool?: PostgresPool
 }
 
-const optionRules: OptionRules<AllOptions> = {
+const postgresRules: OptionRules<AllOptions> = {
   ...sqlRules,
   connectionString: rules.text,
   pool: Type.Object({ connect: rules.callback }, { description: 'a pool of pg' }),
@@ -120,7 +120,7 @@ const optionRules: OptionRules<AllOptions> = {
 }
 
 /** Reads and commits have separate connections, so that neither waits for the other. */
-async function openConnection (options: AllOptions, isReplica = false) {
+async function openPostgres (options: AllOptions, isReplica = false) {
   const { connectionString, poolSize: max = 10, connectionTimeout = 5000, statementTimeout = 10_000 } = options
   const { schema, preparedStatements = true, maxWaitingCommits = 1000, migrationTimeout = 600_000 } = options
   const own = { max, connectionTimeoutMillis: connectionTimeout, keepAlive: true, keepAliveInitialDelayMillis: 10_000 }
@@ -134,7 +134,7 @@ async function openConnection (options: AllOptions, isReplica = false) {
   const forReads = Math.max(1, size - forCommits)
   const connections = new Connections(pool, { statementTimeout, connectionTimeout, limitsTime, preparedStatements })
   const reads = new ReadQueue(connections, forReads)
-  const changes = new Changes(connections, schema, size >= 4)
+  const changes = new ChangeWatch(connections, schema, size >= 4)
   const commits = new CommitQueue(connections, forCommits, maxWaitingCommits, () => { changes.notify() })
   // Leaves some connections for short reads.
   const maxHeavyReads = Math.min(options.maxHeavyReads ?? 2, Math.max(1, Math.floor(forReads / 3)))
@@ -149,10 +149,10 @@ async function openConnection (options: AllOptions, isReplica = false) {
   }
   let closing: Promise<void> | undefined
 
-  const connection: SqlConnection<Write> = {
+  const connection: SqlConnection<EncodedWrite> = {
     dialect,
     schema,
-    readMapped: ({ schema, table }) => readColumns(connections.run, qualifyName(schema, table)),
+    readMapped: ({ schema, table }) => readTableColumns(connections.run, qualifyName(schema, table)),
     listMissing: layout => migration.listMissing(layout),
     makeMissing: layout => migration.makeMissing(layout),
     listUnique: layout => readUniqueColumns(connections.run, layout),
@@ -160,15 +160,15 @@ async function openConnection (options: AllOptions, isReplica = false) {
       const table = await readIndexed(connections.run, given)
       const { layout } = table
       for (const column of layout.columns) {
-        if (column.present !== undefined) checkType(layout, column, column.present, mappableTypes)
+        if (column.present !== undefined) checkColumnType(layout, column, column.present, mappableTypes)
       }
       // Where there is a log, commands are decided: the connections so far are checked, too.
       if (layout.sequence !== undefined && !isReplica) pool.mustWrite = true
       return {
         layout,
-        reader: new TableReader(reads, table, heavyReads,
+        reader: new PostgresTableReader(reads, table, heavyReads,
           layout.sequence && new Positions(connections, layout, layout.sequence)),
-        writer: layout.writable ? new TableWriter(layout) : undefined
+        writer: layout.writable ? new PostgresTableWriter(layout) : undefined
       }
     },
     commit: writes => commits.add(writes),
@@ -189,14 +189,14 @@ async function openConnection (options: AllOptions, isReplica = false) {
     })
   }
   const position = new KeptText(positionText, undefined, true, { text: positionText })
-  const readPosition = async (): Promise<Position> => {
+  const readPosition = async (): Promise<WalPosition> => {
     const [[timeline, bytes] = []] = await reads.read('', position, [])
     return { timeline: Number(timeline), bytes: BigInt(String(bytes)) }
   }
   return { ...connection, readPosition }
 }
 
-// Of a replica, what it has replayed. In its own statement: one that reads may see less than the server has by then.
+// What a replica has replayed. In its own statement: one that reads may see less than the server has by then.
 // Not every role sees the receiver; then a new timeline is known from the next restart point on.
 const positionText = `SELECT CASE WHEN pg_is_in_recovery() THEN greatest(
     (SELECT timeline_id FROM pg_control_checkpoint()), (SELECT min_recovery_end_timeline FROM pg_control_recovery()),

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { raceSignal } from '../../core/storage/deadline.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { type Connection, type Connections, type Statement, type TakePart, tooMany } from './connections.js'
-import { getCode, ignore, isRefusal, statementTimedOut } from './driver.js'
+import { getCode, ignore, isFromServer, statementTimedOut } from './driver.js'
 
 // More reads in one statement save little, and the last one waits for all.
 const maxMerged = 32
@@ -43,7 +43,7 @@ export class KeptText {
   }
 }
 
-interface Read {
+interface QueuedRead {
   readonly kept: KeptText
   readonly values: readonly unknown[]
   readonly signal: AbortSignal | undefined
@@ -52,27 +52,27 @@ interface Read {
   readonly reject: (error: unknown) => void
 }
 
-interface Outcome {
+interface ReadRows {
   readonly rows?: unknown[][]
   readonly error?: unknown
 }
 
 interface TableReads {
   readonly name: string
-  waiting: Read[]
+  waiting: QueuedRead[]
   /** Connections. */
   held: number
 }
 
 // For each table: longer queues only time out.
-const maxWaiting = 1000
+const maxWaitingReads = 1000
 const processTag = `dealbook ${randomUUID()}`
 let tags = 0
 
 /** Merges waiting reads that have the same text: a round trip costs several times the rest of a small read. */
 export class ReadQueue {
   readonly #tables = new Map<string, TableReads>()
-  readonly #running = new Set<readonly Read[]>()
+  readonly #running = new Set<readonly QueuedRead[]>()
   /** The comments by which running heavy reads are found. */
   readonly #heavy = new Set<string>()
   #held = 0
@@ -95,7 +95,7 @@ export class ReadQueue {
     return new Promise((resolve, reject) => {
       let table = this.#tables.get(name)
       if (table === undefined) this.#tables.set(name, table = { name, waiting: [], held: 0 })
-      if (table.waiting.length >= maxWaiting) return reject(new BusyError(tooMany))
+      if (table.waiting.length >= maxWaitingReads) return reject(new BusyError(tooMany))
       table.waiting.push({ kept, values, signal, since: performance.now(), resolve, reject })
       if (!this.#canSend(table)) this.waits++
       // Further ones are sent with the first, or when a connection is free.
@@ -120,8 +120,8 @@ export class ReadQueue {
   async #send (table: TableReads): Promise<void> {
     this.#held++
     table.held++
-    let reads: readonly Read[] | undefined
-    let outcomes: readonly Outcome[]
+    let reads: readonly QueuedRead[] | undefined
+    let outcomes: readonly ReadRows[]
     try {
       outcomes = await this.connections.use(connection => {
         reads = this.#take(table)
@@ -138,10 +138,10 @@ export class ReadQueue {
     this.#tables.delete(table.name)
     this.#tables.set(table.name, table)
     this.#release()
-    const sent = reads as readonly Read[]
+    const sent = reads as readonly QueuedRead[]
     this.#running.delete(sent)
     sent.forEach(({ signal, resolve, reject }, index) => {
-      const { rows, error } = outcomes[index] as Outcome
+      const { rows, error } = outcomes[index] as ReadRows
       if (signal?.aborted === true) reject(signal.reason)
       else if (rows === undefined) reject(error)
       else resolve(rows)
@@ -153,7 +153,7 @@ export class ReadQueue {
     for (const table of this.#tables.values()) this.#call(table)
   }
 
-  #take (table: TableReads): Read[] {
+  #take (table: TableReads): QueuedRead[] {
     const { waiting, waiting: [first] } = table
     if (first === undefined) return []
     const { kept } = first
@@ -167,16 +167,16 @@ export class ReadQueue {
     })
   }
 
-  async #run (reads: readonly Read[], connection: Connection): Promise<Outcome[]> {
+  async #run (reads: readonly QueuedRead[], connection: Connection): Promise<ReadRows[]> {
     const merged = reads.length > 1 ? await this.#runMerged(reads, connection) : undefined
     if (merged !== undefined) return merged
-    const outcomes: Outcome[] = []
+    const outcomes: ReadRows[] = []
     for (const { kept: { text, name }, values } of reads) {
       try {
         const statement = { text, name, values }
         outcomes.push({ rows: await this.connections.retry(() => this.connections.read(connection, statement)) })
       } catch (error) {
-        if (!isRefusal(error)) throw error
+        if (!isFromServer(error)) throw error
         outcomes.push({ error })
       }
     }
@@ -184,8 +184,8 @@ export class ReadQueue {
   }
 
   /** Undefined if the server refused something, which may be the data of one of them. */
-  async #runMerged (reads: readonly Read[], connection: Connection): Promise<Outcome[] | undefined> {
-    const { kept, values } = reads[0] as Read
+  async #runMerged (reads: readonly QueuedRead[], connection: Connection): Promise<ReadRows[] | undefined> {
+    const { kept, values } = reads[0] as QueuedRead
     const { text, name } = kept.shared as Pick<Statement, 'text' | 'name'>
     const arrays = values.map((_, index) => reads.map(read => read.values[index]))
     const sent = performance.now()
@@ -197,7 +197,7 @@ export class ReadQueue {
       for (const row of rows) outcomes[Number(row.at(-1)) - 1]?.rows.push(row)
       return outcomes
     } catch (error) {
-      if (!isRefusal(error) || getCode(error) === statementTimedOut) throw error
+      if (!isFromServer(error) || getCode(error) === statementTimedOut) throw error
       return undefined
     } finally {
       kept.noteMerged(reads.length, performance.now() - sent)

@@ -2,7 +2,7 @@ import { BoundedCache } from '../../core/cache.js'
 import { isPlain, listFieldConditions } from '../../core/storage/conditions.js'
 import { raceSignal, RequestDeadline } from '../../core/storage/deadline.js'
 import {
-  askOneMore, collectMatches, countFitting, FirstMatches, toFoundText, writePage
+  askOneMore, collectMatches, countFitting, FirstMatches, toFoundText, writeFoundText
 } from '../../core/storage/pages.js'
 import { mayBeLong } from '../../core/storage/shapes.js'
 import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../../core/storage/storage.js'
@@ -19,7 +19,7 @@ import { KeptText, type ReadQueue } from './read-queue.js'
 import type { IndexedTable } from './tables.js'
 import { canHave, fitQuery } from './types.js'
 
-type Write = (clauses: ClauseBuilder) => string
+type WriteQuery = (clauses: ClauseBuilder) => string
 
 /** The items as text, their number, and the keys of the last and the first. */
 type PageRow = readonly [text?: string | null, length?: string, ...keys: unknown[]]
@@ -36,7 +36,7 @@ const smallTable = 1024 * 1024
 const sizeMaxAge = 10_000
 
 /** Filters are not prepared: after a while PostgreSQL plans a prepared statement without its values, often badly. */
-export class TableReader {
+export class PostgresTableReader {
   readonly #texts = new BoundedCache<KeptText>(maxTexts)
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: KeptText
@@ -119,7 +119,7 @@ export class TableReader {
     // Foreign JSON may have whitespace.
     const isForeign = this.layout.mapped && columns.some(({ kind }) => kind === 'json')
     if (isForeign || columns.length === 0 || !query.where.every(isPlain)) {
-      return writePage(await this.find(askOneMore(query), signal), asked, makeListWriter(members))
+      return writeFoundText(await this.find(askOneMore(query), signal), asked, makeListWriter(members))
     }
     return await this.#read(query, columns, signal)
   }
@@ -278,7 +278,7 @@ export class TableReader {
     return this.queue.read(this.layout.table, kept, values, signal)
   }
 
-  #keep (write: Write, isStable: boolean, isMerged: boolean): KeptText {
+  #keep (write: WriteQuery, isStable: boolean, isMerged: boolean): KeptText {
     const { connections } = this.queue
     const text = write(new ClauseBuilder(this.layout, dialect))
     const shared = isMerged ? writeShared(this.layout, write) : undefined
@@ -330,7 +330,7 @@ function * decodeRows (rows: Iterable<unknown[]>, decode: (row: unknown[]) => St
 }
 
 /** Without values, the same text for all; undefined if a value is a list. */
-function writeShared (layout: Layout, write: Write): string | undefined {
+function writeShared (layout: Layout, write: WriteQuery): string | undefined {
   const arrays: string[] = []
   let hasLists = false
   const one = write(new ClauseBuilder(layout, {

@@ -7,16 +7,16 @@ type TextReads = Required<Pick<StorageReads, 'findText'>>
 
 // Milliseconds.
 const longestWait = 50
-const pollEvery = 5
+const pollReplicaEvery = 5
 // A replica that is started again may be further back, but takes longer than this.
 const positionMaxAge = 20
 const behindFor = 1000
 const downFor = 5000
 // For a new timeline of the primary.
-const lookEvery = 1000
+const checkReplicasEvery = 1000
 
 /** In the log of a server. Bytes of different timelines cannot be compared. */
-export interface Position {
+export interface WalPosition {
   /** One more after each promotion. */
   readonly timeline: number
   readonly bytes: bigint
@@ -25,7 +25,7 @@ export interface Position {
 export interface PostgresServer {
   readonly storage: Storage
   /** How far its log is written, or replayed if it is a replica. */
-  readPosition (): Promise<Position>
+  readPosition (): Promise<WalPosition>
   close (): Promise<void>
 }
 
@@ -41,7 +41,7 @@ class Replica {
 
   constructor (readonly server: PostgresServer, readonly shapes: readonly FamilyShape[]) {}
 
-  isSkipped (position: Position): boolean {
+  isSkipped (position: WalPosition): boolean {
     const now = performance.now()
     return now < this.#downUntil || (now < this.#missed.until && includes(position, this.#missed.position))
   }
@@ -53,7 +53,7 @@ class Replica {
   }
 
   /** Whether it has, or soon has, everything up to a position. A later read sees it, but not one that has begun. */
-  async reaches (position: Position): Promise<boolean> {
+  async reaches (position: WalPosition): Promise<boolean> {
     const end = performance.now() + longestWait
     for (;;) {
       const now = performance.now()
@@ -61,7 +61,7 @@ class Replica {
       if (now >= end) break
       await Promise.race([this.#read(), delay(end - now)])
       if (this.#downUntil > now) return false
-      if (!includes(this.#position, position)) await delay(pollEvery)
+      if (!includes(this.#position, position)) await delay(pollReplicaEvery)
     }
     this.#missed = { position, until: performance.now() + behindFor }
     return false
@@ -94,19 +94,19 @@ class Replica {
   }
 }
 
-const start: Position = { timeline: 0, bytes: 0n }
+const start: WalPosition = { timeline: 0, bytes: 0n }
 
-function includes (position: Position, earlier: Position): boolean {
+function includes (position: WalPosition, earlier: WalPosition): boolean {
   return position.timeline === earlier.timeline && position.bytes >= earlier.bytes
 }
 
 /** Undefined if it is not a token of `writeToken`. */
-function readToken (token: string): Position | undefined {
+function readToken (token: string): WalPosition | undefined {
   const [, timeline, bytes] = /^([\da-f]{1,8})-([\da-f]{1,16})$/.exec(token) ?? []
   return bytes === undefined ? undefined : { timeline: parseInt(timeline as string, 16), bytes: BigInt(`0x${bytes}`) }
 }
 
-function writeToken ({ timeline, bytes }: Position): string {
+function writeToken ({ timeline, bytes }: WalPosition): string {
   return `${timeline.toString(16)}-${bytes.toString(16)}`
 }
 
@@ -121,7 +121,7 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
   const counts = { replica_reads_total: 0, replica_misses_total: 0 }
   let next = 0
   // Undefined if it could not be read: then replicas are not used. The last one is the highest.
-  let position: Promise<Position | undefined> = Promise.resolve(start)
+  let position: Promise<WalPosition | undefined> = Promise.resolve(start)
   let lookedAt = performance.now()
 
   return markDeadlineAware<Storage>({
@@ -180,15 +180,15 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
     return found
   }
 
-  function note (): Promise<Position | undefined> {
+  function note (): Promise<WalPosition | undefined> {
     lookedAt = performance.now()
     position = primary.readPosition().catch(() => undefined)
     return position
   }
 
   /** A process that only reads must notice, too, that a replica has stayed behind at a failover. */
-  async function look (own: Position): Promise<void> {
-    if (performance.now() - lookedAt < lookEvery) return
+  async function look (own: WalPosition): Promise<void> {
+    if (performance.now() - lookedAt < checkReplicasEvery) return
     lookedAt = performance.now()
     const known = position
     const found = await primary.readPosition().catch(() => own)
@@ -196,7 +196,7 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
   }
 
   /** What a replica must have; undefined if no replica can be known to have it. */
-  async function findRequired (least: Position): Promise<Position | undefined> {
+  async function findRequired (least: WalPosition): Promise<WalPosition | undefined> {
     let own = await position ?? await note()
     if (own === undefined) return undefined
     const looking = look(own)
@@ -216,7 +216,7 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
   }
 
   async function read<T> (
-    least: Position, signal: AbortSignal | undefined, work: (source: StorageReads) => Promise<T>
+    least: WalPosition, signal: AbortSignal | undefined, work: (source: StorageReads) => Promise<T>
   ): Promise<T> {
     const required = await findRequired(least)
     const replica = required === undefined ? undefined : await choose(required)
@@ -236,7 +236,7 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
   }
 
   /** In turns, except those that are down or behind. */
-  async function choose (position: Position): Promise<Replica | undefined> {
+  async function choose (position: WalPosition): Promise<Replica | undefined> {
     next++
     const inTurn = replicas.map((_, index) => replicas[(next + index) % replicas.length] as Replica)
     const replica = inTurn.find(each => !each.isSkipped(position))

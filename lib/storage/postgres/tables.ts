@@ -5,7 +5,7 @@ import type { Run } from './connections.js'
 import { postgresDialect } from './dialect.js'
 
 /** Empty if the table does not exist. A domain has its base type. */
-export async function readColumns (run: Run, table: string): Promise<Map<string, PresentColumn>> {
+export async function readTableColumns (run: Run, table: string): Promise<Map<string, PresentColumn>> {
   const rows = await run(`SELECT attname,
       CASE WHEN type.typtype = 'd' THEN format_type(base.oid, type.typtypmod) ELSE format_type(base.oid, atttypmod) END,
       attnotnull OR type.typnotnull,
@@ -35,7 +35,7 @@ export async function readColumns (run: Run, table: string): Promise<Map<string,
  * `isWhole` is false for what an interrupted build leaves; `terms` are columns (`left …` for the beginning of one) and
  * expressions, and empty for a partial index.
  */
-async function readIndexes (run: Run, table: string) {
+async function readTableIndexes (run: Run, table: string) {
   const rows = await run(`SELECT c.relname, i.indisvalid, CASE WHEN i.indpred IS NULL THEN (
       SELECT json_agg(coalesce(attname, regexp_replace(pg_get_indexdef(i.indexrelid, n::int, true),
         '^"left"[(]"?(.*?)"?(::text)?, ${indexedLength}[)]$', E'left \\\\1')) ORDER BY n)
@@ -59,7 +59,7 @@ export async function readUniqueColumns (run: Run, { table }: Layout): Promise<s
 export type PresentTable = Awaited<ReturnType<typeof readTable>>
 
 export async function readTable (run: Run, { table }: Layout) {
-  return { columns: await readColumns(run, table), indexes: await readIndexes(run, table) }
+  return { columns: await readTableColumns(run, table), indexes: await readTableIndexes(run, table) }
 }
 
 export interface IndexedTable {
@@ -71,7 +71,7 @@ export interface IndexedTable {
 
 /** With the indexes that the table really has. */
 export async function readIndexed (run: Run, layout: Layout): Promise<IndexedTable> {
-  const named = [...await readIndexes(run, layout.table)].filter(([, { isWhole }]) => isWhole)
+  const named = [...await readTableIndexes(run, layout.table)].filter(([, { isWhole }]) => isWhole)
   const present = named.map(([, index]) => index)
   const columns = layout.columns.map(column => {
     const isPrefixIndexed = !layout.mapped && present.some(({ terms }) => terms.includes(`left ${column.name}`))

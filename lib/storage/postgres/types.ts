@@ -32,18 +32,21 @@ export const mappableTypes: Record<Kind, RegExp> = {
     'real|double precision|boolean|date)\\[\\])$')
 }
 
-export function checkType (
-  { family, tableName }: Layout, { name, kind, field }: Column, { type, labels }: Type, types: Record<Kind, RegExp>
+export function checkColumnType (
+  { family, tableName }: Layout,
+  { name, kind, field }: Column,
+  { type, labels }: ColumnType,
+  types: Record<Kind, RegExp>
 ): void {
   const own = nameType(dialect, field)
   if (type === own || types[kind].test(type) || (labels !== undefined && kind === 'string')) return
   throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type, field.name, kind, own)
 }
 
-type Type = Pick<PresentColumn, 'type' | 'labels'>
+type ColumnType = Pick<PresentColumn, 'type' | 'labels'>
 
 /** What is wrong with a value for a column of this type; undefined if it can be kept unchanged. */
-export function findFlaw (present: Type, value: unknown): string | undefined {
+export function findFlawInColumn (present: ColumnType, value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined
   const { type } = present
   if (type.endsWith('[]')) return findFlawInList(type.slice(0, -2), value)
@@ -59,16 +62,16 @@ function findFlawInList (type: string, value: unknown): string | undefined {
     return element === null || (given === expected && (kind !== 'date' || isDate(element as string)))
   }
   if (!Array.isArray(value) || !value.every(isElement)) return `must be a list of ${kind}s`
-  const flaw = value.map(element => findFlaw({ type }, element)).find(flaw => flaw !== undefined)
+  const flaw = value.map(element => findFlawInColumn({ type }, element)).find(flaw => flaw !== undefined)
   return flaw === undefined ? undefined : `has an element that ${flaw}`
 }
 
-const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
+const uuidText = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
 const time = /^(([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{0,5}[1-9])?|24:00:00)$/
 
-function findFlawInText ({ type, labels }: Type, value: string): string | undefined {
+function findFlawInText ({ type, labels }: ColumnType, value: string): string | undefined {
   if (labels !== undefined) return labels.includes(value) ? undefined : `must be one of ${labels.join(', ')}`
-  if (type === 'uuid') return uuid.test(value) ? undefined : 'must be a UUID in lower case'
+  if (type === 'uuid') return uuidText.test(value) ? undefined : 'must be a UUID in lower case'
   if (/^time(?!stamp)/.test(type)) return time.test(value) ? undefined : 'must be a time, such as 12:30:00'
   if (/^(numeric|bigint|integer|smallint)/.test(type)) return findFlawInDigits(type, value)
   const [, varying, length = Infinity] = /^character( varying)?\((\d+)\)$/.exec(type) ?? []
@@ -112,7 +115,7 @@ function findFlawInNumber (type: string, value: number): string | undefined {
 }
 
 export function canHave ({ present }: Column, value: unknown): boolean {
-  return present === undefined || findFlaw(present, value) === undefined
+  return present === undefined || findFlawInColumn(present, value) === undefined
 }
 
 /** Leaves out values that are not valid for the type of the column: PostgreSQL would fail. */
@@ -138,7 +141,7 @@ export function fitQuery (layout: Layout, query: Query): Query {
 function fitBound (condition: Extract<FieldCondition, { readonly value: unknown }>): FieldCondition {
   const { field, op } = condition
   const text = String(condition.value)
-  if (uuid.test(text)) return condition
+  if (uuidText.test(text)) return condition
   const value = findNextUuid(text)
   const isLower = op === 'gt' || op === 'gte'
   // After all UUIDs.

@@ -4,9 +4,9 @@ import {
 } from '../../core/storage/storage.js'
 import { listSetReferences, type Reference, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
 import { type Column, type Layout, listWritten } from '../sql/layout.js'
-import { canHave, findFlaw } from './types.js'
+import { canHave, findFlawInColumn } from './types.js'
 
-export interface Write {
+export interface EncodedWrite {
   readonly type: Change['type']
   readonly layout: Layout
   readonly id: Id
@@ -26,14 +26,14 @@ export interface Write {
   readonly isReferred: boolean
 }
 
-export class TableWriter {
+export class PostgresTableWriter {
   readonly #columns: readonly Column[]
 
   constructor (readonly layout: Layout) {
     this.#columns = listWritten(layout)
   }
 
-  encodeChange (change: Change, relations: Relations | undefined): Write {
+  encodeChange (change: Change, relations: Relations | undefined): EncodedWrite {
     const { layout } = this
     const item = 'item' in change ? change.item : undefined
     const id = 'item' in change ? change.item.id : change.id
@@ -54,7 +54,7 @@ export class TableWriter {
         record[name] = value.replace(/\.0+$/, '')
         value = Number(value)
       }
-      const allowed = findFlaw(present, value)
+      const allowed = findFlawInColumn(present, value)
       const fields = [field.name]
       if (allowed !== undefined) throw new ConstraintError(layout.family, id, 'value', { fields, allowed })
     }
@@ -68,7 +68,7 @@ export class TableWriter {
       id,
       key: makeKey(layout, id),
       expected: change.type === 'insert' ? undefined : change.expected,
-      shape: [change.type, ...checked.map(describe), ...referrers.map(describe)].join(),
+      shape: [change.type, ...checked.map(describeReference), ...referrers.map(describeReference)].join(),
       json: JSON.stringify(record).slice(1, -1),
       checked,
       uses,
@@ -78,7 +78,7 @@ export class TableWriter {
   }
 }
 
-type Related = Pick<Write, 'checked' | 'uses' | 'referrers' | 'isReferred'>
+type Related = Pick<EncodedWrite, 'checked' | 'uses' | 'referrers' | 'isReferred'>
 
 const unrelated: Related = { checked: [], uses: [], referrers: [], isReferred: false }
 
@@ -105,7 +105,7 @@ export function nameReference ({ from, column }: Reference): string {
   return `${from.family}.${column.field.name}`
 }
 
-function describe (reference: Reference): string {
+function describeReference (reference: Reference): string {
   return `${nameReference(reference)}:${reference.to.serial}`
 }
 
@@ -116,7 +116,7 @@ function isKept (change: Change, { present, field: { name } }: Column): boolean 
 }
 
 /** `broken`: the field of a broken reference, or the family that refers to a deleted item; null for a stale item. */
-export function makeRefusal (write: Write, broken: string | null): Error {
+export function makeRefusal (write: EncodedWrite, broken: string | null): Error {
   const { type, expected, layout: { family }, id, checked, referrers } = write
   if (broken === null) return expected === undefined ? new DuplicateError(family, id) : new ConflictError(family, id)
   return type === 'delete'

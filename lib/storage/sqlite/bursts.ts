@@ -6,7 +6,7 @@ import {
 } from './driver.js'
 import type { FileGuard } from './file-guard.js'
 import type { Anchors } from './paths.js'
-import { explainRefusal, isConstraint, runWrites, type Write } from './writer.js'
+import { explainWriteError, isConstraint, runWrites, type TableWrite } from './writer.js'
 
 /** Runs the small reads of one turn of the event loop back to back; a single read runs at once. */
 export class ReadBurst {
@@ -52,7 +52,7 @@ export class ReadBurst {
     runInPhase('read', () => {
       const until = performance.now() + this.maxMs
       // If the transaction cannot begin, each read fails by itself.
-      const transaction = this.#reads.length > 1 && attempt(this.#transaction?.begin) ? this.#transaction : undefined
+      const transaction = this.#reads.length > 1 && succeeds(this.#transaction?.begin) ? this.#transaction : undefined
       let count = 0
       for (const read of this.#reads) {
         read()
@@ -60,14 +60,14 @@ export class ReadBurst {
         if (performance.now() > until) break
       }
       // If COMMIT fails, the reads are still valid, but the transaction must not stay open.
-      if (transaction !== undefined && !attempt(transaction.end)) attempt(() => this.database.exec('ROLLBACK'))
+      if (transaction !== undefined && !succeeds(transaction.end)) succeeds(() => this.database.exec('ROLLBACK'))
       this.#reads = this.#reads.slice(count)
       if (this.#reads.length > 0) this.#plan()
     })
   }
 }
 
-function attempt (run: ((parameters: readonly unknown[]) => unknown) | undefined): boolean {
+function succeeds (run: ((parameters: readonly unknown[]) => unknown) | undefined): boolean {
   try {
     run?.([])
     return true
@@ -76,8 +76,8 @@ function attempt (run: ((parameters: readonly unknown[]) => unknown) | undefined
   }
 }
 
-interface PendingCommit {
-  readonly writes: readonly Write[]
+interface WaitingCommit {
+  readonly writes: readonly TableWrite[]
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
 }
@@ -89,7 +89,7 @@ const { nextTick } = process
 const maxWrites = 2000
 
 interface CommitSettings {
-  readonly changes: Changes
+  readonly changes: ChangeNotifier
   readonly guard: FileGuard | undefined
   readonly anchors: Anchors
   readonly busyTimeout: number
@@ -97,8 +97,8 @@ interface CommitSettings {
 }
 
 /** Group commit: the commits of one turn share a transaction and one disk sync. A single commit runs at once. */
-export class CommitQueue {
-  #pending: PendingCommit[] = []
+export class CommitBurst {
+  #pending: WaitingCommit[] = []
   #isRunning = false
   #onIdle: (() => void)[] = []
   readonly #counts = new CommitCounts()
@@ -117,7 +117,7 @@ export class CommitQueue {
     return this.#counts.metrics(this.#pending.length)
   }
 
-  add (writes: readonly Write[]): Promise<void> | undefined {
+  add (writes: readonly TableWrite[]): Promise<void> | undefined {
     if (!this.#isRunning && isAlone()) {
       this.#isRunning = true
       nextTick(this.#continue)
@@ -126,7 +126,7 @@ export class CommitQueue {
         this.#notify(1)
         return undefined
       } catch (error) {
-        if (!isBusy(error)) throw explainRefusal(this.database, error, writes[0] as Write)
+        if (!isBusy(error)) throw explainWriteError(this.database, error, writes[0] as TableWrite)
       }
     }
     return new Promise<void>((resolve, reject) => {
@@ -164,13 +164,13 @@ export class CommitQueue {
     })
   }
 
-  #takeGroup (): PendingCommit[] {
+  #takeGroup (): WaitingCommit[] {
     let writes = 0
     const end = this.#pending.findIndex(commit => (writes += commit.writes.length) > maxWrites)
     return this.#pending.splice(0, end === -1 ? this.#pending.length : Math.max(1, end))
   }
 
-  async #settle (group: readonly PendingCommit[]): Promise<void> {
+  async #settle (group: readonly WaitingCommit[]): Promise<void> {
     try {
       await waitUntilFree(this.settings.busyTimeout, () => { this.#commitGroup(group) })
     } catch (error) {
@@ -178,14 +178,17 @@ export class CommitQueue {
     }
   }
 
-  async #fail (group: readonly PendingCommit[], error: unknown): Promise<void> {
+  async #fail (group: readonly WaitingCommit[], error: unknown): Promise<void> {
     // A rule that is checked at COMMIT, or that ends the transaction, does not show which commit broke it.
-    if (group.length > 1 && isConstraint(error)) for (const commit of group) await this.#settle([commit])
-    else for (const { writes: [write], reject } of group) reject(explainRefusal(this.database, error, write as Write))
+    const isDivided = group.length > 1 && isConstraint(error)
+    for (const commit of group) {
+      if (isDivided) await this.#settle([commit])
+      else commit.reject(explainWriteError(this.database, error, commit.writes[0] as TableWrite))
+    }
   }
 
   /** Settles every commit of the group; throws if the transaction itself fails. */
-  #commitGroup (group: readonly PendingCommit[]): void {
+  #commitGroup (group: readonly WaitingCommit[]): void {
     let isRefused = false
     try {
       this.#transact(() => {
@@ -203,8 +206,8 @@ export class CommitQueue {
   }
 
   /** Uses a savepoint for each, so that a refused commit does not undo the others. Savepoints are slow. */
-  #commitEach (group: readonly PendingCommit[]): void {
-    const refusals = new Map<PendingCommit, unknown>()
+  #commitEach (group: readonly WaitingCommit[]): void {
+    const refusals = new Map<WaitingCommit, unknown>()
     this.#transact(() => {
       for (const commit of group) {
         this.database.exec('SAVEPOINT one')
@@ -228,16 +231,16 @@ export class CommitQueue {
     this.settings.changes.notify()
   }
 
-  #run (writes: readonly Write[]): void {
+  #run (writes: readonly TableWrite[]): void {
     runWrites(this.database, writes, this.settings.anchors)
   }
 }
 
 // Milliseconds between two looks at the counter, which costs a few microseconds.
-const pollEvery = 100
+const pollChangesEvery = 100
 
 /** Notices commits of this process at once, and of others by the change counter of the file. */
-export class Changes {
+export class ChangeNotifier {
   readonly #watchers = new Watchers()
   #timer: NodeJS.Timeout | undefined
 
@@ -269,6 +272,6 @@ export class Changes {
       if (now === last) return
       last = now
       this.notify()
-    }, pollEvery).unref()
+    }, pollChangesEvery).unref()
   }
 }

@@ -1,17 +1,17 @@
 import { HeavyReadQueue, type QueueLimits } from '../../core/storage/turns.js'
 import { Filling } from '../sql/filling.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
-import { Changes, CommitQueue, ReadBurst } from './bursts.js'
+import { ChangeNotifier, CommitBurst, ReadBurst } from './bursts.js'
 import { findFile, openDatabase, type SqliteDatabase } from './driver.js'
 import { FileGuard } from './file-guard.js'
 import { HeavyReads } from './heavy-reads.js'
 import { Anchors, pathLimits } from './paths.js'
-import { TableReader } from './reader.js'
+import { SqliteTableReader } from './reader.js'
 import { addFunctions, TableStatements } from './statements.js'
 import {
   listIndexNames, listMissing, listUnique, makeMissing, readForeignColumns, readIndexes, sqliteDialect
 } from './tables.js'
-import { TableWriter, type Write } from './writer.js'
+import { SqliteTableWriter, type TableWrite } from './writer.js'
 
 /** Either a file or an open database. */
 export interface OpenOptions extends QueueLimits {
@@ -22,16 +22,16 @@ export interface OpenOptions extends QueueLimits {
 }
 
 /** An open database belongs to the host, which closes it. */
-export async function openConnection (options: OpenOptions, limits = pathLimits): Promise<SqlConnection<Write>> {
+export async function openSqlite (options: OpenOptions, limits = pathLimits): Promise<SqlConnection<TableWrite>> {
   const { file, busyTimeout = 5000, maxWaitingCommits = 1000 } = options
   const database = options.database ?? await openDatabase(file as string)
   addFunctions(database)
   const burst = new ReadBurst(database, file !== undefined, busyTimeout)
   const anchors = new Anchors(database, limits.anchorRows)
-  const changes = new Changes(database)
+  const changes = new ChangeNotifier(database)
   const path = findFile(database)
   const guard = path === undefined ? undefined : new FileGuard(path, file === undefined ? undefined : `${path}-wal`)
-  const queue = new CommitQueue(database, { busyTimeout, maxWaitingCommits, anchors, changes, guard })
+  const queue = new CommitBurst(database, { busyTimeout, maxWaitingCommits, anchors, changes, guard })
   const heavyQueue = new HeavyReadQueue(options)
   // Only a file that was opened by its name can be opened again by a worker.
   const heavy = new HeavyReads(heavyQueue, file === undefined ? undefined : path)
@@ -50,13 +50,13 @@ export async function openConnection (options: OpenOptions, limits = pathLimits)
       const statements = new TableStatements(database, layout)
       return {
         layout,
-        reader: new TableReader(statements, () => {
+        reader: new SqliteTableReader(statements, () => {
           const indexes = readIndexes(database, layout)
           const fields = indexes.map(({ fields }) => fields)
           const names = listIndexNames(database, layout)
           return { indexes, filling: new Filling(layout, { fields, names }, sqliteDialect) }
         }, { limits, burst, heavy, anchors }),
-        writer: layout.writable ? new TableWriter(database, layout) : undefined
+        writer: layout.writable ? new SqliteTableWriter(database, layout) : undefined
       }
     },
     check: () => { guard?.check() },

@@ -29,16 +29,17 @@ export interface ReadStatement {
 /** Returns the number of changed rows. */
 export type WriteStatement = (parameters: readonly unknown[]) => number
 
-type Run<T> = (...parameters: unknown[]) => T
+type RunStatement<T> = (...parameters: unknown[]) => T
 
 export function prepareRead (database: SqliteDatabase, sql: string): ReadStatement {
   // node:sqlite and better-sqlite3 name it differently, and other drivers may have neither.
-  const statement = database.prepare(sql) as SqliteStatement & Partial<Record<'setReturnArrays' | 'raw', Run<void>>>
+  const statement = database.prepare(sql) as
+    SqliteStatement & Partial<Record<'setReturnArrays' | 'raw', RunStatement<void>>>
   const hasArrays = statement.setReturnArrays !== undefined || statement.raw !== undefined
   if (statement.setReturnArrays !== undefined) statement.setReturnArrays(true)
   else statement.raw?.(true)
-  const all = statement.all.bind(statement) as Run<object[]>
-  const get = statement.get?.bind(statement) as Run<object | undefined> | undefined
+  const all = statement.all.bind(statement) as RunStatement<object[]>
+  const get = statement.get?.bind(statement) as RunStatement<object | undefined> | undefined
   const first = get ?? ((...parameters) => all(...parameters)[0])
   if (hasArrays) {
     return {
@@ -57,7 +58,7 @@ export function prepareRead (database: SqliteDatabase, sql: string): ReadStateme
 
 export function prepareWrite (database: SqliteDatabase, sql: string): WriteStatement {
   const statement = database.prepare(sql)
-  const run = statement.run.bind(statement) as Run<{ changes: number | bigint }>
+  const run = statement.run.bind(statement) as RunStatement<{ changes: number | bigint }>
   return parameters => Number(run(...parameters).changes)
 }
 
@@ -77,7 +78,7 @@ export async function openDatabase (file: string): Promise<SqliteDatabase> {
 }
 
 /** For a worker thread, which may block. */
-export async function openReader (file: string): Promise<SqliteDatabase> {
+export async function openReadOnly (file: string): Promise<SqliteDatabase> {
   const database = new (await loadDatabaseClass())(file)
   database.exec(`PRAGMA busy_timeout = 5000; PRAGMA query_only = 1; ${cacheSize}`)
   return database

@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs'
 
 // Milliseconds between two checks while nothing is committed.
-const checkEvery = 1000
+const checkFileEvery = 1000
 
 /** Notices that the file of an open database was removed or replaced. SQLite would continue in the old one. */
 export class FileGuard {
@@ -10,7 +10,7 @@ export class FileGuard {
   #checkedAt = performance.now()
   #flaw: string | undefined
 
-  /** @param log the write-ahead log; undefined where the host may change the mode of the database */
+  /** @param log the write-ahead log; undefined if the host may change the mode of the database */
   constructor (readonly file: string, readonly log: string | undefined) {
     this.#compare(file)
   }
@@ -26,7 +26,7 @@ export class FileGuard {
   check (): void {
     if (this.#flaw !== undefined) throw new Error(this.#flaw)
     const now = performance.now()
-    if (now - this.#checkedAt < checkEvery) return
+    if (now - this.#checkedAt < checkFileEvery) return
     this.#checkedAt = now
     this.#compare(this.file)
     if (this.log !== undefined) this.#compare(this.log)

@@ -1,25 +1,25 @@
 // The worker thread of HeavyReads.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { getColumns } from '../sql/layout.js'
-import { openReader } from './driver.js'
+import { openReadOnly } from './driver.js'
 import { exitMessage, type HeavyRequest, type HeavyResult, isLogLong, type WorkerSettings } from './heavy-reads.js'
 import { addFunctions, running, TableStatements } from './statements.js'
 
 const port = parentPort as MessagePort
 const { file, isEnded } = workerData as WorkerSettings
-const database = await openReader(file)
+const database = await openReadOnly(file)
 addFunctions(database)
 running.isEnded = () => Atomics.load(isEnded, 0) !== 0
 // By the serial number of the layout.
 const tables = new Map<number, TableStatements>()
 
 port.on('message', (message: HeavyRequest | typeof exitMessage) => {
-  if (message !== exitMessage) return port.postMessage(answer(message))
+  if (message !== exitMessage) return port.postMessage(readHeavy(message))
   database.close()
   port.close()
 })
 
-function answer ({ layout, query, members }: HeavyRequest): HeavyResult {
+function readHeavy ({ layout, query, members }: HeavyRequest): HeavyResult {
   const statements = tables.get(layout.serial) ?? new TableStatements(database, layout)
   tables.set(layout.serial, statements)
   // The page and the total must be of one state.

@@ -1,5 +1,5 @@
 import { isPlain } from '../../core/storage/conditions.js'
-import { askOneMore, toFoundText, writePage } from '../../core/storage/pages.js'
+import { askOneMore, toFoundText, writeFoundText } from '../../core/storage/pages.js'
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
 import { makeListWriter } from '../../core/values/json.js'
 import type { Filling, PlannedQuery } from '../sql/filling.js'
@@ -17,22 +17,22 @@ interface ReadSettings {
   readonly anchors: Anchors
 }
 
-interface PresentIndexes {
+interface UsableIndexes {
   readonly indexes: readonly Index[]
   readonly filling: Filling
 }
 
 // Rows that are read at once by their ids.
-const maxIds = 100
+const maxIdsAtOnce = 100
 
 /** Runs only statements that visit few rows: a statement of SQLite holds the thread it runs in. */
-export class TableReader {
-  #present: PresentIndexes
+export class SqliteTableReader {
+  #present: UsableIndexes
   // By the list of members, of which a route has one as long as the client does not choose.
   readonly #columns = new WeakMap<readonly string[], Column[]>()
 
   constructor (
-    readonly statements: TableStatements, readonly readIndexes: () => PresentIndexes, readonly settings: ReadSettings
+    readonly statements: TableStatements, readonly readIndexes: () => UsableIndexes, readonly settings: ReadSettings
   ) {
     this.#present = readIndexes()
   }
@@ -58,7 +58,7 @@ export class TableReader {
     const query = askOneMore(asked)
     // The first and last item must have the fields of the order.
     if (!asked.order.every(({ field }) => members.includes(field))) {
-      return writePage(await this.find(query, signal), asked, makeListWriter(members))
+      return writeFoundText(await this.find(query, signal), asked, makeListWriter(members))
     }
     let columns = this.#columns.get(members)
     if (columns === undefined) this.#columns.set(members, columns = getColumns(this.statements.layout, members))
@@ -67,8 +67,9 @@ export class TableReader {
     const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(mark))) : text
     const count = Math.min(length, asked.limit)
     const end = shown.indexOf(mark)
-    const first = count === 0 || asked.offset === 0 ? undefined : parse(shown.slice(0, end === -1 ? undefined : end))
-    const last = count === 0 ? undefined : parse(shown.slice(shown.lastIndexOf(mark) + 1))
+    const hasFirst = count > 0 && asked.offset !== 0
+    const first = hasFirst ? parseItem(shown.slice(0, end === -1 ? undefined : end)) : undefined
+    const last = count === 0 ? undefined : parseItem(shown.slice(shown.lastIndexOf(mark) + 1))
     return toFoundText({ text: joinItems(shown, mark), count, more, first, last, total }, asked)
   }
 
@@ -88,7 +89,7 @@ export class TableReader {
   #readSmall (query: PlannedQuery, members: readonly Column[]): PageText | undefined {
     const ids = query.where.find(condition => condition.op === 'eq' && condition.field === 'id')
     if (ids !== undefined && 'values' in ids) {
-      return ids.values.length > maxIds ? undefined : this.statements.readAll(query, members)
+      return ids.values.length > maxIdsAtOnce ? undefined : this.statements.readAll(query, members)
     }
     try {
       for (const path of listPaths(query, this.#present.indexes, this.settings.limits)) {
@@ -132,6 +133,6 @@ function joinItems (text: string, mark: string): string {
   return mark === itemSeparator ? text.replace(separators, ',') : text
 }
 
-function parse (text: string): Stored {
+function parseItem (text: string): Stored {
   return JSON.parse(text) as Stored
 }

@@ -4,7 +4,7 @@ import { rules } from '../../core/values/rules.js'
 import { checkSource, checkStorageOptions, type OptionRules } from '../check-options.js'
 import { type SqlOptions, sqlRules } from '../sql/options.js'
 import { createSqlStorage } from '../sql/sql-storage.js'
-import { openConnection, type OpenOptions } from './connection.js'
+import { type OpenOptions, openSqlite } from './connection.js'
 import type { SqliteDatabase } from './driver.js'
 
 export type { SqliteDatabase, SqliteStatement } from './driver.js'
@@ -37,13 +37,13 @@ export function sqliteStorage (
   options: SqliteOptions & ({ readonly file: string } | { readonly database: SqliteDatabase })
 ): Storage {
   checkSource(options, ['file', 'database'])
-  checkStorageOptions<SqliteOptions & OpenOptions>(options, optionRules)
+  checkStorageOptions<SqliteOptions & OpenOptions>(options, sqliteRules)
   const { file }: OpenOptions = options
   const location = file === undefined ? 'SQLite' : `SQLite, ${file}`
-  return createSqlStorage(() => openConnection(options), options, location)
+  return createSqlStorage(() => openSqlite(options), options, location)
 }
 
-const optionRules: OptionRules<SqliteOptions & OpenOptions> = {
+const sqliteRules: OptionRules<SqliteOptions & OpenOptions> = {
   ...sqlRules,
   file: rules.text,
   database: Type.Object({ prepare: rules.callback, function: rules.callback }, { description: 'an open database' }),

@@ -174,7 +174,7 @@ export class TableStatements {
   }
 }
 
-const maxKept = 300
+const maxStatements = 300
 // When full, only one in so many new statements replaces an old one.
 const replacing = 16
 
@@ -193,7 +193,7 @@ class KeptStatements {
     const kept = this.#kept.get(key)
     if (kept !== undefined) {
       // Keeps the order of use once something may be dropped.
-      if (this.#kept.size >= maxKept && this.#kept.delete(key)) this.#kept.set(key, kept)
+      if (this.#kept.size >= maxStatements && this.#kept.delete(key)) this.#kept.set(key, kept)
       return kept
     }
     const statement = prepareRead(this.database, write())
@@ -203,7 +203,7 @@ class KeptStatements {
   }
 
   #makeRoom (): boolean {
-    if (this.#kept.size < maxKept) return true
+    if (this.#kept.size < maxStatements) return true
     if (++this.#refused % replacing !== 0) return false
     return this.#kept.delete(this.#kept.keys().next().value as string)
   }

@@ -28,7 +28,7 @@ const encoders: Dialect['encode'] = {
   json: value => JSON.stringify(value)
 }
 
-export function encode (value: unknown, kind: Kind): unknown {
+export function encodeValue (value: unknown, kind: Kind): unknown {
   if (value === undefined || value === null) return null
   const encoder = encoders[kind]
   return encoder === undefined ? value : encoder(value)
@@ -66,7 +66,7 @@ export const sqliteDialect: Dialect = {
     return { ...texts, selected: `CASE WHEN ${large} ELSE ${column} END` }
   },
   writeFilled (column, field, present) {
-    return this.writeColumn(`COALESCE(${column}, ${writeLiteral(field.default, field.kind)})`, field, present)
+    return this.writeColumn(`COALESCE(${column}, ${writeDefault(field.default, field.kind)})`, field, present)
   },
   encode: encoders,
   decode: {
@@ -74,9 +74,9 @@ export const sqliteDialect: Dialect = {
     json: value => JSON.parse(value as string) as unknown
   },
   uniqueTerm: (column, kind) => kind === 'string' ? `${column} COLLATE BINARY` : column,
-  literal: writeLiteral,
+  literal: writeDefault,
   // A bare number in ORDER BY would be the number of a column.
-  constant: (value, kind) => `CAST(${writeLiteral(value, kind)} AS ${typeof value === 'number' ? 'INTEGER' : 'TEXT'})`
+  constant: (value, kind) => `CAST(${writeDefault(value, kind)} AS ${typeof value === 'number' ? 'INTEGER' : 'TEXT'})`
 }
 
 const dialect = sqliteDialect
@@ -86,8 +86,8 @@ export function isSpaced (kind: Kind, present: PresentColumn | undefined): boole
   return kind === 'date-time' && present?.isSpaced === true
 }
 
-function writeLiteral (value: unknown, kind: Kind): string {
-  const encoded = encode(value, kind)
+function writeDefault (value: unknown, kind: Kind): string {
+  const encoded = encodeValue(value, kind)
   return typeof encoded === 'string' ? quoteText(encoded) : String(encoded)
 }
 
@@ -173,7 +173,7 @@ export function readIndexes (database: SqliteDatabase, { tableName, columns, map
     const own = parts.filter(part => part[0] === name)
     if (own.some(([, column, isPlain]) => column === null || isPlain !== 1)) return []
     const fields = own.map(([, name]) =>
-      columns.find(column => column.name === name && isPlain(column))?.field.name ?? '')
+      columns.find(column => column.name === name && isPlainColumn(column))?.field.name ?? '')
     // Every index of our tables ends with the id, explicitly or not.
     const hasId = fields.length > 1 && fields.at(-1) === 'id'
     return [{ name, fields: hasId ? fields.slice(0, -1) : fields, sortedById: hasId || !mapped }]
@@ -196,7 +196,7 @@ export function listUnique (database: SqliteDatabase, { tableName }: Layout): st
 }
 
 /** Whether the column is used without an expression, so that its index applies. */
-function isPlain ({ isFilled, kind, present }: Column): boolean {
+function isPlainColumn ({ isFilled, kind, present }: Column): boolean {
   return !isFilled && !isSpaced(kind, present)
 }
 

@@ -7,10 +7,10 @@ import { quoteName } from '../sql/dialect.js'
 import { type Column, getColumn, getColumns, type Layout, listWritten, mayLack } from '../sql/layout.js'
 import { prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement } from './driver.js'
 import type { Anchors } from './paths.js'
-import { encode as encodeValue, isSpaced, sqliteDialect } from './tables.js'
+import { encodeValue, isSpaced, sqliteDialect } from './tables.js'
 
 /** A statement that must change, or find, exactly one row. */
-export interface Write {
+export interface TableWrite {
   readonly type: Change['type']
   readonly layout: Layout
   readonly id: Id
@@ -22,8 +22,8 @@ export interface Write {
   readonly checks: readonly (() => void)[]
 }
 
-export function runWrites (database: SqliteDatabase, writes: readonly Write[], anchors: Anchors): void {
-  let running: Write | undefined
+export function runWrites (database: SqliteDatabase, writes: readonly TableWrite[], anchors: Anchors): void {
+  let running: TableWrite | undefined
   try {
     for (const write of writes) {
       running = write
@@ -35,23 +35,23 @@ export function runWrites (database: SqliteDatabase, writes: readonly Write[], a
     }
     for (const { checks } of writes) for (const check of checks) check()
   } catch (error) {
-    const write = running as Write
+    const write = running as TableWrite
     const { layout: { references } } = write
     // The item that it refers to may be inserted later in the same commit.
     const isInserted = writes.slice(writes.indexOf(write) + 1).some(({ type, layout: { family } }) =>
       type === 'insert' && Object.values(references).includes(family))
-    throw explainRefusal(database, error, isInserted ? { ...write, checks: none } : write)
+    throw explainWriteError(database, error, isInserted ? { ...write, checks: noChecks } : write)
   }
 }
 
-type Check = Write['checks'][number]
+type Check = TableWrite['checks'][number]
 
-const none: readonly Check[] = []
+const noChecks: readonly Check[] = []
 
 // Bounds the cache: clients may change any combination of attributes.
 const maxUpdates = 50
 
-export class TableWriter {
+export class SqliteTableWriter {
   readonly #database: SqliteDatabase
   readonly #columns: readonly Column[]
   readonly #asExpected: string
@@ -81,18 +81,18 @@ export class TableWriter {
     this.#fill = this.#prepareFill()
   }
 
-  encodeChange (change: Change, relations: Relations | undefined): Write {
+  encodeChange (change: Change, relations: Relations | undefined): TableWrite {
     const { type } = change
     const { layout } = this
     const id = getId(change)
-    const checks = relations === undefined ? none : this.#listChecks(change, relations)
+    const checks = relations === undefined ? noChecks : this.#listChecks(change, relations)
     if (type === 'delete' || type === 'require') {
       const statement = type === 'delete' ? this.#delete : this.#require
       return { type, layout, id, checks, item: undefined, statement, parameters: [id, change.expected] }
     }
     const { item } = change
     if (type === 'insert') {
-      return { type, layout, id, checks, item, statement: this.#insert, parameters: encode(this.#columns, item) }
+      return { type, layout, id, checks, item, statement: this.#insert, parameters: encodeItem(this.#columns, item) }
     }
     const { current, expected } = change
     // Writing a column writes its index too, even if the value stays the same.
@@ -100,7 +100,7 @@ export class TableWriter {
       ? []
       : this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
     const columns = changed.length > 0 && this.#updates.size < maxUpdates ? changed : this.#columns
-    const parameters = encode(columns, item)
+    const parameters = encodeItem(columns, item)
     parameters.push(id, expected)
     return { type, layout, id, checks, item, statement: this.#prepareUpdate(columns), parameters }
   }
@@ -162,7 +162,7 @@ export class TableWriter {
   }
 }
 
-function encode (columns: readonly Column[], item: Stored): unknown[] {
+function encodeItem (columns: readonly Column[], item: Stored): unknown[] {
   return columns.map(({ field, kind, present }) => {
     const value = encodeValue(getValue(item, field), kind)
     return isSpaced(kind, present) && value !== null ? (value as string).replace('T', ' ').replace('Z', '') : value
@@ -172,7 +172,7 @@ function encode (columns: readonly Column[], item: Stored): unknown[] {
 // SQLite's own text, with every driver. All other texts, such as those of triggers, are `other`.
 const failure =
   /(UNIQUE|NOT NULL|CHECK|FOREIGN KEY) constraint failed(?:: (.*))?|cannot store \w+ value in \w+ column (.*)/s
-const rules: Readonly<Record<string, ConstraintRule>> = {
+const rulesByMessage: Readonly<Record<string, ConstraintRule>> = {
   UNIQUE: 'unique', 'NOT NULL': 'required', CHECK: 'value', 'FOREIGN KEY': 'reference'
 }
 
@@ -182,7 +182,7 @@ export function isConstraint (error: unknown): boolean {
 }
 
 /** Returns other errors unchanged. */
-export function explainRefusal (database: SqliteDatabase, error: unknown, write: Write): unknown {
+export function explainWriteError (database: SqliteDatabase, error: unknown, write: TableWrite): unknown {
   if (!isConstraint(error)) return error
   const { layout, item, id, type } = write
   const [, name = '', named = '', stored] = failure.exec((error as Error).message) ?? []
@@ -197,7 +197,7 @@ export function explainRefusal (database: SqliteDatabase, error: unknown, write:
     // A declared rule gives a better error, and references come first on every storage.
     try { for (const check of write.checks) check() } catch (declared) { return declared }
   }
-  const rule = isReferredTo ? 'in-use' : stored === undefined ? rules[name] ?? 'other' : 'value'
+  const rule = isReferredTo ? 'in-use' : stored === undefined ? rulesByMessage[name] ?? 'other' : 'value'
   const constraint = name === '' ? (error as Error).message : named
   const described = describeRule(layout, rule, fields)
   return new ConstraintError(layout.family, id, rule, { fields, constraint, cause: error, ...described })
@@ -216,7 +216,7 @@ function findTaken (database: SqliteDatabase, layout: Layout, item: Stored): rea
     const columns = getColumns(layout, fields)
     const where = columns.map(({ equated }) => `${equated} = ?`).join(' AND ')
     const sql = `SELECT 1 FROM ${layout.table} WHERE ${where} AND ${layout.id.equated} <> ?`
-    return prepareRead(database, sql).get([...encode(columns, item), item.id]) !== undefined
+    return prepareRead(database, sql).get([...encodeItem(columns, item), item.id]) !== undefined
   })
 }
 

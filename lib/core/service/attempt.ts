@@ -1,0 +1,157 @@
+import type { Family } from '../family/family.js'
+import { hideSecrets, listSecrets } from '../family/params.js'
+import { Problem } from '../problems.js'
+import { ConstraintError, type Id, type Stored } from '../storage/storage.js'
+import { type Caller, canSee, type Grant } from './caller.js'
+import type { DecidedCommand } from './commit.js'
+import { decide, decideCreation, type Decision } from './decide.js'
+import {
+  type Execution, type IdentifiedItem, identifyNew, load, type Loaded, type LoadedOther, loadReferencedItems,
+  makeContext, noOthers, prepareFacts, readItem, refuseUnreadable
+} from './load.js'
+import {
+  type CommandRecord, type Decided, hasLog, listChangedOthers, makeChanges, makeNewId, makeRecord,
+  nameRecord, readTarget
+} from './record.js'
+import { explainConstraint, type ReferencedItems, refuseByConstraint } from './refusal.js'
+import { repeatIfDone, replayIfDone } from './replay.js'
+
+/**
+ * Decides a command, unless it was done before, and hands over what is to be committed.
+ *
+ * @param loaded what the decision needs, if it was just read
+ */
+export async function attempt (
+  execution: Execution, handOver: (decided: DecidedCommand) => Promise<void>, loaded?: Loaded
+): Promise<DecidedCommand> {
+  const ready = loaded ?? await replayOrLoad(execution)
+  if ('outcome' in ready) {
+    await handOver(ready)
+    return ready
+  }
+  try {
+    const decided = await decideCommand(execution, ready)
+    await handOver(decided).catch(error => { throw explainConstraint(decided.families, error) })
+    return decided
+  } catch (error) {
+    await repeatIfDone(execution, error)
+    throw error
+  }
+}
+
+/** The item is read beside the record, but first: if the command is done in between, its record is found. */
+export async function replayOrLoad (execution: Execution): Promise<DecidedCommand | Loaded> {
+  if (execution.identity === undefined) return await load(execution)
+  const reading = readItem(execution)
+  const earlier = await replayIfDone(execution)
+  if (earlier !== undefined) return earlier
+  try {
+    return await load(execution, reading)
+  } catch (error) {
+    await repeatIfDone(execution, error)
+    throw error
+  }
+}
+
+async function decideCommand (execution: Execution, loaded: Loaded): Promise<DecidedCommand> {
+  const { family, caller, identity } = execution
+  const made = await loadAndDecide(execution, loaded)
+  const { current, others, created, context, decision } = made
+  const item = decision.outcome === 'done' ? decision.after : current
+  const record = makeRecord(family, made, identity?.row, caller.makers)
+  const changedOthers = listChangedOthers(family, decision, [...others, ...created], record)
+  await refuseUngranted(execution, made)
+  await refuseTaken(execution)
+  // Without an id from the client there is nothing to replay, so only changes are recorded.
+  const isRecorded = decision.outcome === 'done' || identity !== undefined
+  const secrets = family.hasSecrets && item !== undefined && decision.outcome === 'done'
+    ? listSecrets(family.ownFields, current ?? {}, item)
+    : undefined
+  const problem = decision.outcome === 'refused' ? decision.problem : undefined
+  return {
+    outcome: { record, id: isRecorded ? context.command : undefined, item, secrets, replayed: false, problem },
+    changes: isRecorded ? makeChanges(family, made, record, changedOthers) : [],
+    families: [family, ...others.map(other => other.family), ...created.map(each => each.family)],
+    notify () {
+      if (decision.outcome !== 'done') return
+      notifyCommitted(family, caller, record, current, item)
+      for (const { other, after, record } of changedOthers) {
+        notifyCommitted(other.family, other.caller, record, other.current, after)
+      }
+    }
+  }
+}
+
+/** The log of an item is kept when it is deleted, so an id that a client chose is only free without one. */
+async function refuseTaken (
+  { family, caller: { signal }, storage, command: { target, params } }: Execution
+): Promise<void> {
+  const id = target === undefined ? params.id as Id | undefined : undefined
+  if (id === undefined) return
+  const isTaken = await storage.get(family.name, id, signal) !== undefined || await hasLog(storage, family, id, signal)
+  if (!isTaken) return
+  throw refuseByConstraint(new ConstraintError(family.name, id, 'unique', { fields: ['id'], declared: true }))
+}
+
+/** A decision, and what it is about. */
+export interface GrantedDecision extends Decided {
+  readonly grant: Grant
+  readonly others: readonly LoadedOther[]
+  /** The items that it may create. */
+  readonly created: readonly IdentifiedItem[]
+}
+
+export async function loadAndDecide (execution: Execution, loaded: Loaded): Promise<GrantedDecision> {
+  const { family, caller, storage, identity, command: { params } } = execution
+  const { command, grant, current, others, creating } = loaded
+  if (family.prepare !== undefined) await prepareFacts(execution, loaded)
+  const newId = current === undefined
+    ? params.id as Id | undefined ?? await makeNewId(family, caller.makers, storage, caller.signal)
+    : undefined
+  const created = creating.length === 0 ? noOthers : await identifyNew(creating, storage)
+  const id = identity?.id ?? caller.makers.makeCommandId()
+  const context = makeContext(caller.makers, grant, id, created, execution.facts)
+  const decideNow = (referenced?: ReferencedItems): Decision => current === undefined
+    ? decideCreation(family, newId as Id, command.params, context, others)
+    : decide(family, current, command, context, others, referenced, created)
+  let decision = caller.trace === undefined ? decideNow() : await caller.trace('decide', async () => decideNow())
+  // A refusal lists the allowed operations, which may depend on the items that this one refers to.
+  if (decision.outcome === 'refused' && current !== undefined) {
+    const referenced = await loadReferencedItems(execution, current)
+    if (referenced.size > 0) decision = decideNow(referenced)
+  }
+  return { command, grant, current, others, created, context, decision }
+}
+
+function notifyCommitted (
+  family: Family,
+  caller: Caller,
+  record: CommandRecord,
+  before: Stored | undefined,
+  after: Stored | undefined
+): void {
+  if (caller.committed === undefined) return
+  const { action, params = {}, principal, revision, createdAt: at } = record
+  const id = readTarget(family, record)
+  const command = nameRecord(record, principal)
+  const show = (item: Stored | undefined) => item && hideSecrets(family.ownFields, item)
+  const items = { before: show(before), after: show(after) }
+  caller.committed({ family: family.name, action, id, command, params, principal, revision, at, ...items })
+}
+
+/** The conditions of grants hold for what is changed, too. */
+export async function refuseUngranted (execution: Execution, made: GrantedDecision): Promise<void> {
+  const { command, grant, current, others, created, decision } = made
+  const isDone = decision.outcome === 'done'
+  const item = isDone ? decision.after : current
+  const changed = isDone
+    ? [...others, ...created].map(({ name, grant, current }) =>
+        ({ grant, after: (current === undefined ? decision.created : decision.others)?.get(name) }))
+    : []
+  for (const { grant: its, after } of [{ grant, after: item }, ...changed]) {
+    if (after !== undefined && !canSee(its, after)) throw new Problem('forbidden', 'This change is not permitted')
+  }
+  if (execution.family.references.size > 0 && isDone && item !== undefined) {
+    await refuseUnreadable(execution, command.params, current, item)
+  }
+}
