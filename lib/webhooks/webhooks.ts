@@ -17,6 +17,8 @@ import { makeSecret, secretPattern, type Sources } from './event.js'
 import { findUrlFlaw } from './request.js'
 import { sendAgainAction, Sender, type WebhookSettings } from './sender.js'
 
+export type { WebhookSettings } from './sender.js'
+
 const hour = 3_600_000
 
 const { flag, time } = rules

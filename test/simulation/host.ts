@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import { type Family, getFamily } from '../../lib/core/family/family.js'
 import type { Runtime } from '../../lib/core/runtime.js'
-import {
-  type AnyFamily, consume, type Grant, makeWebhooks, type Members, prune, type Service, type Storage
-} from '../../lib/index.js'
+import { type AnyFamily, type Grant, type Members, type Service, type Storage } from '../../lib/index.js'
+import { consume, prune } from '../../lib/tools/index.js'
 import { Sender } from '../../lib/webhooks/sender.js'
+import { makeWebhooks } from '../../lib/webhooks/webhooks.js'
 import { connectAll, type Faults, type Parts } from './connection.js'
 import type { Database } from './database.js'
 import { accounts, accountsNext, effects, tickets } from './families.js'
