@@ -81,6 +81,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     readId: readId.bind(undefined, idKind),
     state: state as Family['state'] ?? (definition.states && makeState(presentation.states)),
     constraints: definition.constraints ?? {},
+    tables: definition.tables ?? [],
     renaming
   }
   for (const [field, other] of referred) references.set(field, other ?? family)

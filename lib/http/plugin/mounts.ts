@@ -5,19 +5,28 @@ import { describeFamily, type FamilyModel } from '../../core/book/describe.js'
 import { makeBook } from '../../core/book/make-book.js'
 import { listActions } from '../../core/book/offers.js'
 import { errorCodes } from '../../core/errors.js'
+import type { AnyFamily } from '../../core/family/family.js'
 import { checkOptions, optionRules } from '../../core/service/arguments.js'
+import type { ServiceOptions } from '../../core/service/service.js'
 import type { Id, Storage } from '../../core/storage/storage.js'
 import type { MemberFlaw } from '../../core/values/json.js'
 import { listMounts, logOutcome, type Mount } from '../mount.js'
 import { explainEnd, hasEnded } from '../routes.js'
+import type { FamilyOptions } from './options.js'
 
 /** A family that is registered in an application, for other front ends and protocols. */
 export interface FamilyMount {
+  /** The family, such as for `consume`, or for a service of what acts without a request. */
+  readonly family: AnyFamily & { service (options: ServiceOptions): Book }
   readonly model: FamilyModel
+  /** Those with which it was registered. */
+  readonly options: FamilyOptions
   readonly prefix: string
   readonly version?: string
   /** Whether it is the version of its family that has the paths without a version; if none has, the last. */
   readonly isDefault: boolean
+  /** Whether its `sunset` has passed: it refuses everything. */
+  readonly hasEnded: boolean
   /** Whether it has `authorize`. */
   readonly isGuarded: boolean
   /** Whether a change of an item needs its revision. */
@@ -52,22 +61,24 @@ export interface FamilyMount {
 export function findMounts (app: FastifyInstance, prefix?: string): readonly FamilyMount[] {
   const wanted = prefix?.replace(/\/+$/, '')
   const mounts = listMounts(app).filter(mount => wanted === undefined || mount.prefix === wanted)
-  return mounts.map(mount => showMount(mount, findDefault(mounts, mount) === mount))
+  return mounts.map(showMount)
 }
 
 /** Of several versions of a family, the one that has the paths without a version. */
-function findDefault (mounts: readonly Mount[], { prefix, family: { name } }: Mount): Mount | undefined {
-  const versions = mounts.filter(each => each.prefix === prefix && each.family.name === name)
+function findDefault ({ neighbours, family: { name } }: Mount): Mount | undefined {
+  const versions = neighbours.mounts.filter(({ family }) => family.name === name)
   return versions.find(({ unversioned }) => unversioned === true) ??
     versions.find(({ unversioned }) => unversioned !== false) ?? versions.at(-1)
 }
 
 const models = new WeakMap<Mount, FamilyModel>()
 
-function showMount (mount: Mount, isDefault: boolean): FamilyMount {
+export function showMount (mount: Mount): FamilyMount {
   const { family, prefix, version, grammar, isGuarded, preconditions, storage, urls, book } = mount
   const { pageSize, maxPageSize } = grammar.limits
   return {
+    family: mount.plugin as FamilyMount['family'],
+    options: mount.options as FamilyOptions,
     get model () {
       const model = models.get(mount) ?? describeFamily(family, grammar)
       models.set(mount, model)
@@ -75,7 +86,8 @@ function showMount (mount: Mount, isDefault: boolean): FamilyMount {
     },
     prefix,
     ...version !== undefined && { version },
-    isDefault,
+    get isDefault () { return findDefault(mount) === mount },
+    get hasEnded () { return hasEnded(mount.retirement) },
     isGuarded,
     needsRevision: preconditions === 'required',
     pageSize,
