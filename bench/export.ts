@@ -8,8 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Fastify from 'fastify'
-import { customers, loadItems } from '../lib/index.js'
+import { customers } from '../lib/index.js'
 import { sqliteStorage } from '../lib/storage/sqlite/sqlite-storage.js'
+import { loadItems } from '../lib/tools/index.js'
 
 const count = Number(process.env.COUNT ?? 1_000_000)
 const limit = 200

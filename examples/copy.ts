@@ -2,7 +2,8 @@
 // node build/examples/copy.js sqlite:./dealbook.db postgres://user:password@host/database
 import { existsSync } from 'node:fs'
 import type { Storage } from 'fastify-dealbook'
-import { copyStorage, customers, deals } from 'fastify-dealbook'
+import { customers, deals } from 'fastify-dealbook'
+import { copyStorage } from 'fastify-dealbook/tools'
 import { loads } from './first-customers.js'
 import { makeProgress } from './progress.js'
 import { explainFailure } from './start-and-stop.js'

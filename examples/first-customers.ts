@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { Storage } from 'fastify-dealbook'
-import { ConflictError, customers, defineFamily, loadItems, Type } from 'fastify-dealbook'
+import { ConflictError, customers, defineFamily, Type } from 'fastify-dealbook'
+import { loadItems } from 'fastify-dealbook/tools'
 import type { CustomersSource } from './customers-source.js'
 import { makeUp, openFile } from './customers-source.js'
 import { makeProgress } from './progress.js'

@@ -1,7 +1,7 @@
 // A nightly job that deletes old commands from the server's data, by default after 90 days:
 // STORAGE=sqlite:./dealbook.db node build/examples/prune.js 90
 import type { Storage } from 'fastify-dealbook'
-import { prune } from 'fastify-dealbook'
+import { prune } from 'fastify-dealbook/tools'
 import { defaultStorage, openStorage } from './storage-from-url.js'
 
 /**

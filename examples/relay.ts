@@ -1,5 +1,6 @@
 // Passes every command on to a message broker, at least once and in order: what it needs is this interface only.
-import { type AnyFamily, consume, describe, type FollowedCommand, type Storage } from 'fastify-dealbook'
+import { type AnyFamily, describe, type FollowedCommand, type Storage } from 'fastify-dealbook'
+import { consume } from 'fastify-dealbook/tools'
 
 /** A broker, such as Kafka, NATS or RabbitMQ. It rejects if it did not take the message. */
 export interface Broker {

@@ -5,7 +5,7 @@ import type {
 import type { KnownFields, KnownResult } from './core/family/known-fields.js'
 import type { ItemsAtCreation } from './core/family/types.js'
 import { html } from './html/html.js'
-import { type FamilyPlugin, makeFamily } from './http/plugin/define-family.js'
+import { type FamilyPlugin, makeFamily, type MountHook } from './http/plugin/define-family.js'
 import { csv, json, ndjson, xml } from './representations/formats.js'
 import type { Representation } from './representations/representation.js'
 
@@ -33,7 +33,7 @@ export function defineFamily<
   P extends TProperties, O extends OperationParams = {}, F extends FieldName<P> = never,
   C extends FieldName<P> | 'id' = never, V = {}, W = {}, N = {}, D = {}, R = {}, S = {}
 > (
-  definition: FamilyDefinition<P, O, F, C, V, W, N, D> & {
+  definition: FamilyDefinition<P, O, F, C, V, W, N, D> & MountHook & {
     readonly operations?: R & KnownFields<R, P, O, W, N, V>
     readonly initial?: S & KnownResult<S, Static<TObject<P>>, ItemsAtCreation<P, D, V>>
   }

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import Fastify from 'fastify'
 import type { FamilyOptions, Storage } from '../lib/index.js'
-import { customers, loadItems, memoryStorage } from '../lib/index.js'
+import { customers, memoryStorage } from '../lib/index.js'
+import { loadItems } from '../lib/tools/index.js'
 
 /** Customers with the ids from 1, of all ages. */
 export function people (count: number): { id: number, age: number, children: number }[] {

@@ -1,7 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Type } from '@sinclair/typebox'
 import type { Storage } from '../lib/index.js'
-import { customers, loadItems } from '../lib/index.js'
+import { customers } from '../lib/index.js'
+import { loadItems } from '../lib/tools/index.js'
 
 /** Customers with a name. */
 export const people = customers.extend({ fields: Type.Object({ name: Type.String() }) })

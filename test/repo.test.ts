@@ -15,6 +15,8 @@ const entries = [
   'lib/index.ts',
   'lib/storage/sqlite/sqlite-storage.ts',
   'lib/storage/postgres/postgres-storage.ts',
+  'lib/tools/index.ts',
+  'lib/webhooks/webhooks.ts',
   'lib/mcp/mcp.ts',
   'lib/conformance/storage-conformance.ts'
 ]

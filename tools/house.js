@@ -13,6 +13,7 @@ const ts = createRequire(join(here, 'package.json'))('typescript')
 const satellites = [
   ['mcp', ['mcp']],
   ['webhooks', ['webhooks']],
+  ['tools', ['tools']],
   ['pages and OpenAPI', ['html', 'pages', 'http/openapi']]
 ]
 const sources = listFiles(join(root, 'lib'), '.ts').filter(path => !path.includes('/conformance/'))
@@ -74,10 +75,17 @@ function countLoaded (start) {
 /** What satellites take from elsewhere, except from what a host can import too. */
 function countPrivate (folders) {
   const own = sources.filter(path => folders.some(folder => path.startsWith(join(root, 'lib', folder, '/'))))
-  const open = [...own, join(root, 'lib/index.ts')]
+  const open = [...own, ...listEntries()]
   const taken = own.flatMap(listImports).filter(({ path }) => !open.includes(path))
   const names = taken.flatMap(({ path, names }) => names.map(name => `${path} ${name}`))
   return `${new Set(taken.map(({ path }) => path)).size}, ${new Set(names).size}`
+}
+
+/** The files that a host can import. */
+function listEntries () {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  return Object.values(exports).flatMap(({ default: file }) =>
+    file === undefined ? [] : join(root, file.replace('build/', '').replace(/\.js$/, '.ts')))
 }
 
 /** Of functions, classes, types and constants at the top of a file. */

@@ -7,7 +7,9 @@ import { idOf, makeLogs } from './make-log.js'
 import { anywhere, given, serve } from './serve.js'
 
 const load = file => import(pathToFileURL(join(given.checkout, 'build/lib', file)).href)
-const { customers, dealbook, deals, loadItems, memoryStorage } = await load('index.js')
+const { customers, dealbook, deals, memoryStorage } = await load('index.js')
+// Not the entry point, which older checkouts have elsewhere.
+const { loadItems } = await load('tools/load-items.js')
 const open = {
   memory: async () => memoryStorage(),
   sqlite: async () => (await load('storage/sqlite/sqlite-storage.js')).sqliteStorage({ file: given.file }),

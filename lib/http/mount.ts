@@ -2,7 +2,7 @@ import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Book } from '../core/book/book.js'
 import { errorCodes } from '../core/errors.js'
-import type { Family } from '../core/family/family.js'
+import type { AnyFamily, Family } from '../core/family/family.js'
 import type { Grammar } from '../core/query/grammar.js'
 import type { Caller, Makers } from '../core/service/caller.js'
 import type { Command } from '../core/service/decide.js'
@@ -20,6 +20,9 @@ import { announceRetirement, type Endpoint, hasEnded, type Retirement } from './
 /** One registration of a family in an application: everything that its requests need. */
 export interface Mount {
   readonly family: Family
+  /** As the host registered it. */
+  readonly plugin: AnyFamily
+  readonly options: object
   readonly prefix: string
   readonly version: string | undefined
   /** The families at the same prefix, including this one. */

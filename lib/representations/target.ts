@@ -1,16 +1,24 @@
 import type { FastifyRequest } from 'fastify'
 import type { Book } from '../core/book/book.js'
 import type { FamilyModel } from '../core/book/describe.js'
+import type { AnyFamily } from '../core/family/types.js'
+import type { ServiceOptions } from '../core/service/service.js'
 import type { Id, Storage } from '../core/storage/storage.js'
 import type { MemberFlaw } from '../core/values/json.js'
 
 /** A family that is registered in an application, for other front ends and protocols. */
 export interface FamilyMount {
+  /** The family, such as for `consume`, or for a service of what acts without a request. */
+  readonly family: AnyFamily & { service (options: ServiceOptions): Book }
   readonly model: FamilyModel
+  /** Those with which it was registered (`FamilyOptions`). */
+  readonly options: object
   readonly prefix: string
   readonly version?: string
   /** Whether it is the version of its family that has the paths without a version; if none has, the last. */
   readonly isDefault: boolean
+  /** Whether its `sunset` has passed: it refuses everything. */
+  readonly hasEnded: boolean
   /** Whether it has `authorize`. */
   readonly isGuarded: boolean
   /** Whether a change of an item needs its revision. */

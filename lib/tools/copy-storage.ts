@@ -8,7 +8,7 @@ import { selectById } from '../core/storage/pages.js'
 import {
   type Change, type Condition, ConstraintError, type FamilyShape, type Id, type Storage, type Stored
 } from '../core/storage/storage.js'
-import { copyPlaces } from './consumers.js'
+import { copyPlaces } from './consumer-places.js'
 import { makeResumable, selectAfter, walk } from './rows.js'
 
 /** Options of `copyStorage`. */

@@ -19,7 +19,7 @@ export interface ParkedEntry {
 
 const Parked = Type.Array(Type.Object({}))
 
-/** Consumers keep their places in the storage, beside the log. */
+/** Consumers keep their positions in this table, beside the log: for `tables` of a definition that needs it. */
 export const consumersShape: FamilyShape = {
   name: 'command-consumers',
   fields: listFields(Type.Object({

@@ -1,12 +1,12 @@
 import { errorCodes } from '../core/errors.js'
-import { type AnyFamily, listStored } from '../core/family/family.js'
+import { type AnyFamily, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { now, yieldToEventLoop } from '../core/runtime.js'
 import { findKeys } from '../core/service/log-reads.js'
 import { prunedId } from '../core/service/record.js'
 import { type Change, ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/formats.js'
-import { findHandled } from './consumers.js'
+import { findHandled } from './consumer-places.js'
 import { keepMark } from './rows.js'
 
 /** Options of `prune`. */
@@ -86,5 +86,5 @@ function refuse (flaw: string): Error {
  */
 export async function writeMigration (storage: Storage, families: readonly AnyFamily[]): Promise<string> {
   if (storage.writeMigration === undefined) throw new errorCodes.FST_DEALBOOK_NO_MIGRATIONS()
-  return await storage.writeMigration(families.flatMap(listStored))
+  return await storage.writeMigration(families.flatMap(family => listShapes(getFamily(family))))
 }

@@ -12,8 +12,13 @@ import { endLongTurn } from '../core/storage/turns.js'
 const maxStep = 1_000_000
 
 /**
- * A new row in a table of the service itself, or a later revision of one. Which one is left to chance: a process that
- * knows a row as a failover has lost it must not take the row that is there now for the same.
+ * The change that inserts a row into a table that is not of a family, such as one of `tables`, or that replaces it.
+ * Which revision it gets is left to chance: a process that knows a row as a failover has lost it must not take the row
+ * that is there now for the same.
+ *
+ * @param current the row that is replaced
+ * @example
+ * await storage.commit([keepRow('mails', { id, sent: true }, await storage.get('mails', id))])
  */
 export function keepRow<T extends { readonly id: Id }> (
   family: string, row: T, current: Stored | undefined

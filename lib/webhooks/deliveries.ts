@@ -1,10 +1,5 @@
-import { type Static, Type } from '@sinclair/typebox'
-import { getFamily, getStoredShape } from '../core/family/family.js'
-import { commandsShape } from '../core/family/fields.js'
-import { makeStorageAccess } from '../core/service/storage-access.js'
-import type { Change, FamilyShape, Storage, Stored } from '../core/storage/storage.js'
-import { defineFamily } from '../families.js'
-import { keepRow } from '../tools/rows.js'
+import { type Change, defineFamily, shapeOf, type Static, type Storage, type Stored, Type } from '../index.js'
+import { keepRow } from '../tools/index.js'
 
 const DeliveryFields = Type.Object({
   id: Type.String({ maxLength: 200, description: 'The id of the delivery, for send-again' }),
@@ -38,14 +33,13 @@ export type Delivery = Stored & Static<typeof DeliveryFields>
 
 // A host may have deliveries, too.
 const table = 'webhook-deliveries'
-export const deliveriesShape: FamilyShape = { ...getStoredShape(getFamily(deliveries)), name: table }
-
-const prepare = makeStorageAccess([commandsShape, deliveriesShape])
+export const deliveriesTable = { ...shapeOf(deliveries), name: table }
 
 /** For the family: the storage in which its items have their own table. */
 export function openDeliveries (storage: Storage): Storage {
   return {
-    prepare: async () => { await prepare(storage) },
+    // It is one of the tables of the webhooks.
+    prepare: async () => {},
     find: (_family, query, signal) => storage.find(table, query, signal),
     get: (_family, id, signal) => storage.get(table, id, signal),
     commit: changes => storage.commit(changes),

@@ -1,47 +1,53 @@
 import { createHmac } from 'node:crypto'
-import type { Family } from '../core/family/family.js'
-import { randomBytes } from '../core/runtime.js'
-import { type CommandRecord, readTarget } from '../core/service/record.js'
-import { toShown } from '../core/service/shown.js'
+import type { FamilyModel, FamilyMount, FollowedCommand } from '../index.js'
+import { system } from './system.js'
 
-/** The families that events are about, and the URLs of their collections, by their names. */
-export type Sources = ReadonlyMap<string, { readonly family: Family, readonly url: string }>
+/** A family that events are about. */
+export interface Source {
+  readonly family: FamilyMount['family']
+  readonly model: FamilyModel
+  /** Of its collection. */
+  readonly url: string
+}
 
-/** An event of CloudEvents 1.0; undefined if it is about another family. */
-export function makeEvent (sources: Sources, stored: CommandRecord) {
-  const source = sources.get(stored.family)
-  if (source === undefined) return undefined
-  const { family, url } = source
-  // The command may have been for an item of another family.
-  const owner = sources.get(stored.about?.family ?? family.name)?.family
-  const record = toShown(family, stored, owner)
-  const { action, about, revision, params = {}, changes = {}, principal } = record
-  const item = encodeURIComponent(readTarget(family, record))
-  const { createAction, deletion } = family.lifecycle ?? {}
-  const change = (about === undefined ? action === createAction : revision === 1)
-    ? 'created'
-    : about === undefined && action === deletion?.operation.action
-      ? 'deleted'
-      : owner?.operations.get(action)?.operation.participle ?? 'changed'
+/** By the names of the families. */
+export type Sources = ReadonlyMap<string, Source>
+
+/** An event of CloudEvents 1.0. */
+export function makeEvent (sources: Sources, { model, url }: Source, entry: FollowedCommand) {
+  const { about, revision, params, changes = {}, principal } = entry
+  const id = String(entry[model.singular])
+  const item = encodeURIComponent(id)
   return {
     specversion: '1.0',
-    id: `${family.name}/${item}/${revision}`,
+    id: `${model.name}/${item}/${revision}`,
     source: url,
-    type: `${family.singular}.${change}`,
-    subject: record.target,
-    time: record.createdAt,
+    type: `${model.singular}.${nameChange(sources, model, entry)}`,
+    subject: id,
+    time: entry.createdAt,
     datacontenttype: 'application/json',
     // Padded, since sequences are compared as texts.
-    sequence: String(record.position).padStart(16, '0'),
+    sequence: String(entry.position).padStart(16, '0'),
     data: {
-      params,
+      // Those of a command for an item of a family that is not reported on are not sent.
+      params: about === undefined || sources.has(about.family) ? params ?? {} : {},
       changes,
       revision,
       ...(principal === undefined ? {} : { principal }),
-      command: record.id,
+      command: entry.id,
       links: { item: `${url}/${item}` }
     }
   }
+}
+
+function nameChange (sources: Sources, model: FamilyModel, { about, action, revision }: FollowedCommand): string {
+  if (about !== undefined && revision === 1) return 'created'
+  // The command may have been for an item of another family.
+  const owner = about === undefined ? model : sources.get(about.family)?.model
+  const done = owner?.actions.find(each => each.action === action)
+  if (about === undefined && done?.kind === 'create') return 'created'
+  if (about === undefined && done?.kind === 'remove') return 'deleted'
+  return done?.words.participle ?? 'changed'
 }
 
 const secretStart = 'whsec_'
@@ -50,7 +56,7 @@ const secretStart = 'whsec_'
 export const secretPattern = `^${secretStart}(?:[A-Za-z0-9+/]{4}){8,21}(?:[A-Za-z0-9+/]{2}(?:==|[A-Za-z0-9+/]=))?$`
 
 export function makeSecret (): string {
-  return secretStart + randomBytes(32).toString('base64')
+  return secretStart + system.randomBytes(32).toString('base64')
 }
 
 /** The headers of Standard Webhooks. */

@@ -1,23 +1,17 @@
 import { setMaxListeners } from 'node:events'
 import type { FastifyBaseLogger } from 'fastify'
-import { type Family, listShapes } from '../core/family/family.js'
-import { clearTimeout, delay, now, random, setTimeout, type Timer } from '../core/runtime.js'
-import { findPosition, writePosition } from '../core/service/feed.js'
-import type { FeedEntry } from '../core/service/log-part.js'
-import { findEnd, findKeys, findPruned, isPruned, numbered } from '../core/service/log-reads.js'
-import { hasLog, selectLog } from '../core/service/record.js'
-import type { FollowedCommand, Service } from '../core/service/service.js'
-import { isConflict, makeStorageAccess } from '../core/service/storage-access.js'
-import { matcher } from '../core/storage/conditions.js'
-import type { FieldCondition, Storage, Stored } from '../core/storage/storage.js'
-import { addPlace, runConsumer, skipPruned } from '../tools/consumers.js'
-import { consumersShape } from '../tools/leases.js'
-import { walk } from '../tools/rows.js'
 import {
-  deleteDeliveries, deliveriesShape, type Delivery, getDelivery, nameDelivery, saveDelivery
-} from './deliveries.js'
-import { makeEvent, signEvent, type Sources } from './event.js'
+  ConflictError, describe, DuplicateError, type FamilyModel, type FieldCondition, type FollowedCommand, type Id,
+  Problem, type Service, type Storage, type Stored
+} from '../index.js'
+import {
+  addConsumer, consume, consumersTable, findCursor, findEntry, listConsumers, removeConsumer,
+  skipPruned
+} from '../tools/index.js'
+import { deleteDeliveries, type Delivery, getDelivery, nameDelivery, saveDelivery } from './deliveries.js'
+import { makeEvent, signEvent, type Source, type Sources } from './event.js'
 import { transport } from './request.js'
+import { system } from './system.js'
 
 /** Settings of `makeWebhooks`. */
 export interface WebhookSettings {
@@ -45,9 +39,8 @@ type Webhook = Stored & {
 
 export interface SenderOptions {
   readonly storage: Storage
-  /** The family of the webhooks, as it is stored. */
-  readonly family: Family
-  readonly service: Service
+  /** That of the webhooks. */
+  readonly family: Source['family']
   readonly sources: Sources
   readonly settings: Required<WebhookSettings>
   readonly log: Pick<FastifyBaseLogger, 'error' | 'warn'>
@@ -62,6 +55,8 @@ interface Runner {
 }
 
 const pauseAfterFailure = 1000
+// Webhooks that are read at once.
+const pageSize = 100
 export const sendAgainAction = 'SendWebhookAgain'
 
 /** Sends events to the webhooks of a storage: one consumer for each, so that no receiver holds up others. */
@@ -69,8 +64,13 @@ export class Sender {
   readonly #stopped = new AbortController()
   readonly #runners = new Map<string, Runner>()
   readonly #following: Promise<void>
+  readonly #model: FamilyModel
+  readonly #service: Service
 
   constructor (readonly options: SenderOptions) {
+    const { family, storage } = options
+    this.#model = describe(family)
+    this.#service = family.service({ storage, authorize: () => ({ claims: { sendsWebhooks: true } }) })
     // Every attempt listens to it, and every webhook may make one.
     setMaxListeners(0, this.#stopped.signal)
     this.#following = this.#retry(this.#stopped.signal, () => this.#follow())
@@ -81,33 +81,51 @@ export class Sender {
     this.#stopped.abort()
     for (const { stop } of this.#runners.values()) stop.abort()
     const ended = this.#following.then(() => Promise.all(Array.from(this.#runners.values(), ({ done }) => done)))
-    let timer: Timer | undefined
-    await Promise.race([ended, new Promise<void>(resolve => { timer = setTimeout(resolve, limit) })])
-    clearTimeout(timer)
+    const waiting = new AbortController()
+    await Promise.race([ended, system.delay(limit, waiting.signal).catch(() => {})])
+    waiting.abort()
   }
 
   /** Keeps a consumer for every active webhook. */
   async #follow (): Promise<void> {
-    const { storage, family, service } = this.options
+    const { storage } = this.options
     const { signal } = this.#stopped
-    await makeStorageAccess([...listShapes(family), consumersShape, deliveriesShape])(storage)
     // Before the list, so that no change in between is missed.
-    const after = writePosition(await findEnd(storage))
+    const after = await findCursor(storage)
     const missing = new Set(this.#runners.keys())
     const places = await listPlaces(storage)
-    for await (const webhooks of walk(storage, family.name)) {
-      for (const webhook of webhooks as Webhook[]) {
+    for (let next: string | undefined, isFirst = true; isFirst || next !== undefined; isFirst = false) {
+      const page = await this.#service.find('', { limit: pageSize, ...next !== undefined && { after: next }, signal })
+      const webhooks = await Promise.all(page.items.map(({ id }) => this.#read(id as Id)))
+      for (const webhook of webhooks) {
+        if (webhook === undefined) continue
         missing.delete(webhook.id)
         places.delete(webhook.id)
         this.#take(webhook.id, webhook)
       }
+      next = page.next
     }
     // Deleted while no process saw it, unless another consumer has such a name.
-    for (const id of places) if (await hasLog(storage, family, id, signal)) missing.add(id)
+    for (const id of places) if (await this.#hasLog(id)) missing.add(id)
     for (const id of missing) this.#take(id, undefined)
-    for await (const entry of service.follow({ after, signal })) {
-      const id = String(entry[family.singular])
-      this.#take(id, await storage.get(family.name, id) as Webhook | undefined)
+    for await (const entry of this.#service.follow({ after, signal })) {
+      const id = String(entry[this.#model.singular])
+      this.#take(id, await this.#read(id))
+    }
+  }
+
+  /** As it is stored: with its secret, under the names of the table. */
+  async #read (id: Id): Promise<Webhook | undefined> {
+    return await this.options.storage.get(this.#model.name, id) as Webhook | undefined
+  }
+
+  async #hasLog (id: string): Promise<boolean> {
+    try {
+      await this.#service.log(id, { limit: 1, signal: this.#stopped.signal })
+      return true
+    } catch (error) {
+      if (isProblem(error, 'not-found')) return false
+      throw error
     }
   }
 
@@ -133,8 +151,9 @@ export class Sender {
       } catch (error) {
         if (signal.aborted) return
         // Another process may do the same at this moment.
-        if (!isConflict(error)) this.options.log.error({ err: error }, 'Webhooks cannot be sent now')
-        await delay(pauseAfterFailure * random(), undefined, { signal }).catch(() => {})
+        const isConflict = error instanceof ConflictError || error instanceof DuplicateError
+        if (!isConflict) this.options.log.error({ err: error }, 'Webhooks cannot be sent now')
+        await system.delay(pauseAfterFailure * system.random(), signal).catch(() => {})
       }
     }
   }
@@ -142,66 +161,55 @@ export class Sender {
   /** Its place would hold up `prune`. */
   async #forget (id: string): Promise<void> {
     const { storage } = this.options
-    const { name: family } = consumersShape
-    const place = await storage.get(family, nameConsumer(id))
-    if (place !== undefined) await storage.commit([{ type: 'delete', family, id: place.id, expected: place.revision }])
+    await removeConsumer(storage, nameConsumer(id))
     await deleteDeliveries(storage, id)
   }
 
   async #run (webhook: Webhook, signal: AbortSignal): Promise<void> {
-    const { storage } = this.options
-    const name = nameConsumer(webhook.id)
-    const isNew = await storage.get(consumersShape.name, name) === undefined
-    const start = await this.#findStart(webhook, isNew)
-    if (start === undefined) return
+    const { storage, family } = this.options
+    const { id, status } = webhook
+    const name = nameConsumer(id)
+    const isNew = await storage.get(consumersTable.name, name) === undefined
+    if (isNew) {
+      if (await this.#read(id) === undefined) return
+      // A failover may take a new webhook back; its place would stay.
+      await storage.confirm?.(this.#model.name, id)
+    }
+    // A webhook gets what happened after it was created.
+    const start = await findCursor(storage, { family, id })
     // So that `prune` keeps what it is to get from now on, also while it is paused or failing.
-    if (isNew) await addPlace(storage, { id: name }, start)
-    if (webhook.status !== 'active' || await this.#consume(webhook, start, signal)) return
+    if (isNew) await addConsumer(storage, { name, after: start })
+    if (status !== 'active' || await this.#consume(webhook, start, signal)) return
     // First, so that nothing is skipped silently if this process ends in between.
     await this.#end('fail', webhook, 'Events that were not sent yet were deleted by prune')
     await skipPruned(storage, name)
   }
 
-  /**
-   * A webhook gets what happened after it was created. If its creation was pruned, events after it may be as well: from
-   * 0, it finds that it misses them. Undefined where there is no such webhook.
-   */
-  async #findStart ({ id }: Webhook, isNew: boolean): Promise<number | undefined> {
-    const { storage, family } = this.options
-    if (isNew) {
-      if (await storage.get(family.name, id) === undefined) return undefined
-      // A failover may take a new webhook back; its place would stay.
-      await storage.confirm?.(family.name, id)
-    }
-    const { entries: [created] } = await findKeys(storage, [...selectCreation(family, id), ...numbered], 1)
-    if (created !== undefined) return created.position
-    // One that was loaded has no log.
-    return await findPruned(storage) > 0 ? 0 : await findEnd(storage)
-  }
-
   /** Returns whether it ended without missing anything. @param start where it begins, if it has no place */
-  async #consume (webhook: Webhook, start: number, signal: AbortSignal): Promise<boolean> {
-    const { storage, family, sources, settings: { retryDelay, maxRetryDelay } } = this.options
+  async #consume (webhook: Webhook, start: string, signal: AbortSignal): Promise<boolean> {
+    const { storage, sources, settings: { retryDelay, maxRetryDelay } } = this.options
+    const { actions } = this.#model
     const missed = new AbortController()
     const deleted = new AbortController()
-    const deletion = family.lifecycle?.deletion?.operation.action
-    const isDeletion = (entry: FollowedCommand): boolean => entry.family === family.name &&
-      entry[family.singular] === webhook.id && entry.action === deletion && entry.outcome === 'done'
-    await runConsumer(storage, Array.from(sources.values(), ({ family }) => family), {
+    const deletion = actions.find(({ kind }) => kind === 'remove')?.action
+    const isDeletion = (entry: FollowedCommand): boolean =>
+      this.#isAbout(webhook, entry) && entry.action === deletion && entry.outcome === 'done'
+    await consume(storage, {
       name: nameConsumer(webhook.id),
-      after: writePosition(start),
+      families: Array.from(sources.values(), ({ family }) => family),
+      where: [{ op: 'any', of: [this.#selectEvents(webhook), this.#selectOwn(webhook)] }],
+      after: start,
       maxAttempts: Number.MAX_SAFE_INTEGER,
       retryDelay,
       maxRetryDelay,
       signal: AbortSignal.any([signal, missed.signal, deleted.signal]),
-      where: [{ op: 'any', of: [selectLog(family, webhook.id), this.#selectEvents(webhook)] }],
       handler: async entry => {
         // Not passed: so `prune` keeps it, by which the next process knows that the webhook is gone.
         if (isDeletion(entry)) deleted.abort()
         else if (!await this.#handle(webhook, entry)) missed.abort()
       }
     }).catch((error: unknown) => {
-      if (!isPruned(error)) throw error
+      if (!isProblem(error, 'pruned')) throw error
       missed.abort()
     })
     return !missed.signal.aborted
@@ -209,42 +217,56 @@ export class Sender {
 
   /** Returns whether the entry still exists, or need not be sent. */
   async #handle (webhook: Webhook, entry: FollowedCommand): Promise<boolean> {
-    const { family: { name, singular }, storage } = this.options
+    const { storage } = this.options
     if (entry.outcome !== 'done') return true
-    const key = nameDelivery(webhook.id, findPosition(entry.cursor) as number)
-    if (entry.family === name && entry.action === sendAgainAction && entry[singular] === webhook.id) {
+    const key = nameDelivery(webhook.id, entry.position)
+    if (this.#isAbout(webhook, entry) && entry.action === sendAgainAction) {
       const again = await getDelivery(storage, String((entry.params as { delivery?: unknown }).delivery))
       if (again !== undefined) await this.#deliver(webhook.id, key, again.entry)
     }
-    const isEvent = matcher(this.#selectEvents(webhook))
-    return !isEvent(entry as never) || await this.#deliver(webhook.id, key, entry.id)
+    const { actions = [entry.action] } = webhook
+    const isEvent = this.#listFamilies(webhook).includes(entry.family) && actions.includes(entry.action)
+    return !isEvent || await this.#deliver(webhook.id, key, entry.id)
   }
 
-  /** The events of a webhook. Without families, those of all but the webhooks are. */
-  #selectEvents ({ families, actions }: Webhook): FieldCondition[] {
-    const { family: { name }, sources } = this.options
+  #isAbout ({ id }: Webhook, entry: FollowedCommand): boolean {
+    const { name, singular } = this.#model
+    return entry.family === name && entry[singular] === id
+  }
+
+  #selectEvents (webhook: Webhook): FieldCondition<'family' | 'action'>[] {
+    const { actions } = webhook
     return [
-      { field: 'family', op: 'eq', values: families ?? [...sources.keys()].filter(source => source !== name) },
+      { field: 'family', op: 'eq', values: this.#listFamilies(webhook) },
       ...actions === undefined ? [] : [{ field: 'action', op: 'eq', values: actions } as const]
     ]
   }
 
+  #selectOwn ({ id }: Webhook): FieldCondition<'family' | 'target'>[] {
+    return [{ field: 'family', op: 'eq', values: [this.#model.name] }, { field: 'target', op: 'eq', values: [id] }]
+  }
+
+  /** The families whose events it gets. By default, all but the webhooks. */
+  #listFamilies ({ families }: Webhook): readonly string[] {
+    return families ?? [...this.options.sources.keys()].filter(name => name !== this.#model.name)
+  }
+
   /** One attempt; throws where it must be repeated. Returns false if the entry was pruned. */
   async #deliver (id: string, key: string, entry: string): Promise<boolean> {
-    const { storage, family, sources, settings, log } = this.options
-    const record = await storage.get('commands', entry) as FeedEntry | undefined
-    const event = record && makeEvent(sources, record)
+    const { storage, sources, settings, log } = this.options
+    const found = await findEntry(storage, Array.from(sources.values(), ({ family }) => family), entry)
     const before = await getDelivery(storage, key)
     // One that arrived is not sent again after a restart.
     if (before?.status === 'delivered') return true
-    if (event === undefined) return record !== undefined
-    const webhook = await storage.get(family.name, id) as Webhook | undefined
+    if (found === undefined) return false
+    const webhook = await this.#read(id)
     if (webhook?.status !== 'active') throw new Error('The webhook is not active')
+    const event = makeEvent(sources, sources.get(found.family) as Source, found)
     const attempt = await this.#send(webhook, event.id, JSON.stringify(event))
     const { error, responseStatus } = attempt
     // From the first attempt, or the last change of the webhook, such as `resume`.
     const since = before && Math.max(Date.parse(before.createdAt), Date.parse(webhook.updatedAt))
-    const isOver = since !== undefined && now() - since >= settings.giveUpAfter
+    const isOver = since !== undefined && system.now() - since >= settings.giveUpAfter
     // 410 Gone: the receiver wants no more.
     const operation = responseStatus === 410 ? 'pause' : isOver ? 'fail' : undefined
     const status = error === undefined ? 'delivered' : operation === undefined ? 'waiting' : 'failed'
@@ -263,9 +285,9 @@ export class Sender {
 
   /** The consumer ends when the change is seen, and continues after `resume`. */
   async #end (operation: 'pause' | 'fail', { id, revision }: Webhook, reason: string): Promise<void> {
-    const { service, log } = this.options
+    const { log } = this.options
     log.warn({ webhook: id, operation, reason }, 'A webhook gets no more events')
-    await service.run(operation, id, { reason }, { command: `${operation}-${id}-${revision}` })
+    await this.#service.run(operation, id, { reason }, { command: `${operation}-${id}-${revision}` })
   }
 
   async #send (
@@ -273,7 +295,7 @@ export class Sender {
   ): Promise<Pick<Delivery, 'responseStatus' | 'error' | 'duration' | 'at'>> {
     const { settings: { allowPrivate, timeout }, post = transport.post } = this.options
     const { signal } = this.#stopped
-    const started = now()
+    const started = system.now()
     const headers = {
       'content-type': 'application/cloudevents+json; charset=utf-8',
       'content-length': String(Buffer.byteLength(body)),
@@ -290,7 +312,7 @@ export class Sender {
         return { error: String((error as Error).message).slice(0, 500) }
       }
     )
-    return { ...sent, duration: now() - started, at: new Date(started).toISOString() }
+    return { ...sent, duration: system.now() - started, at: new Date(started).toISOString() }
   }
 }
 
@@ -302,14 +324,10 @@ function nameConsumer (webhook: string): string {
 
 /** What may be the ids of webhooks that have a place. */
 async function listPlaces (storage: Storage): Promise<Set<string>> {
-  const ids = new Set<string>()
-  for await (const places of walk(storage, consumersShape.name, prefix)) {
-    for (const { id } of places) if (String(id).startsWith(prefix)) ids.add(String(id).slice(prefix.length))
-  }
-  return ids
+  const names = (await listConsumers(storage)).map(({ name }) => name)
+  return new Set(names.filter(name => name.startsWith(prefix)).map(name => name.slice(prefix.length)))
 }
 
-function selectCreation (family: Family, id: string): FieldCondition[] {
-  const isCreation = [{ field: 'revision', op: 'eq', values: [1] }, { field: 'outcome', op: 'eq', values: ['done'] }]
-  return [...selectLog(family, id), ...isCreation as FieldCondition[]]
+function isProblem (error: unknown, code: Problem['code']): boolean {
+  return error instanceof Problem && error.code === code
 }

@@ -1,27 +1,23 @@
-import { Type } from '@sinclair/typebox'
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
-import fp from 'fastify-plugin'
-import { errorCodes } from '../core/errors.js'
-import { type Family, getFamily, keepFamily } from '../core/family/family.js'
-import { invalidBody } from '../core/problems.js'
-import type { Service } from '../core/service/service.js'
-import type { Id, Storage } from '../core/storage/storage.js'
-import { findFlaw, membersOf, rules } from '../core/values/rules.js'
-import { defineFamily } from '../families.js'
-import { findNeighbours, type Mount, type Neighbours } from '../http/mount.js'
-import type { FamilyPlugin } from '../http/plugin/define-family.js'
-import type { FamilyOptions } from '../http/plugin/options.js'
-import { consumersShape } from '../tools/leases.js'
-import { deliveries, deliveriesShape, openDeliveries } from './deliveries.js'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import {
+  defineFamily, errorCodes, type FamilyMount, type FamilyOptions, findMounts, invalidBody, makeValidator, type Storage,
+  Type
+} from '../index.js'
+import { consumersTable } from '../tools/index.js'
+import { deliveries, deliveriesTable, openDeliveries } from './deliveries.js'
 import { makeSecret, secretPattern, type Sources } from './event.js'
 import { findUrlFlaw } from './request.js'
 import { sendAgainAction, Sender, type WebhookSettings } from './sender.js'
 
+export type { WebhookSettings } from './sender.js'
+
 const hour = 3_600_000
 
-const { flag, time } = rules
-const settingsRule =
-  membersOf({ allowPrivate: flag, timeout: time, retryDelay: time, maxRetryDelay: time, giveUpAfter: time })
+// Timers of Node fire at once if they are longer.
+const time = Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }))
+const findFlaws = makeValidator(Type.Object({
+  allowPrivate: Type.Optional(Type.Boolean()), timeout: time, retryDelay: time, maxRetryDelay: time, giveUpAfter: time
+} satisfies Record<keyof WebhookSettings, unknown>, { additionalProperties: false }))
 
 const Secret = Type.String({
   pattern: secretPattern,
@@ -47,14 +43,14 @@ const WebhookFields = Type.Object({
   sentAgainAt: Type.Optional(Type.String({ format: 'date-time', description: 'When a delivery was last sent again' }))
 })
 
-const define = ({ allowPrivate }: Required<WebhookSettings>) => defineFamily({
+const define = (settings: Required<WebhookSettings>) => defineFamily({
   name: 'webhooks',
   singular: 'webhook',
   fields: WebhookFields,
   create: ['url', 'secret', 'families', 'actions'],
   edit: ['url', 'families', 'actions'],
   prepare ({ item, params }) {
-    const flaw = params.url === undefined ? undefined : findUrlFlaw(params.url, allowPrivate)
+    const flaw = params.url === undefined ? undefined : findUrlFlaw(params.url, settings.allowPrivate)
     if (flaw !== undefined) throw invalidBody([{ pointer: '/url', detail: flaw }])
     if (params.delivery !== undefined && !String(params.delivery).startsWith(`${item?.id}~`)) {
       throw invalidBody([{ pointer: '/delivery', detail: 'must be the id of a delivery of this webhook' }])
@@ -129,7 +125,9 @@ const define = ({ allowPrivate }: Required<WebhookSettings>) => defineFamily({
   states: { active: 'good', paused: 'neutral', failing: 'bad' },
   title: 'url',
   list: ['url', 'status', 'problem', 'createdAt'],
-  indexes: ['status']
+  indexes: ['status'],
+  tables: [consumersTable, deliveriesTable],
+  onMount: (mount, app) => mountSender(mount, app, settings)
 })
 
 /**
@@ -139,87 +137,76 @@ const define = ({ allowPrivate }: Required<WebhookSettings>) => defineFamily({
  * app.register(makeWebhooks({ allowPrivate: true }), { storage })
  */
 export function makeWebhooks (settings: WebhookSettings = {}): ReturnType<typeof define> {
-  const flaw = findFlaw(settingsRule, settings, 'option')
-  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_OPTION('webhooks', flaw)
+  const [flaw] = findFlaws(settings)
+  if (flaw !== undefined) throw refuse(`the option "${flaw.pointer.slice(1)}" ${flaw.detail}`)
   const { allowPrivate = false, timeout = 10_000, retryDelay = 5000 } = settings
   const { maxRetryDelay = 6 * hour, giveUpAfter = 72 * hour } = settings
-  const all = { allowPrivate, timeout, retryDelay, maxRetryDelay, giveUpAfter }
-  return attach(define(all) as never, all) as never
+  return define({ allowPrivate, timeout, retryDelay, maxRetryDelay, giveUpAfter })
 }
 
-/** The family, and what sends its events while it is mounted. */
-function attach (family: FamilyPlugin, settings: Required<WebhookSettings>): FamilyPlugin {
-  const mount: FastifyPluginAsync<FamilyOptions> = async (scope, options) => {
-    const { storage, prefix = '' } = options
-    await scope.register(family, options)
-    if (typeof storage === 'function') {
-      const flaw = 'the option "storage" must be a storage: events cannot be sent from one that is chosen by request'
-      throw new errorCodes.FST_DEALBOOK_INVALID_OPTION('webhooks', flaw)
-    }
-    await mountDeliveries(scope, family, options, storage)
-    await scope.register(async app => {
-      let sender: Sender | undefined
-      app.addHook('onReady', async () => {
-        const own = getFamily(family)
-        const neighbours = findNeighbours(scope, app.prefix.replace(/\/+$/, ''))
-        const sources = findSources(neighbours, own, storage)
-        const mounts = neighbours.mounts.filter(mount => sources.has(mount.family.name))
-        if (options.authorize === undefined) warnOfGuarded(mounts)
-        const service = family.service({ storage, authorize: () => ({ claims: { sendsWebhooks: true } }) }) as Service
-        sender = new Sender({ storage, family: own.renaming?.base ?? own, service, sources, settings, log: app.log })
-      })
-      // Before the host closes the storage, and before Fastify gives up on the hook.
-      app.addHook('preClose', async () => { await sender?.stop((app.initialConfig.pluginTimeout || 10_000) / 2) })
-    }, { prefix })
+function refuse (flaw: string): Error {
+  return new errorCodes.FST_DEALBOOK_INVALID_OPTION('webhooks', flaw)
+}
+
+/** Sends events while the family is mounted. */
+async function mountSender (
+  mount: FamilyMount, app: FastifyInstance, settings: Required<WebhookSettings>
+): Promise<void> {
+  const { storage, family } = mount
+  if (storage === undefined) {
+    throw refuse('the option "storage" must be a storage: events cannot be sent from one that is chosen by request')
   }
-  const plugin = Object.assign(fp(mount, { fastify: '5.x || 6.x', name: 'fastify-dealbook-webhooks' }), {
-    definition: family.definition,
-    extend: (extension: never) => attach(family.extend(extension) as never, settings),
-    rename: (names: never) => attach(family.rename(names) as never, settings),
-    service: family.service
-  }) as unknown as FamilyPlugin
-  keepFamily(plugin, getFamily(family), [consumersShape, deliveriesShape])
-  return plugin
+  // In a scope of its own, so that those around it are found from here.
+  await app.register(async below => { await mountDeliveries(below, mount, storage) })
+  let sender: Sender | undefined
+  app.addHook('onReady', async () => {
+    const mounts = findSources(app, mount)
+    if (!mount.isGuarded) warnOfGuarded(mounts)
+    const sources: Sources = new Map(mounts.map(({ family, model, url }) =>
+      [model.name, { family, model, url: url() }]))
+    sender = new Sender({ storage, family, sources, settings, log: app.log })
+  })
+  // Before the host closes the storage, and before Fastify gives up on the hook.
+  app.addHook('preClose', async () => { await sender?.stop((app.initialConfig.pluginTimeout || 10_000) / 2) })
 }
 
-function warnOfGuarded (mounts: readonly Mount[]): void {
+function warnOfGuarded (mounts: readonly FamilyMount[]): void {
   const guarded = mounts.find(({ isGuarded }) => isGuarded)
   if (guarded === undefined) return
-  const { name } = guarded.family
+  const { name } = guarded.model
   process.emitWarning(`fastify-dealbook: ${name} has authorize, but webhooks has none: all clients may create ` +
     `webhooks, which get the events of all ${name}`, { code: 'DEALBOOK_UNGUARDED' })
 }
 
-/** The families beside the webhooks, preferably of the same version, whose items are in the same storage. */
-function findSources (neighbours: Neighbours, own: Family, storage: Storage): Sources {
-  const beside = neighbours.mounts.find(({ family }) => family === own) as Mount
-  const names = neighbours.mounts.map(({ family }) => family.name)
-  const mounts = names.map(name => neighbours.find(name, beside) as Mount)
-  return new Map(mounts.filter(mount => mount.family.writable && mount.storage === storage)
-    .map(({ family, urls }) => [family.name, { family, url: urls.collection({ params: {} } as FastifyRequest) }]))
+/** The families beside the webhooks whose items are in the same storage, each in one version. */
+function findSources (app: FastifyInstance, { prefix, version, storage }: FamilyMount): FamilyMount[] {
+  const mounts = findMounts(app, prefix)
+  const names = [...new Set(mounts.map(({ model }) => model.name))]
+  return names.map(name => {
+    const versions = mounts.filter(({ model }) => model.name === name)
+    const current = versions.filter(({ hasEnded }) => !hasEnded)
+    const chosen = versions.find(each => each.version === version) ?? current.find(({ isDefault }) => isDefault)
+    return chosen ?? current[0] ?? versions[0] as FamilyMount
+  }).filter(mount => mount.model.isWritable && mount.storage === storage)
 }
 
 /** `GET …/webhooks/{id}/deliveries`, for those who may read the webhook. */
-async function mountDeliveries (
-  scope: FastifyInstance, family: FamilyPlugin, options: FamilyOptions, storage: Storage
-): Promise<void> {
-  const { prefix = '', version, authorize, forms, unversioned, onCommitted, ...others } = options
-  const { name } = getFamily(family)
+async function mountDeliveries (app: FastifyInstance, mount: FamilyMount, storage: Storage): Promise<void> {
+  const { prefix, version, authorize, forms, unversioned, onCommitted, ...others } = mount.options as FamilyOptions
+  const { name } = mount.model
   const home = version === undefined ? `/${name}` : `/rest/${version}/${name}`
-  await scope.register(deliveries, {
+  await app.register(deliveries, {
     ...others,
-    prefix: `${prefix.replace(/\/+$/, '')}${home}/:webhook`,
+    prefix: `${home}/:webhook`,
     storage: openDeliveries(storage),
     home: false,
     unversioned: false,
     async authorize (request: FastifyRequest) {
       const { webhook: id } = request.params as { webhook: string }
-      const intent = { family: name, action: 'read', id, params: {} }
-      const grant = await authorize?.(request, intent)
-      await family.service({ storage, authorize: () => grant }).get(id as Id as never)
+      await mount.book(request).get(id)
       return { where: [{ field: 'webhook', op: 'eq', values: [id] }] }
     }
-  } as FamilyOptions)
+  })
 }
 
 /**

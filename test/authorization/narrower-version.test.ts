@@ -2,10 +2,10 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
-import {
-  consume, defineFamily, type FollowedCommand, type Intent, makeWebhooks, memoryStorage, Problem, Type
-} from '../../lib/index.js'
+import { defineFamily, type FollowedCommand, type Intent, memoryStorage, Problem, Type } from '../../lib/index.js'
 import { mcp } from '../../lib/mcp/mcp.js'
+import { consume } from '../../lib/tools/index.js'
+import { makeWebhooks } from '../../lib/webhooks/webhooks.js'
 import { readEvents } from '../feed/events.js'
 import { storages } from '../storages.js'
 import { quick, receive, until } from '../webhooks/receiver.js'

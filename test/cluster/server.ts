@@ -1,7 +1,9 @@
 // One of two processes on a database: families, a consumer, webhooks and a follower, which report to the parent.
 import Fastify from 'fastify'
-import { consume, defineFamily, type FollowedCommand, makeWebhooks, Type } from '../../lib/index.js'
+import { defineFamily, type FollowedCommand, Type } from '../../lib/index.js'
 import { postgresStorage } from '../../lib/storage/postgres/postgres-storage.js'
+import { consume } from '../../lib/tools/index.js'
+import { makeWebhooks } from '../../lib/webhooks/webhooks.js'
 
 const counters = defineFamily({
   name: 'counters',

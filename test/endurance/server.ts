@@ -2,8 +2,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
-import { customers, deals, defineFamily, loadItems, memoryStorage, Problem } from '../../lib/index.js'
+import { customers, deals, defineFamily, memoryStorage, Problem } from '../../lib/index.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
+import { loadItems } from '../../lib/tools/index.js'
 
 // A host like any other, which also says how it is: run as a process of its own, with the file of its database, the
 // number of its customers and that of its notes, each of 200,000 characters.

@@ -3,7 +3,9 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { reservedIds } from '../../lib/core/values/ids.js'
 import type { Storage } from '../../lib/index.js'
-import { dealbook, deals, defineFamily, loadItems, memoryStorage, prune, Type, webhooks } from '../../lib/index.js'
+import { dealbook, deals, defineFamily, memoryStorage, Type } from '../../lib/index.js'
+import { loadItems, prune } from '../../lib/tools/index.js'
+import { webhooks } from '../../lib/webhooks/webhooks.js'
 import { storages } from '../storages.js'
 
 const rooms = defineFamily({

@@ -2,7 +2,8 @@ import { type TSchema, Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { Storage } from '../../lib/index.js'
-import { defineFamily, defineQuery, loadItems, memoryStorage } from '../../lib/index.js'
+import { defineFamily, defineQuery, memoryStorage } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 import { storages } from '../storages.js'
 
 const email = Type.String({ format: 'email', maxLength: 60, transform: ['trim', 'toLowerCase'] })

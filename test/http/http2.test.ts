@@ -9,7 +9,8 @@ import Fastify from 'fastify'
 import type { Test } from 'tap'
 import t from 'tap'
 import type { FamilyOptions, Storage } from '../../lib/index.js'
-import { deals, defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
+import { deals, defineFamily, memoryStorage } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 import { home } from '../deals/app.js'
 
 const notes = defineFamily({

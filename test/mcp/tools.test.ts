@@ -2,8 +2,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import type { Storage } from '../../lib/index.js'
-import { customers, deals, decimal, defineFamily, loadItems, memoryStorage, Type } from '../../lib/index.js'
+import { customers, deals, decimal, defineFamily, memoryStorage, Type } from '../../lib/index.js'
 import { mcp } from '../../lib/mcp/mcp.js'
+import { loadItems } from '../../lib/tools/index.js'
 import { ask, call, crmApp, listNames } from './app.js'
 
 interface Listed {

@@ -5,16 +5,8 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { invoices } from '../../examples/own-family.js'
 import type { FamilyOptions, Storage } from '../../lib/index.js'
-import {
-  customers,
-  dealbook,
-  deals,
-  defineFamily,
-  defineQuery,
-  loadItems,
-  memoryStorage,
-  Problem
-} from '../../lib/index.js'
+import { customers, dealbook, deals, defineFamily, defineQuery, memoryStorage, Problem } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 import { wholeDocument } from '../openapi/whole.js'
 
 type Test = { teardown (fn: () => unknown): void }

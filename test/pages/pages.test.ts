@@ -3,9 +3,8 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
-import {
-  csv, customers, deals, defineFamily, html, json, loadItems, memoryStorage, ndjson, Type, xml
-} from '../../lib/index.js'
+import { csv, customers, deals, defineFamily, html, json, memoryStorage, ndjson, Type, xml } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 import { findBarriers } from '../browser/barriers.js'
 import { needsBrowser, openBrowser, openTab } from '../browser/open.js'
 import { customersApp, people, storageOf } from '../customers-app.js'

@@ -2,11 +2,12 @@ import { Type } from '@sinclair/typebox'
 import fc from 'fast-check'
 import t from 'tap'
 import { invoices } from '../../examples/own-family.js'
-import type { CopyProgress, Storage } from '../../lib/index.js'
+import type { Storage } from '../../lib/index.js'
 import {
-  ConflictError, ConstraintError, copyStorage, customers, deals, defineFamily, DuplicateError, loadItems, memoryStorage,
-  ReadOnlyError
+  ConflictError, ConstraintError, customers, deals, defineFamily, DuplicateError, memoryStorage, ReadOnlyError
 } from '../../lib/index.js'
+import type { CopyProgress } from '../../lib/tools/index.js'
+import { copyStorage, loadItems } from '../../lib/tools/index.js'
 import { makeResumable, selectAfter } from '../../lib/tools/rows.js'
 import { people } from '../customers-app.js'
 import { countTurns } from '../loop-holds.js'

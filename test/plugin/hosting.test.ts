@@ -4,8 +4,9 @@ import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
-import { customers, dealbook, deals, defineFamily, memoryStorage, webhooks } from '../../lib/index.js'
+import { customers, dealbook, deals, defineFamily, memoryStorage } from '../../lib/index.js'
 import { mcp } from '../../lib/mcp/mcp.js'
+import { webhooks } from '../../lib/webhooks/webhooks.js'
 import { customersApp, people, storageOf } from '../customers-app.js'
 
 t.test('every plugin accepts the versions of Fastify that package.json names', async t => {

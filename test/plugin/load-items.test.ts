@@ -1,10 +1,12 @@
 import { Readable } from 'node:stream'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
-import type { Change, LoadOptions, Storage } from '../../lib/index.js'
+import type { Change, Storage } from '../../lib/index.js'
 import {
-  ConstraintError, customers, deals, decimal, defineFamily, DuplicateError, loadItems, memoryStorage
+  ConstraintError, customers, deals, decimal, defineFamily, DuplicateError, memoryStorage
 } from '../../lib/index.js'
+import type { LoadOptions } from '../../lib/tools/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 import { people } from '../customers-app.js'
 import { countTurns } from '../loop-holds.js'
 import { storages } from '../storages.js'

@@ -1,6 +1,7 @@
 import Fastify from 'fastify'
 import t from 'tap'
-import { customers, loadItems } from '../../lib/index.js'
+import { customers } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 import { storages } from '../storages.js'
 
 // Firms have neither age nor children.

@@ -2,9 +2,8 @@ import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions } from '../../lib/index.js'
-import {
-  customers, dealbook, deals, defineFamily, html, json, loadItems, memoryStorage, Type, xml
-} from '../../lib/index.js'
+import { customers, dealbook, deals, defineFamily, html, json, memoryStorage, Type, xml } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 import { people } from '../customers-app.js'
 import { anyStorage, storages } from '../storages.js'
 

@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { HeavyReadQueue } from '../../lib/core/storage/turns.js'
-import { BusyError, defineFamily, loadItems, memoryStorage, type Query, type Storage, Type } from '../../lib/index.js'
+import { BusyError, defineFamily, memoryStorage, type Query, type Storage, Type } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 
 const states = ['new', 'open', 'late', 'paid']
 const bills = defineFamily({

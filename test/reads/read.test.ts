@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyOptions, Storage, Stored } from '../../lib/index.js'
-import { dealbook, deals, defineFamily, defineQuery, loadItems, memoryStorage, Problem } from '../../lib/index.js'
+import { dealbook, deals, defineFamily, defineQuery, memoryStorage, Problem } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 
 const home = '/rest/v1/deals'
 

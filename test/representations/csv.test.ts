@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
-import { defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
+import { defineFamily, memoryStorage } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 import { parseCsv } from '../csv.js'
 import { escapeForName } from '../odd-strings.js'
 

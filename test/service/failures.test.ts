@@ -3,8 +3,9 @@ import { errorCodes } from '../../lib/core/errors.js'
 import {
   BusyError, ConflictError, ConstraintError, DuplicateError, ReadOnlyError, type Storage
 } from '../../lib/core/storage/storage.js'
-import { defineFamily, loadItems, readMetrics, Type } from '../../lib/index.js'
+import { defineFamily, readMetrics, Type } from '../../lib/index.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
+import { loadItems } from '../../lib/tools/index.js'
 import type { Book } from './book.js'
 import { makeDeal, openBook, refusal } from './book.js'
 

@@ -1,6 +1,7 @@
 import Fastify, { type FastifyRequest } from 'fastify'
 import t from 'tap'
-import { defineFamily, loadItems, memoryStorage, Problem, type Storage, Type } from '../../lib/index.js'
+import { defineFamily, memoryStorage, Problem, type Storage, Type } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 import { storages } from '../storages.js'
 
 const rates = defineFamily({

@@ -2,8 +2,9 @@ import swagger from '@fastify/swagger'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import t from 'tap'
 import {
-  type Committed, deals, decimal, defineFamily, type Intent, loadItems, memoryStorage, Problem, Type
+  type Committed, deals, decimal, defineFamily, type Intent, memoryStorage, Problem, Type
 } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 import { storages } from '../storages.js'
 
 const words = (verb: string) => {

@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
-import { type Family, getFamily } from '../../lib/core/family/family.js'
-import type { Runtime } from '../../lib/core/runtime.js'
-import {
-  type AnyFamily, consume, type Grant, makeWebhooks, type Members, prune, type Service, type Storage
-} from '../../lib/index.js'
+import { delay, now, random, randomBytes, type Runtime } from '../../lib/core/runtime.js'
+import { type AnyFamily, describe, type Grant, type Members, type Service, type Storage } from '../../lib/index.js'
+import { consume, prune } from '../../lib/tools/index.js'
+import type { Source } from '../../lib/webhooks/event.js'
 import { Sender } from '../../lib/webhooks/sender.js'
+import { system } from '../../lib/webhooks/system.js'
+import { makeWebhooks } from '../../lib/webhooks/webhooks.js'
 import { connectAll, type Faults, type Parts } from './connection.js'
 import type { Database } from './database.js'
 import { accounts, accountsNext, effects, tickets } from './families.js'
@@ -25,6 +26,11 @@ export interface Result {
   readonly changed: boolean
   readonly replayed: boolean
 }
+
+// As the library has them in a simulation: each process has its own.
+Object.assign(system, {
+  now, random, randomBytes, delay: (time: number, signal?: AbortSignal) => delay(time, undefined, signal && { signal })
+})
 
 const webhooks = makeWebhooks({ allowPrivate: true, retryDelay: 200, maxRetryDelay: 2000 })
 const silent = { error: () => {}, warn: () => {} }
@@ -152,16 +158,15 @@ export class Host implements Actor {
 
   sendWebhooks (post: NonNullable<ConstructorParameters<typeof Sender>[0]['post']>): Sender {
     const { storage } = this
-    const sources = new Map([this.#accounts, tickets, webhooks as unknown as AnyFamily].map(plugin => {
-      const family: Family = getFamily(plugin)
-      return [family.name, { family, url: `/${family.name}` }]
+    const family = webhooks as unknown as Source['family']
+    const sources = new Map([this.#accounts, tickets, family].map(plugin => {
+      const model = describe(plugin)
+      return [model.name, { family: plugin as Source['family'], model, url: `/${model.name}` }]
     }))
-    const service = (webhooks as unknown as { service (options: object): Service })
-      .service({ storage, authorize: () => ({ claims: { sendsWebhooks: true } }) })
     const settings = {
       allowPrivate: true, timeout: 2000, retryDelay: 200, maxRetryDelay: 2000, giveUpAfter: 72 * 3_600_000
     }
     // It runs until the process is dropped.
-    return new Sender({ storage, family: getFamily(webhooks), service, sources, settings, log: silent, post })
+    return new Sender({ storage, family, sources, settings, log: silent, post })
   }
 }

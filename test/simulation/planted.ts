@@ -47,7 +47,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   },
   'consumer-during-prune': {
     what: 'a consumer is added while `prune` runs, which deletes entries that it has not handled',
-    file: 'tools/consumers',
+    file: 'tools/consumer-places',
     text: 'commit([change, keepMark(mark)])',
     by: 'commit(PLANTED ? [change] : [change, keepMark(mark)])',
     seed: 13,
@@ -56,7 +56,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   },
   'place-set-back': {
     what: '`prune` deletes what a consumer has handled, whose place a failover sets back',
-    file: 'tools/consumers',
+    file: 'tools/consumer-places',
     text: 'storage.confirm === undefined)',
     by: 'storage.confirm === undefined || PLANTED)',
     seed: 195,
@@ -157,7 +157,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   },
   'unseen-webhook': {
     what: 'a webhook whose creation was pruned before a process saw it begins with what happens then',
-    file: 'webhooks/sender',
+    file: 'tools/entries',
     text: 'await findPruned(storage) > 0 ?',
     by: '!PLANTED && await findPruned(storage) > 0 ?',
     seed: 8,
@@ -169,21 +169,22 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'webhooks/sender',
     text: 'for (const id of places)',
     by: 'for (const id of PLANTED ? [] : places)',
-    seed: 42,
+    seed: 10,
     options: { ...calm, processes: 1, webhook: true, crashes: 4, commands: 7 },
     violation: /^webhook: its place .* is left/
   },
   'late-place': {
     what: 'a webhook whose creation was pruned gets its place after it is failing: `prune` deletes more until then',
     file: 'webhooks/sender',
-    text: 'if (isNew)\n            await addPlace(storage, { id: name }, start);',
-    by: `if (isNew && PLANTED && start === 0) {
+    text: 'if (isNew)\n            await addConsumer(storage, { name, after: start });',
+    by: `if (isNew && PLANTED && JSON.parse(Buffer.from(start, 'base64url').toString()).at(-1) === 0) {
         await this.#end('fail', webhook, 'planted');
-        await addPlace(storage, { id: name }, await findPruned(storage));
+        await addConsumer(storage, { name });
+        await skipPruned(storage, name);
         return;
       }
-      if (isNew) await addPlace(storage, { id: name }, start);`,
-    seed: 1491,
+      if (isNew) await addConsumer(storage, { name, after: start });`,
+    seed: 291,
     options: { ...calm, processes: 2, webhook: true, crashes: 4, prunes: 20, drift: 0, latest: 200, commands: 5 },
     violation: /^webhook: (has not got|got .* before)/
   },

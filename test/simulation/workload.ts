@@ -1,5 +1,6 @@
 import { useRuntime } from '../../lib/core/runtime.js'
-import { type Members, Problem, retryParked } from '../../lib/index.js'
+import { type Members, Problem } from '../../lib/index.js'
+import { retryParked } from '../../lib/tools/index.js'
 import { Client, type Cluster } from './clients.js'
 import { away, type Faults, type Parts } from './connection.js'
 import { Copy } from './copies.js'

@@ -5,12 +5,11 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import t from 'tap'
 import type { Storage } from '../../lib/index.js'
-import {
-  copyStorage, customers, deals, defineFamily, memoryStorage, prune, Type, writeMigration
-} from '../../lib/index.js'
+import { customers, deals, defineFamily, memoryStorage, Type } from '../../lib/index.js'
 import { openDatabase } from '../../lib/storage/sqlite/driver.js'
 import type { SqliteOptions } from '../../lib/storage/sqlite/sqlite-storage.js'
 import { sqliteStorage } from '../../lib/storage/sqlite/sqlite-storage.js'
+import { copyStorage, prune, writeMigration } from '../../lib/tools/index.js'
 
 // A file as the version 5deb5eb wrote it, and what that version read from it.
 

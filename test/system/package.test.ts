@@ -67,7 +67,15 @@ t.test('its types are right, in modules and in CommonJS, with no driver installe
   await writeFile(join(host, 'app.mts'), application + `
     import { postgresStorage } from 'fastify-dealbook/postgres'
     import { storageConformance } from 'fastify-dealbook/conformance'
-    export { postgresStorage, storageConformance }`)
+    import { de } from 'fastify-dealbook/locales/de'
+    import { mcp } from 'fastify-dealbook/mcp'
+    import { consume, prune } from 'fastify-dealbook/tools'
+    import { makeWebhooks, type WebhookSettings } from 'fastify-dealbook/webhooks'
+    const settings: WebhookSettings = { timeout: 1000 }
+    app.register(mcp, { prefix: '/crm' }).register(makeWebhooks(settings), { storage })
+    await consume(storage, { name: 'mailer', families: [invoices], handler: ({ invoice }) => invoice })
+    await prune(storage, { before: '2030-01-31' })
+    export { de, postgresStorage, storageConformance }`)
   await writeFile(join(host, 'app.cts'), commonjs)
   for (const type of ['mts', 'cts']) {
     const text = await readFile(join(host, `app.${type}`), 'utf8')
@@ -85,7 +93,8 @@ t.test('its types are right, in modules and in CommonJS, with no driver installe
 t.test('it runs in CommonJS', async t => {
   const { stdout, stderr } = await node('app.js', `
     const Fastify = require('fastify')
-    const { customers, loadItems, memoryStorage } = require('fastify-dealbook')
+    const { customers, memoryStorage } = require('fastify-dealbook')
+    const { loadItems } = require('fastify-dealbook/tools')
     const app = Fastify()
     const storage = memoryStorage()
     app.register(customers, { storage })
@@ -107,7 +116,8 @@ t.test('schemas of another package are refused', async t => {
 t.test('what takes long is read in a thread, whose file is in the package', async t => {
   if (!hasSqlite) await linkPackage(host, '@photostructure/sqlite')
   const { stdout, stderr } = await node('heavy.mjs', `
-    import { customers, loadItems } from 'fastify-dealbook'
+    import { customers } from 'fastify-dealbook'
+    import { loadItems } from 'fastify-dealbook/tools'
     import { sqliteStorage } from 'fastify-dealbook/sqlite'
     let threads = 0
     process.on('worker', () => { threads++ })

@@ -1,9 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyPluginAsync } from 'fastify'
 import type { Deal, FamilyOptions, ItemOf } from 'fastify-dealbook'
-import {
-  customers, deals, defineFamily, defineOperation, defineQuery, loadItems, memoryStorage
-} from 'fastify-dealbook'
+import { customers, deals, defineFamily, defineOperation, defineQuery, memoryStorage } from 'fastify-dealbook'
+import { loadItems } from 'fastify-dealbook/tools'
 import { describe, expect, test } from 'tstyche'
 
 const words = { name: 'approve', verb: 'approve', participle: 'approved', noun: 'approvals', action: 'ApproveDeal' }

@@ -2,8 +2,9 @@ import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import type { FamilyOptions, ItemOf, Problem, ProblemCode, Representation, Static } from 'fastify-dealbook'
 import dealbook, {
-  customers, dealbook as named, decimal, defineFamily, loadItems, memoryStorage, Type as OurType
+  customers, dealbook as named, decimal, defineFamily, memoryStorage, Type as OurType
 } from 'fastify-dealbook'
+import { loadItems } from 'fastify-dealbook/tools'
 import { describe, expect, test } from 'tstyche'
 
 describe('what a host declares', () => {

@@ -3,7 +3,8 @@ import Fastify from 'fastify'
 import type { Test } from 'tap'
 import t from 'tap'
 import type { Condition, Grant, Storage } from '../../lib/index.js'
-import { copyStorage, decimal, defineFamily, defineQuery, loadItems, memoryStorage, Type } from '../../lib/index.js'
+import { decimal, defineFamily, defineQuery, memoryStorage, Type } from '../../lib/index.js'
+import { copyStorage, loadItems } from '../../lib/tools/index.js'
 import { storages } from '../storages.js'
 
 const invoices = defineFamily({

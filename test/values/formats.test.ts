@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox'
 import Fastify from 'fastify'
 import t from 'tap'
 import { formatNames, getFormat } from '../../lib/core/values/formats.js'
-import { defineFamily, loadItems, memoryStorage } from '../../lib/index.js'
+import { defineFamily, memoryStorage } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
 
 const long = (count: number) => 'a'.repeat(count)
 

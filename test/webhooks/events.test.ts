@@ -1,6 +1,7 @@
 import Fastify from 'fastify'
 import t from 'tap'
-import { defineFamily, makeWebhooks, memoryStorage, Type, webhooks } from '../../lib/index.js'
+import { defineFamily, memoryStorage, Type } from '../../lib/index.js'
+import { makeWebhooks, webhooks } from '../../lib/webhooks/webhooks.js'
 import { createWebhook, quick, receive, until } from './receiver.js'
 
 const nodes = defineFamily({

@@ -2,7 +2,8 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { deals, type FamilyOptions, makeWebhooks, type Storage, type WebhookSettings } from '../../lib/index.js'
+import { deals, type FamilyOptions, type Storage } from '../../lib/index.js'
+import { makeWebhooks, type WebhookSettings } from '../../lib/webhooks/webhooks.js'
 
 export interface Received {
   readonly path: string

@@ -3,8 +3,9 @@ import { createServer } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer, isIP, type Socket } from 'node:net'
 import Fastify from 'fastify'
 import t from 'tap'
-import { deals, makeWebhooks, memoryStorage, webhooks } from '../../lib/index.js'
+import { deals, memoryStorage } from '../../lib/index.js'
 import { findUrlFlaw, isPrivate, makeLookup, transport } from '../../lib/webhooks/request.js'
+import { makeWebhooks, webhooks } from '../../lib/webhooks/webhooks.js'
 import { createDeal, createWebhook, quick, receive, startApp, until } from './receiver.js'
 
 const privateAddresses = [

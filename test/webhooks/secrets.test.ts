@@ -1,9 +1,9 @@
 import { Writable } from 'node:stream'
 import Fastify from 'fastify'
 import t from 'tap'
-import {
-  type Committed, deals, defineFamily, loadItems, makeWebhooks, memoryStorage, Type
-} from '../../lib/index.js'
+import { type Committed, deals, defineFamily, memoryStorage, Type } from '../../lib/index.js'
+import { loadItems } from '../../lib/tools/index.js'
+import { makeWebhooks } from '../../lib/webhooks/webhooks.js'
 import { storages } from '../storages.js'
 import { quick, receive, until } from './receiver.js'
 

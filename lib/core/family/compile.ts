@@ -54,6 +54,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     queries: new Map([[name, { field: 'id' }], ...Object.entries(queries)]),
     state: definition.state as Family['state'] ?? (definition.states && makeState(presentation.states)),
     constraints: definition.constraints ?? {},
+    tables: definition.tables ?? [],
     renaming
   }
   for (const [field, other] of listReferred(definition)) references.set(field, other ?? family)

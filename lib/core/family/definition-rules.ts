@@ -216,7 +216,9 @@ export const definitionRule = membersOf({
   name: suchAs(word, 'invoices'),
   singular: suchAs(word, 'invoice'),
   ...parts,
+  tables: Type.Array(object, { description: 'a list of tables' }),
+  onMount: callback,
   versioned: flag
-} satisfies RulesOf<FamilyDefinition>, ['name', 'singular'])
+} satisfies RulesOf<FamilyDefinition> & { onMount: TSchema }, ['name', 'singular'])
 
 export const extensionRule = membersOf(parts)

@@ -1,6 +1,6 @@
 import { type Static, type TObject, type TOptional, type TProperties, type TSchema, Type } from '@sinclair/typebox'
 import type { ItemPage, PageOptions } from '../query/grammar.js'
-import type { Condition, Id } from '../storage/storage.js'
+import type { Condition, FamilyShape, Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Labels, StateDefinition, Tone } from './presentation.js'
 import type {
@@ -333,6 +333,11 @@ export interface FamilyDefinition<
    * labels: { de: { plural: 'Aufträge', singular: 'Auftrag', create: 'Neuer Auftrag', fields: { price: 'Preis' } } }
    */
   readonly labels?: Readonly<Record<string, Labels>>
+  /**
+   * More tables that it needs, such as for what `onMount` starts: they are prepared with its own, and in the SQL of
+   * `writeMigration`. `copyStorage` does not copy them.
+   */
+  readonly tables?: readonly FamilyShape[]
   /** Whether a mount must name a version. */
   readonly versioned?: boolean
   /** Results of `/query/`, by name. The items by id are always included, under the family's name. */

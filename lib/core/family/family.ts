@@ -98,6 +98,8 @@ export interface Family {
   readId (text: string): Id | undefined
   readonly state: ((item: Members) => string | undefined) | undefined
   readonly constraints: NonNullable<FamilyDefinition['constraints']>
+  /** What it needs besides its own. */
+  readonly tables: readonly FamilyShape[]
   /** Undefined unless `rename` made it. */
   readonly renaming: Renaming | undefined
 }
@@ -105,16 +107,10 @@ export interface Family {
 export type { AnyFamily } from './types.js'
 
 // Not a member of the plugin: compiled families are internal.
-const plugins = new WeakMap<object, { readonly family: Family, readonly extraTables: readonly FamilyShape[] }>()
+const plugins = new WeakMap<object, Family>()
 
-/** @param extraTables what the plugin also stores */
-export function keepFamily (plugin: AnyFamily, family: Family, extraTables: readonly FamilyShape[] = []): void {
-  plugins.set(plugin, { family, extraTables })
-}
-
-/** Everything that a storage needs for a plugin. */
-export function listStored (plugin: AnyFamily): readonly FamilyShape[] {
-  return [...listShapes(getFamily(plugin)), ...plugins.get(plugin)?.extraTables ?? []]
+export function keepFamily (plugin: AnyFamily, family: Family): void {
+  plugins.set(plugin, family)
 }
 
 export function getFamily (plugin: AnyFamily): Family {
@@ -125,13 +121,26 @@ export function getFamily (plugin: AnyFamily): Family {
 
 /** Undefined if the value is not the plugin of a family. */
 export function findFamily (value: unknown): Family | undefined {
-  return plugins.get(value as object)?.family
+  return plugins.get(value as object)
 }
 
-/** Everything that a storage keeps for a family: the families it refers to, also indirectly, itself, and the log. */
+/**
+ * Everything that a storage keeps for a family: the families it refers to, also indirectly, itself, its other tables,
+ * and the log.
+ */
 export function listShapes (family: Family): readonly FamilyShape[] {
-  const shapes = listWithReferred(family).map(getStoredShape)
+  const shapes = [...listWithReferred(family).map(getStoredShape), ...family.tables]
   return family.writable ? [...shapes, commandsShape] : shapes
+}
+
+/**
+ * What a storage gets of a family, such as for a table of its kind with a different name.
+ *
+ * @example
+ * const table = { ...shapeOf(deliveries), name: 'webhook-deliveries' }
+ */
+export function shapeOf (family: AnyFamily): FamilyShape {
+  return getStoredShape(getFamily(family))
 }
 
 /** The shape in the names of the storage. */

@@ -251,8 +251,10 @@ export function findPosition (cursor: string): number | undefined {
 }
 
 export function showFollowed (family: Family, entry: FeedEntry, id = entry.id): FollowedCommand {
-  const shown = showCommand(family, entry, id)
-  return { ...shown as LoggedCommand, family: family.name, cursor: writePosition(entry.position) }
+  const { changes, position } = entry
+  const shown = showCommand(family, entry, id) as LoggedCommand
+  const place = { family: family.name, position, cursor: writePosition(position) }
+  return { ...shown, ...changes !== undefined && { changes }, ...place }
 }
 
 function readPosition (cursor: string): number {

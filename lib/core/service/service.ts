@@ -1,6 +1,7 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type { OperationParams } from '../family/definition.js'
 import type { CommandMembers } from '../family/fields.js'
+import type { FieldChanges } from '../family/params.js'
 import type { AnyTypes, FamilyTypes, IdOf, ItemOf, KnownField, MemberName } from '../family/types.js'
 import type { ItemPage, PageOptions } from '../query/grammar.js'
 import type { Condition, Id, Storage } from '../storage/storage.js'
@@ -156,7 +157,11 @@ export interface Service<
 /** An entry that a follower or a consumer gets. */
 export type FollowedCommand = LoggedCommand & {
   readonly params?: Readonly<Record<string, unknown>>
+  /** What it changed of an item that existed, by field. Long values, and those that no client reads, are left out. */
+  readonly changes?: FieldChanges
   readonly family: string
+  /** Its place in the log: higher than that of every entry before it. */
+  readonly position: number
   /** The place after it, for `after`. */
   readonly cursor: string
 }

@@ -55,7 +55,7 @@ export interface FamilyPlugin<
   M extends FamilyTypes = AnyTypes
 > extends
   FastifyPluginAsync<FamilyOptions<ItemOf<P>>>, FastifyPluginAsync<FamilyOptions<ItemOf<P>, MemberName<P>>> {
-  readonly definition: FamilyDefinition<P, O>
+  readonly definition: FamilyDefinition<P, O> & MountHook
   /**
    * A new family with more fields, operations, edits and queries.
    *
@@ -123,19 +123,41 @@ declare module 'fastify' {
   /* eslint-enable @typescript-eslint/no-unused-vars */
 }
 
+/** What a definition may do besides, where its family is registered. */
+export interface MountHook {
+  /**
+   * Called for each registration of the family, to start what belongs to it: a sender, a job, more routes. `app` is a
+   * scope beside the family, at the same prefix. Other families are complete in `onReady`, by `findMounts`. End what
+   * you start in the hook `preClose`, before the host closes the storage.
+   *
+   * @example
+   * onMount ({ family, storage }, app) {
+   *   const ended = new AbortController()
+   *   app.addHook('onReady', async () => { start(storage, family, ended.signal) })
+   *   app.addHook('preClose', async () => { ended.abort() })
+   * }
+   */
+  onMount? (mount: FamilyMount, app: FastifyInstance): void | Promise<void>
+}
+
 /** @param defaults the representations of a mount without that option */
 export function makeFamily (
-  definition: FamilyDefinition, defaults: readonly Representation[], renaming?: Renaming
+  definition: FamilyDefinition & MountHook, defaults: readonly Representation[], renaming?: Renaming
 ): AnyFamily {
   const family = compileFamily(definition, renaming)
   const name = `fastify-dealbook-${family.name}`
   // Called in the host's scope, by which families registered there find each other.
   const mountIn: FastifyPluginAsync<FamilyOptions> = async (scope, options) => {
     const { representations = defaults } = options
+    let mounted: Mount | undefined
     const mount = namePlugin(name, async app => {
-      await mountFamily(family, { ...options, representations }, scope, app)
+      mounted = await mountFamily(family, plugin, { ...options, representations }, scope, app)
     })
     await scope.register(mount, options as RegisterOptions)
+    if (definition.onMount === undefined) return
+    await scope.register(namePlugin(`${name}-on-mount`, async app => {
+      await definition.onMount?.((mounted as Mount).shown, app)
+    }), options as RegisterOptions)
   }
   const plugin = Object.assign(fp(mountIn, { fastify: '5.x || 6.x', name }), {
     definition,
@@ -159,14 +181,15 @@ const mebibyte = 1_048_576
 
 async function mountFamily (
   family: Family,
+  plugin: AnyFamily,
   options: MountedOptions,
   scope: FastifyInstance,
   app: FastifyInstance
-): Promise<void> {
+): Promise<Mount> {
   // /crm and /crm/ are the same prefix.
   const prefix = app.prefix.replace(/\/+$/, '')
   const neighbours = findNeighbours(scope, prefix)
-  const mount = await makeMount(family, prefix, neighbours, options, findSchemaTexts(app))
+  const mount = await makeMount(family, plugin, prefix, neighbours, options, findSchemaTexts(app))
   if (neighbours.mounts.some(({ home, family: { name } }) => home === mount.home && name === family.name)) {
     throw new errorCodes.FST_DEALBOOK_MOUNTED_TWICE(family.name, prefix + mount.home)
   }
@@ -212,6 +235,7 @@ async function mountFamily (
   mountHome(app, mount, settings, options.home)
   addSchemas(app, mount)
   mountUnknown(app, mount)
+  return mount
 }
 
 // Limits of one query: values of a parameter, patterns, their length, and their size.
@@ -220,6 +244,7 @@ const queryLimits = { maxValues: 100, maxPatterns: 5, maxPatternLength: 200, max
 /** Fails at boot rather than at a request. */
 async function makeMount (
   family: Family,
+  plugin: AnyFamily,
   prefix: string,
   neighbours: Neighbours,
   options: MountedOptions,
@@ -243,6 +268,8 @@ async function makeMount (
   let shown: FamilyMount | undefined
   const mount: Mount = {
     family,
+    plugin,
+    options,
     prefix,
     neighbours,
     storage: options.storage,

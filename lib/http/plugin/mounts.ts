@@ -38,6 +38,8 @@ export function showMount (mount: Mount): FamilyMount {
   const { pageSize, maxPageSize } = grammar.limits
   let model: FamilyModel | undefined
   return {
+    family: mount.plugin as FamilyMount['family'],
+    options: mount.options,
     get model () {
       model ??= describeFamily(family, grammar)
       return model
@@ -46,6 +48,7 @@ export function showMount (mount: Mount): FamilyMount {
     ...version !== undefined && { version },
     // Known once all versions are registered.
     get isDefault () { return findDefault(mount) === mount },
+    get hasEnded () { return hasEnded(mount.retirement) },
     isGuarded,
     needsRevision: preconditions === 'required',
     pageSize,

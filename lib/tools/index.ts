@@ -1,0 +1,17 @@
+export {
+  addConsumer, listConsumers, removeConsumer, retryParked, skipPruned
+} from './consumer-places.js'
+export type { ConsumerStart, ConsumerState } from './consumer-places.js'
+export { consume } from './consumers.js'
+export type { ConsumeOptions, HandlerContext } from './consumers.js'
+export { copyStorage } from './copy-storage.js'
+export type { CopyOptions, CopyProgress } from './copy-storage.js'
+export { findCursor, findEntry, follow } from './entries.js'
+export type { EntryCondition, FollowLogOptions } from './entries.js'
+export { consumersShape as consumersTable } from './leases.js'
+export type { ParkedEntry } from './leases.js'
+export { loadItems } from './load-items.js'
+export type { LoadOptions } from './load-items.js'
+export { prune, writeMigration } from './maintenance.js'
+export type { PruneOptions } from './maintenance.js'
+export { keepRow } from './rows.js'
