@@ -13,6 +13,7 @@ import type { Change, Condition, Id, Query, Storage } from '../../lib/index.js'
 import { consume, deals, defineFamily, memoryStorage, Type } from '../../lib/index.js'
 import { storages } from '../storages.js'
 import { makeOld } from './old-entries.js'
+import { withTexts } from './with-texts.js'
 
 /** Counts the reads of a storage, and the items of the longest. */
 function countReads (storage: Storage, measures: boolean) {
@@ -106,26 +107,6 @@ t.test('a page skips a number of entries, in however many parts it is read', asy
   // Their items are read, too.
   t.ok(counted.items < 10_000, `${counted.items} rows are read`)
 })
-
-/** Writes texts, as databases do. */
-function withTexts (storage: Storage): Storage {
-  return {
-    ...storage,
-    async findText (family, query, members, signal) {
-      const { items, total } = await storage.find(family, { ...query, limit: query.limit + 1 }, signal)
-      const shown = items.slice(0, query.limit).map(item => Object.fromEntries(members
-        .flatMap(name => item[name] === undefined ? [] : [[name, item[name]]]))) as unknown as typeof items
-      const [first, last] = [shown[0], shown.at(-1)]
-      return {
-        text: shown.map(item => JSON.stringify(item)).join(),
-        count: shown.length,
-        more: items.length > query.limit,
-        ...(first && last && { first, last }),
-        ...(total !== undefined && { total })
-      }
-    }
-  }
-}
 
 const notes = defineFamily({
   name: 'notes',

@@ -92,6 +92,26 @@ t.test('the pause between reads has a limit, however many follow', async t => {
   t.strictSame(timers, [20, 40, 100])
 })
 
+t.test('a storage is watched until the last follower has left', async t => {
+  const steps: string[] = []
+  let wake = (): void => {}
+  const watch = (given: () => void): () => void => {
+    steps.push('watch')
+    wake = given
+    return () => { steps.push('end') }
+  }
+  const tail = getTail(await makeStorageAccess([commandsShape])({ ...memoryStorage(), watch }))
+  const [leaveFirst, leaveSecond] = ['first', 'second'].map(name => tail.follow(() => { steps.push(name) })) as [
+    () => void, () => void
+  ]
+  leaveFirst()
+  wake()
+  t.strictSame(steps, ['watch', 'second'])
+  leaveSecond()
+  leaveSecond()
+  t.strictSame(steps, ['watch', 'second', 'end'], 'it may leave twice')
+})
+
 t.test('what was read for followers that have left is not shared', async t => {
   const memory = memoryStorage()
   const reads = new EventEmitter()
