@@ -95,7 +95,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     const { query, list, start } = parsed
     // Read before the page, which then has everything up to it.
     const given = start?.position.item.position as number | undefined
-    const beginning = given ?? (start?.backwards === true ? undefined : this.#findFirst(query))
+    const beginning = given ?? this.#findFirst(query)
     const [end, first] = await Promise.all([findEnd(this.storage, this.signal), beginning])
     const from = start?.backwards === true ? undefined : first
     const { parts: [part = []], order } = start === undefined
@@ -107,7 +107,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     const shown = start?.backwards === true ? items.toReversed() : items
     const edge = last === undefined ? undefined : { position: last } as never
     const { next, prev } = findPositionsAround(parsed, start?.backwards === true
-      ? { more, first: edge, last: shown.at(-1) }
+      ? { more, first: edge }
       : { more, first: shown[0], last: edge })
     const isForward = query.order[0]?.descending === false && start?.backwards !== true
     const reached = Math.max(end, given ?? 0, isForward ? items.at(-1)?.position ?? 0 : 0)
