@@ -168,6 +168,14 @@ const end = 'commands: position gte 1; 1 down'
 const mark = 'commands $pruned'
 const ofNotes = 'family eq notes'
 
+t.test('pages of several families, of one of which the caller may not see all', async t => {
+  const storage = memoryStorage()
+  await fill(storage, 'atabat')
+  const feed = openFeed(storage, anns, [note, tag])
+  t.strictSame(await readPage(feed, ask(3)), [[1, 2, 3], 'after 3', undefined, 'after 3'])
+  t.strictSame(await readPage(feed, ask(3, after(3))), [[5, 6], undefined, 'after 3', 'after 6'])
+})
+
 t.test('what a page reads', async t => {
   const rows: [title: string, parsed: ParsedQuery, every: string[], anns: string[]][] = [
     ['the first', ask(2),
@@ -310,6 +318,9 @@ t.test('a page passes over 5000 entries that the caller may not see, and an expo
     feed.replace([...feed.families], undefined)
     t.strictSame(await read(2), [[], `after ${2 + passed}`, few])
     t.strictSame(await read(last - 9), [[last], undefined, 1])
+    feed.replace([...feed.families], undefined)
+    t.strictSame(await readPage(feed, ask(1, before(last), false, true)),
+      [[], `before ${last}`, `before ${last - passed}`, `after ${last}`], 'backwards')
     const { items } = await feed.makeFind(ask(2, after(2)))(ask(2, after(2)).query)
     t.strictSame(items.map(({ position }) => position), [1, last])
   }
@@ -469,5 +480,11 @@ t.test('a follower gets what it asks for', async t => {
     const feed = openFeed(storage, all, families)
     const { entries, position } = await feed.readAfter(0, 0, feed.match(where))
     t.strictSame([entries.map(({ position }) => position), position], [expected, 4])
+  }
+  await pruneTo(storage, 2)
+  const feed = openFeed(storage, all)
+  for (const [position, known, expected] of [[1, 0, 'pruned'], [0, 1, 'pruned'], [0, 2, 4], [2, 0, 4]] as const) {
+    const reading = feed.readAfter(position, known, feed.match([]))
+    t.equal(await reading.then(({ position }) => position, ({ code }) => code as string), expected)
   }
 })

@@ -140,6 +140,39 @@ t.test('it is asked again what the caller may see when the interval has passed',
   stop()
 })
 
+t.test('what was read until then is not yielded, but read again', async t => {
+  const { open, stop, state } = openFeed(t, () => {
+    state.time += 1000
+    return pass(1, 1)
+  }, pass(2, 1))
+  const batches = open(0, { interval: 1000, renew: async () => { state.steps.push('renew') } })
+  t.strictSame([await take(batches.next()), await take(batches.next())], [[0, 0], [2, 1]])
+  t.strictSame(state.steps, ['renew time', 'read', 'renew', 'renew time', 'read'])
+  stop()
+})
+
+t.test('a pause at the end ends when it is to be asked', async t => {
+  const { open, stop, state, pauses } = openFeed(t, () => {
+    state.time += 600
+    return pass(1, 1)
+  }, pass(1))
+  const batches = open(0, { interval: 2000, renew: async () => {} })
+  t.strictSame(await take(batches.next()), [1, 1])
+  const next = batches.next()
+  t.equal(await take(next), undefined)
+  t.strictSame(pauses.times, [1400])
+  stop()
+})
+
+t.test('it ends at once when it is stopped, also in a pause', async t => {
+  const { open, stop, state } = openFeed(t, pass(1))
+  const next = open(1, {}).next()
+  t.equal(await take(next), undefined)
+  stop()
+  t.strictSame(await Promise.race([next, turns()]), { value: undefined, done: true })
+  t.equal(state.reads.length, 1)
+})
+
 t.test('which pruned entries it does not miss', async t => {
   for (const [start, known, expected] of [
     [undefined, undefined, 7], [undefined, 5, 5], [3, undefined, 3], [3, 5, 5], [3, 0, 0], [0, undefined, 0]
