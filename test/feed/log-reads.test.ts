@@ -5,15 +5,17 @@ import { real, useRuntime } from '../../lib/core/runtime.js'
 import type { Caller } from '../../lib/core/service/caller.js'
 import { writePosition } from '../../lib/core/service/feed.js'
 import { type EntryKey, LogPart } from '../../lib/core/service/log-part.js'
+import { findEnd, findEntries, findKeys, findPruned, isPruned, refusePruned } from '../../lib/core/service/log-reads.js'
 import { Reader } from '../../lib/core/service/reader.js'
 import type { GuardedStorage } from '../../lib/core/service/storage-access.js'
 import { choosePartSize, countFitting } from '../../lib/core/storage/pages.js'
 import { measureAll } from '../../lib/core/values/json.js'
-import type { Change, Condition, Id, Query, Storage } from '../../lib/index.js'
-import { deals, defineFamily, memoryStorage, Type } from '../../lib/index.js'
+import type { Change, Condition, Id, Query, Storage, Stored } from '../../lib/index.js'
+import { deals, defineFamily, memoryStorage, Problem, Type } from '../../lib/index.js'
 import { consume } from '../../lib/tools/index.js'
 import { storages } from '../storages.js'
 import { makeOld } from './old-entries.js'
+import { withTexts } from './with-texts.js'
 
 /** Counts the reads of a storage, and the items of the longest. */
 function countReads (storage: Storage, measures: boolean) {
@@ -107,26 +109,6 @@ t.test('a page skips a number of entries, in however many parts it is read', asy
   // Their items are read, too.
   t.ok(counted.items < 10_000, `${counted.items} rows are read`)
 })
-
-/** Writes texts, as databases do. */
-function withTexts (storage: Storage): Storage {
-  return {
-    ...storage,
-    async findText (family, query, members, signal) {
-      const { items, total } = await storage.find(family, { ...query, limit: query.limit + 1 }, signal)
-      const shown = items.slice(0, query.limit).map(item => Object.fromEntries(members
-        .flatMap(name => item[name] === undefined ? [] : [[name, item[name]]]))) as unknown as typeof items
-      const [first, last] = [shown[0], shown.at(-1)]
-      return {
-        text: shown.map(item => JSON.stringify(item)).join(),
-        count: shown.length,
-        more: items.length > query.limit,
-        ...(first && last && { first, last }),
-        ...(total !== undefined && { total })
-      }
-    }
-  }
-}
 
 const notes = defineFamily({
   name: 'notes',
@@ -228,6 +210,65 @@ t.test('the size of the next part', async t => {
   ] as const) {
     t.equal(choosePartSize(size, { length, count }, most), expected, `${size}, then ${length} / ${count}`)
   }
+})
+
+t.test('what a storage is asked for entries, and whether more follow', async t => {
+  const where: readonly Condition[] = [{ field: 'position', op: 'gt', value: 5 }]
+  const asked: unknown[] = []
+  /** A storage with these entries, which may return fewer than it is asked for. */
+  const open = (count: number, isPartial?: boolean, hasTexts = false) => {
+    const items = Array.from({ length: count }, (_, index) => ({ id: `${index}`, position: index + 6 })) as never[]
+    return {
+      async find (family: string, query: Query, signal?: AbortSignal) {
+        asked.push([family, query, signal])
+        return { items, ...isPartial !== undefined && { isPartial } }
+      },
+      ...hasTexts && {
+        async findText (family: string, query: Query, members: readonly string[], signal?: AbortSignal) {
+          asked.push([family, query, members, signal])
+          return { text: JSON.stringify(items).slice(1, -1), count, more: false }
+        }
+      }
+    }
+  }
+  const { signal } = new AbortController()
+  const query = (descending: boolean) =>
+    ({ where, order: [{ field: 'position', descending }], offset: 0, limit: 3, count: false })
+  const maxLength = 2_000_000
+  for (const [count, isPartial, isEnd, most] of [
+    [2, undefined, true, 10], [3, undefined, false, 10], [2, false, true, 100], [3, false, false, 100],
+    [2, true, false, 100]
+  ] as const) {
+    for (const find of [findEntries, findKeys]) {
+      const found = await find(open(count, isPartial), where, 3, signal)
+      t.match(found, { entries: { length: count }, isEnd, most }, `${count} ${isPartial}`)
+      t.strictSame(asked.splice(0), [['commands', { ...query(false), maxLength }, signal]])
+    }
+  }
+  await findEntries(open(1), where, 3, signal, true)
+  t.strictSame(asked.splice(0), [['commands', { ...query(true), maxLength }, signal]])
+  const members = ['id', 'revision', 'position', 'family', 'target']
+  for (const [count, descending, isEnd] of [[2, false, true], [3, true, false]] as const) {
+    const found = await findKeys(open(count, undefined, true), where, 3, signal, descending)
+    t.match(found, { entries: { length: count }, isEnd, most: 100 })
+    t.strictSame(asked.splice(0), [['commands', query(descending), members, signal]])
+  }
+  for (const hasTexts of [false, true]) {
+    t.strictSame([await findEnd(open(0, false, hasTexts)), await findEnd(open(2, false, hasTexts))], [0, 6])
+  }
+})
+
+t.test('which entries are gone', async t => {
+  const none = { get: async () => undefined }
+  const some = { get: async () => ({ position: 4 }) as unknown as Stored }
+  t.strictSame([await findPruned(none), await findPruned(some)], [0, 4])
+  for (const [storage, position, end, isGone] of [
+    [none, 0, 9, false], [none, 9, 9, false], [none, 10, 9, true], [some, 3, 9, true], [some, 4, 9, false]
+  ] as const) {
+    const refused = await refusePruned(storage, position, end).then(() => undefined, (error: unknown) => error)
+    t.equal(isPruned(refused), isGone, `${position} of ${end}`)
+  }
+  for (const error of [new Problem('busy', 'no'), { code: 'pruned' }, undefined]) t.notOk(isPruned(error))
 })
 
 /** Entries of the log, and the ids that a storage is asked for when it is found out which of their items are seen. */

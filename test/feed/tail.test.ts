@@ -9,12 +9,13 @@ import { commandsShape } from '../../lib/core/family/fields.js'
 import { getTail, writePosition } from '../../lib/core/service/feed.js'
 import { prunedId } from '../../lib/core/service/record.js'
 import { makeStorageAccess } from '../../lib/core/service/storage-access.js'
-import { deals, defineFamily, memoryStorage, type Storage, Type } from '../../lib/index.js'
+import { measureAll } from '../../lib/core/values/json.js'
+import { deals, defineFamily, memoryStorage, type Storage, type Stored, Type } from '../../lib/index.js'
 import { openBook } from '../service/book.js'
 import { storages } from '../storages.js'
 import { type EventReader, type ReadEvent, readEvents } from './events.js'
 import { makeOld } from './old-entries.js'
-import { captureTimers } from './timers.js'
+import { captureTimers, holdPauses, stopClock } from './timers.js'
 
 /** A book whose reads of the log are counted. */
 function openCounted () {
@@ -92,6 +93,60 @@ t.test('the pause between reads has a limit, however many follow', async t => {
   t.strictSame(timers, [20, 40, 100])
 })
 
+t.test('a storage is watched until the last follower has left', async t => {
+  const steps: string[] = []
+  let wake = (): void => {}
+  const watch = (given: () => void): () => void => {
+    steps.push('watch')
+    wake = given
+    return () => { steps.push('end') }
+  }
+  const tail = getTail(await makeStorageAccess([commandsShape])({ ...memoryStorage(), watch }))
+  const [leaveFirst, leaveSecond] = ['first', 'second'].map(name => tail.follow(() => { steps.push(name) })) as [
+    () => void, () => void
+  ]
+  leaveFirst()
+  wake()
+  t.strictSame(steps, ['watch', 'second'])
+  leaveSecond()
+  leaveSecond()
+  t.strictSame(steps, ['watch', 'second', 'end'], 'it may leave twice')
+})
+
+t.test('a storage that cannot be watched is asked again each second, until the last follower has left', async t => {
+  const clock = stopClock(t)
+  const { watch, ...memory } = memoryStorage()
+  const tail = getTail(await makeStorageAccess([commandsShape])(memory as Storage))
+  let wakes = 0
+  const leave = tail.follow(() => { wakes++ })
+  t.strictSame(clock.repeated, [1000])
+  clock.ring()
+  t.equal(wakes, 1)
+  leave()
+  t.strictSame(clock.repeated, [])
+})
+
+t.test('commits during a pause wake followers once, after it', async t => {
+  const pauses = holdPauses(t, 20)
+  let wake = (): void => {}
+  const watch = (given: () => void): () => void => {
+    wake = given
+    return () => {}
+  }
+  const tail = getTail(await makeStorageAccess([commandsShape])({ ...memoryStorage(), watch }))
+  let wakes = 0
+  const leave = tail.follow(() => { wakes++ })
+  wake()
+  t.equal(wakes, 1)
+  pauses.end()
+  t.strictSame([wakes, pauses.times], [1, []], 'nothing was committed in the pause')
+  for (let made = 0; made < 3; made++) wake()
+  t.equal(wakes, 2)
+  pauses.end()
+  t.strictSame([wakes, pauses.times], [3, []])
+  leave()
+})
+
 t.test('what was read for followers that have left is not shared', async t => {
   const memory = memoryStorage()
   const reads = new EventEmitter()
@@ -140,6 +195,50 @@ t.test('what was read is shared for a moment, and then forgotten', async t => {
   await delay(50)
   t.not(tail.readAfter(0, 10), first)
   leave()
+})
+
+t.test('a read that fails is not shared, and leaves later ones alone', async t => {
+  const memory = memoryStorage()
+  let wake = (): void => {}
+  let fail = (_error: Error): void => {}
+  const failing = new Promise<never>((_resolve, reject) => { fail = reject })
+  let reads = 0
+  const storage: Storage = {
+    ...memory,
+    watch (given) {
+      wake = given
+      return () => {}
+    },
+    find: (...asked) => ++reads === 1 ? failing : memory.find(...asked)
+  }
+  const tail = getTail(await makeStorageAccess([commandsShape])(storage))
+  const leave = tail.follow(() => {})
+  const first = tail.readAfter(0, 10)
+  wake()
+  const second = tail.readAfter(0, 10)
+  fail(new Error('down'))
+  await t.rejects(first, { code: 'storage-unavailable' })
+  t.equal(tail.readAfter(0, 10), second)
+  leave()
+})
+
+t.test('long entries are not kept', async t => {
+  for (const [more, isKept] of [[0, true], [1, false]] as const) {
+    const guarded = await makeStorageAccess([commandsShape])(memoryStorage())
+    const entries = makeOld(1).map(change =>
+      'item' in change ? { ...change.item, params: { text: '' }, position: 1 } : {})
+    const text = 'x'.repeat(1_000_000 - measureAll(entries) + more)
+    await guarded.commit(entries.map(entry => ({
+      type: 'insert', family: 'commands', item: { ...entry, params: { text } } as unknown as Stored
+    })))
+    const tail = getTail(guarded)
+    t.equal(getTail(guarded), tail)
+    const leave = tail.follow(() => {})
+    const reading = tail.readAfter(0, 10)
+    t.equal((await reading).part.length, 1_000_000 + more)
+    t.equal(tail.readAfter(0, 10) === reading, isKept)
+    leave()
+  }
 })
 
 t.test('followers continue after an outage, with what they missed', async t => {

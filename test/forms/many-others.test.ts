@@ -155,3 +155,80 @@ t.test('a refusal names its command, a failure does not', async t => {
   await t.rejects(shelf.runAll([create], { atomic: true }), refusals[0] as Error)
   t.strictSame(await shelf.runAll([create]), [{ status: 'rejected', reason: refusals[0] }])
 })
+
+const notes = defineFamily({
+  name: 'notes',
+  singular: 'note',
+  fields: Type.Object({ id: Type.String(), text: Type.String() }),
+  create: ['id', 'text'],
+  edit: ['text'],
+  operations: {
+    close: {
+      ...words('close'),
+      params: Type.Object({}),
+      allowed: note => !note.text.endsWith('closed'),
+      apply: note => ({ ...note, text: `${note.text}, closed` })
+    }
+  }
+})
+
+t.test('a refusal names its command also where each is for itself', async t => {
+  const book = notes.service({ storage: memoryStorage() })
+  await book.create({ id: 'a', text: 'x' })
+  const close = { operation: 'close', id: 'a' } as const
+  const [done, refused] = await book.runAll([close, close])
+  t.match([done, refused], [{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'wrong-state' } }])
+  t.match((refused as PromiseRejectedResult).reason, { message: /^\/commands\/1: / })
+})
+
+t.test('what one commit reads, confirms and writes', async t => {
+  const steps: string[] = []
+  const inner = memoryStorage()
+  const storage: Storage = {
+    ...inner,
+    async get (family, id) {
+      steps.push(`get ${family} ${id}`)
+      return await inner.get(family, id)
+    },
+    async find (family, query) {
+      const [first] = query.where
+      steps.push(`find ${family} ${first?.op === 'eq' ? String(first.values) : first?.op}`)
+      return await inner.find(family, query)
+    },
+    async confirm (family, id) { steps.push(`confirm ${family} ${id}`) },
+    async commit (changes) {
+      steps.push(`commit ${changes.map(({ type, family }) => `${type} ${family}`).join()}`)
+      await inner.commit(changes)
+    }
+  }
+  let made = 0
+  const book = notes.service({
+    storage,
+    makeCommandId: () => `own-${++made}`
+  })
+  for (const id of ['a', 'b']) await book.create({ id, text: 'x' }, { command: `c-${id}` })
+  const edit = (id: string, text: string, command?: string) =>
+    ({ operation: 'edit', id, params: { text }, ...command !== undefined && { command } }) as const
+  const create = (id: string) => ({ operation: 'create', params: { id, text: 'x' } }) as const
+  for (const [what, commands, expected] of [
+    ['known ids', [edit('a', 'y', 'c-1'), edit('b', 'y')], [
+      'find notes a,b', 'find commands c-1',
+      'commit replace notes,insert commands,replace notes,insert commands'
+    ]],
+    ['once more', [edit('a', 'y', 'c-1')], [
+      'find notes a', 'find commands c-1', 'confirm commands c-1', 'get commands c-1'
+    ]],
+    ['twice', [edit('a', 'z', 'c-2'), edit('a', 'z', 'c-2')], [
+      'find notes a', 'find commands c-2', 'commit replace notes,insert commands'
+    ]],
+    ['created, then edited', [create('c'), edit('c', 'y')], [
+      'find notes c', 'find commands notes', 'commit insert notes,insert commands,insert commands'
+    ]]
+  ] as const) {
+    steps.length = 0
+    await book.runAll(commands, { atomic: true })
+    t.strictSame(steps, expected, what)
+  } const { confirm, ...plain } = storage
+  const again = await notes.service({ storage: plain }).runAll([edit('a', 'y', 'c-1')], { atomic: true })
+  t.match(again, [{ replayed: true }], 'from a storage that cannot confirm')
+})

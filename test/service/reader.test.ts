@@ -338,3 +338,24 @@ t.test('after an item, each part is read until there are enough', async t => {
     t.strictSame(asked, reads)
   }
 })
+
+t.test('the item of a short cursor is read first, by its id', async t => {
+  const items = numbered(1, 1, 2, 3)
+  for (const [id, backwards, expected] of [
+    ['n2', false, ['n3', 'n4']], ['n3', true, ['n2', 'n1']], ['gone', false, 'after'], ['gone', true, 'before']
+  ] as const) {
+    const asked: Query[] = []
+    const find = async (query: Query) => {
+      asked.push(query)
+      return pageOf(items, query)
+    }
+    const start = { position: { isAfter: !backwards, item: { id } as never, isShort: true }, backwards }
+    const finding = findFrom(find, list, { where: [], order, offset: 0, limit: 3, count: false }, start)
+    const found = await finding.then(({ items }) => items.map(({ id }) => id), ({ errors }: Problem) => errors)
+    t.match(found, typeof expected === 'string'
+      ? [{ parameter: expected, detail: `${expected} refers to a deleted item; start at the first page` }]
+      : expected)
+    const where = [{ field: 'id', op: 'eq', values: [id] }]
+    t.strictSame(asked[0], { where, order: [{ field: 'id', descending: false }], offset: 0, limit: 1, count: false })
+  }
+})

@@ -97,7 +97,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     const isForward = query.order[0]?.descending === false && !isBackwards
     // Read before the page, which then has everything up to it.
     const given = start?.position.item.position as number | undefined
-    const beginning = given ?? (isBackwards ? undefined : this.#findFirst(query))
+    const beginning = given ?? this.#findFirst(query)
     const [end, first] = await Promise.all([findEnd(this.storage, this.signal), beginning])
     const { parts: [part = []], order } = start === undefined
       ? { parts: [numbered], order: query.order }
@@ -107,7 +107,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     if (first !== undefined && !isBackwards) await refusePruned(this.storage, first, end, this.signal)
     const shown = isBackwards ? items.toReversed() : items
     const edge = last === undefined ? undefined : { position: last } as never
-    const edges = isBackwards ? { more, first: edge, last: shown.at(-1) } : { more, first: shown[0], last: edge }
+    const edges = isBackwards ? { more, first: edge } : { more, first: shown[0], last: edge }
     const { next, prev } = findPositionsAround(parsed, edges)
     const reached = Math.max(end, given ?? 0, isForward ? items.at(-1)?.position ?? 0 : 0)
     const follow = isForward && more ? next : undefined
