@@ -1,12 +1,11 @@
 import { Type } from '@sinclair/typebox'
-import { errorCodes } from '../core/errors.js'
 import { commandsShape } from '../core/family/fields.js'
 import { findPosition, writePosition } from '../core/service/feed.js'
 import { findEnd, findPruned, refusePruned } from '../core/service/log-reads.js'
 import { prunedId } from '../core/service/record.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
-import { ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
+import { ConflictError, DuplicateError, errorCodes, type Storage } from '../index.js'
 import { consumersShape, getPlace, type ParkedEntry, type Place, type Position, updatePlace } from './leases.js'
 import { keepMark, keepRow, walk } from './rows.js'
 

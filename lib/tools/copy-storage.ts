@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import { errorCodes } from '../core/errors.js'
-import { type AnyFamily, getFamily, getStoredShape, listShapes } from '../core/family/family.js'
+import { getFamily, getStoredShape, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { findEnd } from '../core/service/log-reads.js'
 import { checkMappedFamilies, isStorage, noteShapes } from '../core/service/storage-access.js'
 import { selectById } from '../core/storage/pages.js'
 import {
-  type Change, type Condition, ConstraintError, type FamilyShape, type Id, type Storage, type Stored
-} from '../core/storage/storage.js'
+  type AnyFamily, type Change, type Condition, ConstraintError, errorCodes, type FamilyShape, type Id, type Storage,
+  type Stored
+} from '../index.js'
 import { copyPlaces } from './consumer-places.js'
 import { makeResumable, selectAfter, walk } from './rows.js'
 

@@ -1,5 +1,4 @@
-import { errorCodes } from '../core/errors.js'
-import { type AnyFamily, type Family, getFamily, listShapes } from '../core/family/family.js'
+import { type Family, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { findFlawInConditions } from '../core/query/filters.js'
 import { type Caller, readMakers } from '../core/service/caller.js'
@@ -10,9 +9,11 @@ import { findEnd, findKeys, findPruned, numbered } from '../core/service/log-rea
 import { Reader } from '../core/service/reader.js'
 import { selectLog } from '../core/service/record.js'
 import type { Called } from '../core/service/renamed.js'
-import type { FollowedCommand, FollowOptions } from '../core/service/service.js'
 import { type GuardedStorage, makeStorageAccess } from '../core/service/storage-access.js'
-import type { Condition, FieldCondition, Id, Storage } from '../core/storage/storage.js'
+import {
+  type AnyFamily, type Condition, errorCodes, type FieldCondition, type FollowedCommand, type FollowOptions, type Id,
+  type Storage
+} from '../index.js'
 
 /** A condition on commands in the log; `target` is the id of the item, as text. */
 export type EntryCondition = Condition<'family' | 'target' | 'action' | 'outcome' | 'principal' | 'createdAt'>

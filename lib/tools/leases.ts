@@ -1,9 +1,8 @@
 import { Type } from '@sinclair/typebox'
-import { errorCodes } from '../core/errors.js'
 import { listFields, ServiceFields } from '../core/family/fields.js'
 import { clearInterval, performance, setInterval, type Timer } from '../core/runtime.js'
 import type { GuardedStorage } from '../core/service/storage-access.js'
-import { ConflictError, type FamilyShape, type Storage, type Stored } from '../core/storage/storage.js'
+import { ConflictError, errorCodes, type FamilyShape, type Storage, type Stored } from '../index.js'
 import { keepRow } from './rows.js'
 
 /** An entry that was set aside after too many failures. */

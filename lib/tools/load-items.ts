@@ -1,22 +1,20 @@
 import { type TSchema, Type } from '@sinclair/typebox'
-import { errorCodes } from '../core/errors.js'
-import { type AnyFamily, type Family, getFamily, listShapes } from '../core/family/family.js'
+import { type Family, getFamily, listShapes } from '../core/family/family.js'
 import { CommandMembers, commandsShape, listDefaults, ServiceFields, toStored } from '../core/family/fields.js'
 import { canonicalizeItem, haveSameContent, readDecimals } from '../core/family/params.js'
-import { type ProblemCode, problemCodes } from '../core/problems.js'
 import { now as readClock } from '../core/runtime.js'
 import { type CommandRecord, digestParams } from '../core/service/record.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
 import { findByIds } from '../core/storage/pages.js'
-import {
-  type Change, ConstraintError, DuplicateError, type Id, type Storage, type Stored
-} from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
 import { uuidv7 } from '../core/uuid.js'
 import { newIdPattern, textIdPattern } from '../core/values/ids.js'
-import { findJsonFlaw, isObject, type MemberFlaw, type Members } from '../core/values/json.js'
+import { findJsonFlaw, isObject } from '../core/values/json.js'
 import { membersOf } from '../core/values/rules.js'
-import { makeValidator } from '../core/values/validate.js'
+import {
+  type AnyFamily, type Change, ConstraintError, DuplicateError, errorCodes, type Id, makeValidator, type MemberFlaw,
+  type Members, type ProblemCode, problemCodes, type Storage, type Stored
+} from '../index.js'
 import { makeResumable } from './rows.js'
 
 /** Options of `loadItems`. */

@@ -1,11 +1,10 @@
-import { errorCodes } from '../core/errors.js'
-import { type AnyFamily, getFamily, listShapes } from '../core/family/family.js'
+import { getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { now, yieldToEventLoop } from '../core/runtime.js'
 import { findKeys } from '../core/service/log-reads.js'
 import { prunedId } from '../core/service/record.js'
-import { type Change, ConflictError, DuplicateError, type Storage } from '../core/storage/storage.js'
 import { isDate, readDateTime } from '../core/values/formats.js'
+import { type AnyFamily, type Change, ConflictError, DuplicateError, errorCodes, type Storage } from '../index.js'
 import { findHandled } from './consumer-places.js'
 import { keepMark } from './rows.js'
 

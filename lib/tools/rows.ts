@@ -1,13 +1,12 @@
-import { errorCodes } from '../core/errors.js'
 import { now as readClock, random } from '../core/runtime.js'
 import type { EntryKey } from '../core/service/log-part.js'
 import { prunedId, readHighest } from '../core/service/record.js'
 import { selectById } from '../core/storage/pages.js'
-import {
-  type Change, ConflictError, ConstraintError, DuplicateError, type Id, type Query, ReadOnlyError, type Storage,
-  type Stored
-} from '../core/storage/storage.js'
 import { endLongTurn } from '../core/storage/turns.js'
+import {
+  type Change, ConflictError, ConstraintError, DuplicateError, errorCodes, type Id, type Query, ReadOnlyError,
+  type Storage, type Stored
+} from '../index.js'
 
 const maxStep = 1_000_000
 

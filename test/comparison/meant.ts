@@ -24,7 +24,20 @@ const sortMembers = (_name: string, value: unknown): unknown =>
     ? value
     : Object.fromEntries(Object.entries(value).sort(([one], [other]) => one < other ? -1 : 1))
 
+interface Followed { readonly result?: readonly { readonly position?: number, readonly changes?: object }[] }
+
+const withoutPlaces = ({ status, body }: Got): string => {
+  const { result = [] } = JSON.parse(body) as Followed
+  return JSON.stringify([status, result.map(({ position, changes, ...entry }) => entry)])
+}
+
 const meant: readonly Meant[] = [
+  {
+    reason: 'entries that a follower gets have their position, and what they changed',
+    since: '19721472',
+    holds: ({ payload }, before, after) => (payload as { readonly method?: string } | undefined)?.method === 'follow' &&
+      before.status === 200 && withoutPlaces(before) === withoutPlaces(after)
+  },
   {
     reason: 'a problem that a program gets says whether it is that of an earlier attempt',
     since: '9799b86a',

@@ -1,7 +1,6 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type { OperationParams } from '../family/definition.js'
 import type { CommandMembers } from '../family/fields.js'
-import type { FieldChanges } from '../family/params.js'
 import type { AnyTypes, FamilyTypes, IdOf, ItemOf, KnownField, MemberName } from '../family/types.js'
 import type { ItemPage, PageOptions } from '../query/grammar.js'
 import type { Condition, Id, Storage } from '../storage/storage.js'
@@ -158,7 +157,7 @@ export interface Service<
 export type FollowedCommand = LoggedCommand & {
   readonly params?: Readonly<Record<string, unknown>>
   /** What it changed of an item that existed, by field. Long values, and those that no client reads, are left out. */
-  readonly changes?: FieldChanges
+  readonly changes?: Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
   readonly family: string
   /** Its place in the log: higher than that of every entry before it. */
   readonly position: number
