@@ -8,7 +8,7 @@ import { makePicker } from '../core/values/json.js'
 import { markItem } from '../http/conditional.js'
 import { type Exchange, linkReferred, type Mount } from '../http/mount.js'
 import { listOperations, splitFrom } from '../http/reads/item.js'
-import { admit, type OneQuery, parseOne } from '../http/reads/read.js'
+import { authorizeRead, type OneQuery, parseOne } from '../http/reads/read.js'
 import { refuseParameters } from '../http/request.js'
 import { endFeedback, readFeedback } from './feedback.js'
 import type { RefusedForm } from './form-fields.js'
@@ -41,7 +41,7 @@ export async function sendItemPage (
   const { mount, request, choice: { representation } } = exchange
   const { family, urls } = mount
   const read = { mount, intend: () => intendToRead(family, id), parse: (search: string) => parseItem(mount, search) }
-  const loading = await admit(read, request, String(id), search, representation)
+  const loading = await authorizeRead(read, request, String(id), search, representation)
   if (loading === undefined) return false
   const { caller, reader } = loading
   const query = { ...loading.query, ...also }
@@ -98,7 +98,7 @@ export async function sendOperationsPage (
 ): Promise<boolean> {
   const { mount, mount: { family }, request, choice: { representation } } = exchange
   const read = { mount, intend: () => intendToRead(family, id), parse: refuseParameters }
-  const loading = await admit(read, request, '', search, representation)
+  const loading = await authorizeRead(read, request, '', search, representation)
   const item = await loading?.reader.get(id)
   if (loading === undefined || item === undefined) return false
   const view: ShownPage = {

@@ -10,7 +10,7 @@ import { shorten } from '../core/values/words.js'
 import type { Exchange, Mount } from '../http/mount.js'
 import { listItems, narrow, refuseCount } from '../http/reads/collection.js'
 import { loadView } from '../http/reads/page.js'
-import { admit } from '../http/reads/read.js'
+import { authorizeRead } from '../http/reads/read.js'
 import type { PageAffordances } from './affordances.js'
 import { endFeedback, readFeedback } from './feedback.js'
 import type { RefusedForm } from './form-fields.js'
@@ -66,7 +66,7 @@ export async function sendListPage (
   const { mount, request, reply, choice: { representation } } = exchange
   const { family, urls } = mount
   const read = { mount, intend: () => intendToList(family), parse: (search: string) => parseList(mount, search) }
-  const loading = await admit(read, request, '', search, representation)
+  const loading = await authorizeRead(read, request, '', search, representation)
   if (loading === undefined) return false
   const query = { ...loading.query, ...also }
   const { parsed, refused, selection, wanted = [], common } = query
@@ -149,7 +149,7 @@ export async function sendQueryPage (
 ): Promise<boolean> {
   const { mount, mount: { family, grammar, urls }, request, choice: { representation } } = exchange
   const field = family.fields.find(field => field.name === name) as Field
-  const loading = await admit({
+  const loading = await authorizeRead({
     mount,
     intend: () => intendToList(family, { [name]: value }),
     parse: search => refuseCount(parseSent(grammar, search))

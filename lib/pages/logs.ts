@@ -9,7 +9,7 @@ import { findCommand } from '../http/forms/rest-commands.js'
 import type { Exchange } from '../http/mount.js'
 import { linkCommand, listLog, viewEntry } from '../http/reads/log.js'
 import { loadView } from '../http/reads/page.js'
-import { admit, type OneQuery, parseOne } from '../http/reads/read.js'
+import { authorizeRead, type OneQuery, parseOne } from '../http/reads/read.js'
 import { retire } from '../http/routes.js'
 import { listLogFilters } from './form-fields.js'
 import { makeEntryAffordances } from './item-affordances.js'
@@ -33,7 +33,7 @@ export async function sendLogPage (
 ): Promise<boolean> {
   const { mount, mount: { family, logGrammar: grammar, urls }, request, choice: { representation } } = exchange
   const operation = findOperation(family, noun)
-  const loading = await admit({
+  const loading = await authorizeRead({
     mount,
     intend: () => intendToRead(family, id),
     // The newest first, as on the page of the item.
@@ -70,7 +70,7 @@ export async function sendEntryPage (
   search: string
 ): Promise<boolean> {
   const { mount, mount: { family, logGrammar }, request, choice: { representation } } = exchange
-  const loading = await admit({
+  const loading = await authorizeRead({
     mount,
     intend: () => intendToRead(family, id),
     parse: search => parseOne(logGrammar, search, parseSent)
@@ -90,7 +90,7 @@ export async function sendCommandPage (
   search: string
 ): Promise<boolean> {
   const { mount, mount: { family, logGrammar, retirement }, request, reply, choice: { representation } } = exchange
-  const loading = await admit({
+  const loading = await authorizeRead({
     mount,
     intend: () => intendToRead(family, undefined, { command }),
     parse: search => parseOne(logGrammar, search, parseSent)

@@ -16,7 +16,7 @@ import type { Endpoint, RouteSchema } from '../routes.js'
 export type Answer = (exchange: Exchange) => FastifyReply | Promise<FastifyReply>
 
 /** What may be read: whether the caller may, is asked first. */
-export interface Admittance<Q> {
+export interface Admission<Q> {
   readonly mount: Mount
   /** Undefined if nothing can have this name. */
   intend (request: FastifyRequest, name: string): Intent | undefined
@@ -24,7 +24,7 @@ export interface Admittance<Q> {
 }
 
 /** One kind of read: the steps that differ from those of other kinds. */
-export interface Read<Q> extends Admittance<Q> {
+export interface Read<Q> extends Admission<Q> {
   readonly kind: 'one' | 'page'
   /** For the problem, if it does not exist. */
   readonly noun: string
@@ -88,8 +88,8 @@ export async function answerRead<Q> (
     if (await respond(only, exchange, given, search)) return reply
     throw explainMissing(only, given)
   }
-  const admitted = admit(only, request, given, search, choice.representation)
-  const loading = admitted instanceof Promise ? await admitted : admitted
+  const authorized = authorizeRead(only, request, given, search, choice.representation)
+  const loading = authorized instanceof Promise ? await authorized : authorized
   const answer = loading && await only.load(loading)
   if (answer === undefined) throw explainMissing(only, given)
   // Not awaited, so that what was loaded is not kept until the client has received the response.
@@ -162,7 +162,7 @@ async function answerMeaning<Q> (
         if (await respond(read, { mount: read.mount, request, reply, choice, suffix }, name, search)) return reply
         continue
       }
-      before = await admitAgain(before, meaning, request, search)
+      before = await authorizeAgain(before, meaning, request, search)
     } catch (error) {
       if (toProblem(error).statusCode >= 500) throw error
       refusal ??= error
@@ -180,7 +180,7 @@ async function answerMeaning<Q> (
 }
 
 /** The names `a.json` and `a` in the log of one item have the same intent, which is authorized once. */
-async function admitAgain<Q> (
+async function authorizeAgain<Q> (
   before: Loading<Q> | undefined,
   { read, name, choice }: Meaning<Q>,
   request: FastifyRequest,
@@ -192,7 +192,7 @@ async function admitAgain<Q> (
   if (before !== undefined && isDeepStrictEqual(before.intent, read.intend(request, name))) {
     return { ...before, name, query: read.parse(query), representation }
   }
-  return await admit(read, request, name, query, representation)
+  return await authorizeRead(read, request, name, query, representation)
 }
 
 function explainNone<Q> (meanings: readonly Meaning<Q>[], request: FastifyRequest, hint: Problem | undefined): Problem {
@@ -205,8 +205,8 @@ function explainNone<Q> (meanings: readonly Meaning<Q>[], request: FastifyReques
 }
 
 /** Undefined if nothing can have this name. */
-export function admit<Q> (
-  read: Admittance<Q>,
+export function authorizeRead<Q> (
+  read: Admission<Q>,
   request: FastifyRequest,
   name: string,
   search: string,
@@ -225,7 +225,7 @@ export function admit<Q> (
 
 // Nothing is parsed for a refused client, and no storage is opened for an invalid query.
 async function authorizeAndParse<Q> (
-  { mount, parse }: Admittance<Q>,
+  { mount, parse }: Admission<Q>,
   request: FastifyRequest,
   intent: Intent,
   name: string,
