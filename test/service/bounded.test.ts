@@ -112,3 +112,31 @@ t.test('items that are deleted meanwhile end a page', async t => {
   t.match(await findBounded(none.find, parse({}), true), { items: { length: 0 }, next: undefined })
   t.equal(none.asked.length, 1)
 })
+
+t.test('a page that is no longer than a part is one read, also if more would fit on it', async t => {
+  const { items, asked, find } = open(1, 1, 1, 1)
+  for (const [limit, reads] of [[2, 1], [3, 1], [4, 2]] as const) {
+    asked.length = 0
+    // The feed passes over a number of entries, and then ends the page.
+    const findFew = async (parsed: ParsedQuery): Promise<FollowedPage> =>
+      ({ ...await find(parsed), items: items.slice(0, asked.length === 1 ? 1 : parsed.query.limit), next: 1 as never })
+    await findBounded(findFew, parse({ limit }), true, 3)
+    t.equal(asked.length, reads, `${limit}`)
+  }
+})
+
+t.test('each part is asked for like the page', async t => {
+  const { find } = open(...Array<number>(30).fill(1))
+  const [where, order] = [[{ field: 'id', op: 'gte', value: 0 }], [{ field: 'id', descending: false }]] as const
+  const asked: unknown[] = []
+  const { query, ...parsed } = parse({ names: ['a'] })
+  await findBounded(async ({ query: { limit, ...query }, parameters }) => {
+    asked.push([query, parameters])
+    return await find({
+      ...parsed,
+      ...asked.length > 1 && { start: { position: 10 as never, backwards: false } },
+      query: { ...query, limit }
+    })
+  }, { ...parsed, query: { ...query, where, order } }, true)
+  t.strictSame(asked, Array(2).fill([{ where, order, offset: 0, count: false }, [{ name: 'a', value: '' }]]))
+})
