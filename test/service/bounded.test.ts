@@ -94,7 +94,8 @@ t.test('a page with a number that is too long is refused, unless nothing follows
   const { find } = open(...Array<number>(30).fill(half))
   for (const names of [['page'], ['maxpagesize', 'page']]) {
     const refused = await findBounded(find, parse({ names }), true).catch((problem: unknown) => problem) as Problem
-    t.match(refused, { code: 'invalid-query', errors: [{ parameter: 'maxpagesize', detail: / 10 of them fill this page/ }] })
+    const errors = [{ parameter: 'maxpagesize', detail: / 10 of them fill this page/ }]
+    t.match(refused, { code: 'invalid-query', errors })
   }
   t.equal((await findBounded(find, parse({ names: ['maxpagesize'] }), true)).items.length, 10)
   const whole = open(...Array<number>(10).fill(half))
