@@ -1,4 +1,4 @@
-import { compareScalars } from '../storage/conditions.js'
+import { type Bound, compareScalars, mapConditions, withValues } from '../storage/conditions.js'
 import type { Condition, Field, FieldCondition, Scalar } from '../storage/storage.js'
 import { readDecimal, toOperand } from '../values/decimals.js'
 import type { Day } from '../values/formats.js'
@@ -178,8 +178,6 @@ function splitOperands (operands: readonly Operand[]): { values: Scalar[], days:
   return { values, days }
 }
 
-type Bound = Extract<FieldCondition, { readonly value: unknown }>
-
 function toBound (field: string, op: Bound['op'], operand: Operand): Bound {
   if (typeof operand !== 'object') return { field, op, value: operand }
   const { from, before } = operand
@@ -260,14 +258,9 @@ function fits (field: Field, value: unknown): boolean {
 }
 
 /** Converts the conditions of a host, in which a decimal may be a text, to those of a query. */
-export function numberDecimals<C extends Condition> (fields: readonly Field[], conditions: readonly C[]): readonly C[] {
-  return conditions.map(condition => {
-    if (condition.op === 'any') return { ...condition, of: condition.of.map(all => numberDecimals(fields, all)) }
+export function numberDecimals (fields: readonly Field[], conditions: readonly Condition[]): readonly Condition[] {
+  return mapConditions(conditions, condition => {
     const { scale } = fields.find(({ name }) => name === condition.field) as Field
-    if (scale === undefined) return condition
-    if ('value' in condition) return { ...condition, value: toOperand(condition.value, scale) }
-    return 'values' in condition
-      ? { ...condition, values: condition.values.map(value => toOperand(value, scale)) }
-      : condition
+    return scale === undefined ? condition : withValues(condition, value => toOperand(value, scale) as Scalar)
   })
 }
