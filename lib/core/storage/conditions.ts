@@ -77,6 +77,11 @@ export function isPlain (condition: Condition): boolean {
   return !searchesText[condition.op]
 }
 
+type Having<C, Op> = C extends { readonly op: infer Own } ? Op extends Own ? C : never : never
+
+/** The condition with an operator. */
+export type ConditionOf<Op extends FieldCondition['op']> = Having<FieldCondition, Op>
+
 /** A condition on one side of a value. */
 export type Bound = Extract<FieldCondition, { readonly op: 'gt' | 'gte' | 'lt' | 'lte' }>
 
