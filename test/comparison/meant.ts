@@ -24,6 +24,8 @@ const sortMembers = (_name: string, value: unknown): unknown =>
     ? value
     : Object.fromEntries(Object.entries(value).sort(([one], [other]) => one < other ? -1 : 1))
 
+const withoutOperators = ({ body }: Got): string => body.replace(/(Fields also have|Also FIELD)[^=;]*(, or are|;)/g, '')
+
 const meant: readonly Meant[] = [
   {
     reason: 'a problem that a program gets says whether it is that of an earlier attempt',
@@ -76,6 +78,12 @@ const meant: readonly Meant[] = [
     since: '24c88b40',
     holds: (sent, before, after) => hasKey(sent) && before.status < 500 &&
       [before, after].some(({ body }) => body.includes('Idempotency-Key must'))
+  },
+  {
+    reason: 'descriptions list the operators of the family, in the order in which messages do',
+    since: 'bcbfa477',
+    holds: ({ url }, before, after) => (url === '/openapi' || url.endsWith('/mcp')) &&
+      withoutOperators(before) === withoutOperators(after)
   },
   {
     reason: 'the rule for ids names those that are reserved',

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import type { Condition, FieldCondition, Query, Stored } from '../storage/storage.js'
+import { mapConditions } from '../storage/conditions.js'
+import type { Condition, Query, Stored } from '../storage/storage.js'
 import { isObject, type Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
 import { type FamilyDefinition, type Operation, readCreate, readEdit } from './definition.js'
@@ -52,11 +53,7 @@ export function toBaseItem ({ renaming }: Family, item: Stored): Stored {
 }
 
 export function renameConditions (names: Names, conditions: readonly Condition[]): Condition[] {
-  const rename = (condition: FieldCondition): FieldCondition =>
-    ({ ...condition, field: names.get(condition.field) ?? condition.field })
-  return conditions.map(condition => condition.op === 'any'
-    ? { ...condition, of: condition.of.map(all => all.map(rename)) }
-    : rename(condition))
+  return mapConditions(conditions, each => ({ ...each, field: names.get(each.field) ?? each.field }))
 }
 
 export function toBaseQuery ({ toBase }: Renaming, query: Query): Query {
