@@ -48,6 +48,7 @@ export type { HtmlOptions } from './html/html.js'
 export type { PageUser } from './html/layout.js'
 export { english } from './html/texts.js'
 export type { Texts } from './html/texts.js'
+export type { OperatorName } from './core/query/operators.js'
 export type {
   OneView, PageView, ProblemView, Representation, Rows, SubmitTarget, Target, View
 } from './representations/representation.js'

@@ -167,13 +167,12 @@ ${active.map(filter => {
 </ul></nav>`
 }
 
-// A part of a value is shown as it was sent.
 function formatOperand (
   words: Words,
-  { field, kind, op, value, referred }: ActiveFilter,
+  { field, kind, isValue, value, referred }: ActiveFilter,
   filters: readonly FormField[]
 ): string {
-  if (op === 'regex' || op === 'has' || op === 'null') return value
+  if (!isValue) return value
   const named = filters.find(({ name, actions, families }) => name === field && (actions ?? families) !== undefined)
   const choice = named && listChoices(words, named)?.find(([choice]) => choice === value)
   if (choice !== undefined) return choice[1]

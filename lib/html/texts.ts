@@ -1,10 +1,4 @@
-import type { FieldCondition } from '../core/storage/storage.js'
-
-type Operator = Exclude<FieldCondition['op'], 'null'>
-
-const relations: Readonly<Record<Operator, string>> = {
-  eq: ':', ne: ' is not', gt: ' above', gte: ' from', lt: ' below', lte: ' to', regex: ' matches', has: ' contains'
-}
+import { type OperatorName, operators } from '../core/query/operators.js'
 
 // The range of integers, which only matters to programs.
 const anySize = ` from ${Number.MIN_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}`
@@ -78,9 +72,7 @@ export const english = {
   lastDays: (days: number): string => `Last ${days} days`,
   /** The label of the active filters, of one of them, and of an alternative. */
   activeFilters: 'Active filters',
-  condition: (label: string, op: FieldCondition['op'], value: string): string => op === 'null'
-    ? `${label} is ${value === 'true' ? 'not set' : 'set'}`
-    : `${label}${relations[op]} ${value}`,
+  condition: (label: string, op: OperatorName, value: string): string => operators[op].phrase(label, value),
   alternative: (condition: string): string => `or ${condition}`,
   removeFilter: (condition: string): string => `${condition} × Remove this filter`,
   clearFilter: 'Clear all',

@@ -1,10 +1,8 @@
-import type { FieldCondition } from '../core/storage/storage.js'
+import type { OperatorName } from '../core/query/operators.js'
 import { germanMessages } from '../deals/german.js'
 import { english, type Texts } from '../html/texts.js'
 
-type Operator = Exclude<FieldCondition['op'], 'null'>
-
-const relations: Readonly<Record<Operator, string>> = {
+const relations: Readonly<Partial<Record<OperatorName, string>>> = {
   eq: ':', ne: ' nicht', gt: ' über', gte: ' ab', lt: ' unter', lte: ' bis', regex: ' passt zu', has: ' enthält'
 }
 
@@ -219,9 +217,11 @@ export const de: Texts = {
   yesterday: 'Gestern',
   lastDays: days => `Letzte ${days} Tage`,
   activeFilters: 'Aktive Filter',
-  condition: (label, op, value) => op === 'null'
-    ? `${label} ${value === 'true' ? 'fehlt' : 'ist angegeben'}`
-    : `${label}${relations[op]} ${value}`,
+  condition (label, op, value) {
+    if (op === 'null') return `${label} ${value === 'true' ? 'fehlt' : 'ist angegeben'}`
+    const relation = relations[op]
+    return relation === undefined ? english.condition(label, op, value) : `${label}${relation} ${value}`
+  },
   alternative: condition => `oder ${condition}`,
   removeFilter: condition => `${condition} × Diesen Filter entfernen`,
   clearFilter: 'Alle entfernen',

@@ -122,12 +122,13 @@ const anyFilter = Type.Optional(Type.Record(Type.String(), Type.Union([scalar, T
 
 /** Clients see the common filters with their types; the book checks them, and knows more. */
 function describeFind ({ model, pageSize, maxPageSize }: FamilyMount) {
-  const { order, stateNames, search, members } = model
+  const { order, stateNames, search, members, operators } = model
   const { or, ...filters } = model.filters as TProperties
   const state = Type.Unsafe<string>({ type: 'string', enum: stateNames })
+  const suffixes = operators.map(operator => `.${operator}`).join(', ')
   const filter = Type.Partial(Type.Object({ ...stateNames.length > 0 && { state }, ...filters }), {
-    description: 'All must hold; of a list of values, one. Also FIELD.ne, .gt, .gte, .lt, .lte, .has, .regex and ' +
-      '.null; of filters that begin with "or.", one must hold'
+    description: `All must hold; of a list of values, one. Also FIELD with ${suffixes}; ` +
+      'of filters that begin with "or.", one must hold'
   })
   const others = Type.Partial(Type.Object({
     ...search.length > 0 && { search: Type.String({ description: `Words, each in one of ${search.join(', ')}` }) },

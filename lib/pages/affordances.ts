@@ -1,4 +1,5 @@
-import type { FieldCondition, Kind } from '../core/storage/storage.js'
+import type { OperatorName } from '../core/query/operators.js'
+import type { Kind } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import type {
   Feedback, Kinds, LabelTable, LogEntry, Referred, ShownChange, ShownKind, ShownMember, ShownState, WrongState
@@ -214,8 +215,10 @@ type Entries = readonly (readonly [name: string, value: string])[]
 export interface ActiveFilter {
   readonly field: string
   readonly kind: ShownKind
-  readonly op: FieldCondition['op']
+  readonly op: OperatorName
   readonly value: string
+  /** Whether it is a value of the field, and not part of one or a pattern. */
+  readonly isValue: boolean
   readonly referred?: Referred | undefined
   /** Whether it belongs to an `or` group, of which one filter must hold. */
   readonly isAlternative: boolean

@@ -1,6 +1,7 @@
 import { filterGranted, listTargets, mayOffer } from '../core/book/offers.js'
 import { findFilter } from '../core/query/filters.js'
 import { type Grammar, makePageUrl, type ParsedQuery, startParameters } from '../core/query/grammar.js'
+import { operators } from '../core/query/operators.js'
 import { splitQuery } from '../core/query/query-string.js'
 import type { Reader } from '../core/service/reader.js'
 import { matcher } from '../core/storage/conditions.js'
@@ -271,10 +272,12 @@ function listActiveFilters ({ filters }: Grammar, { parameters, state, search }:
       if (!isActive(index)) return []
       const { name: field, value } = parameter
       const [kind, op] = field === 'state' ? ['choice', 'eq'] as const : ['string', 'has'] as const
-      return [{ field, kind, op, value, isAlternative: false, href }]
+      return [{ field, kind, op, isValue: field === 'state', value, isAlternative: false, href }]
     }
     const { filter: { field, op }, text, group } = use
-    return [{ field: field.name, kind: showKind({}, field), op, value: text, isAlternative: group !== undefined, href }]
+    const kind = showKind({}, field)
+    const isValue = operators[op].operand.kind === 'value'
+    return [{ field: field.name, kind, op, isValue, value: text, isAlternative: group !== undefined, href }]
   })
   const clear = active.length === 0 ? undefined : without(index => uses[index] !== undefined || isActive(index))
   return { active, clear }

@@ -31,6 +31,8 @@ const withoutPlaces = ({ status, body }: Got): string => {
   return JSON.stringify([status, result.map(({ position, changes, ...entry }) => entry)])
 }
 
+const withoutOperators = ({ body }: Got): string => body.replace(/(Fields also have|Also FIELD)[^=;]*(, or are|;)/g, '')
+
 const meant: readonly Meant[] = [
   {
     reason: 'entries that a follower gets have their position, and what they changed',
@@ -89,6 +91,12 @@ const meant: readonly Meant[] = [
     since: '24c88b40',
     holds: (sent, before, after) => hasKey(sent) && before.status < 500 &&
       [before, after].some(({ body }) => body.includes('Idempotency-Key must'))
+  },
+  {
+    reason: 'descriptions list the operators of the family, in the order in which messages do',
+    since: 'bcbfa477',
+    holds: ({ url }, before, after) => (url === '/openapi' || url.endsWith('/mcp')) &&
+      withoutOperators(before) === withoutOperators(after)
   },
   {
     reason: 'the rule for ids names those that are reserved',

@@ -310,7 +310,9 @@ t.test('clashes are errors that say which', async t => {
       /by "colour", which is not a field/
     ],
     ['a member that is none', { feilds: free }, /^extend "deals": unknown member "feilds"\. Did you mean "fields"\?$/],
-    ['another name', { name: 'offers' }, /^extend "deals": unknown member "name"/]
+    ['another name', { name: 'offers' }, /^extend "deals": unknown member "name"/],
+    ['tables', { tables: [] }, /^extend "deals": unknown member "tables"/],
+    ['onMount', { onMount () {} }, /^extend "deals": unknown member "onMount"/]
   ]
   for (const [name, extension, message] of table) {
     const error = { code: /^FST_DEALBOOK_INVALID_(EXTENSION|DEFINITION)$/, message }

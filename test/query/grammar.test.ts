@@ -458,10 +458,7 @@ t.test('a list in one order only', async t => {
   ] as const) t.match(parse(search), { flaws: [{ detail }] }, search)
 })
 
-t.test('documentation knows every name', async t => {
-  for (const name of ['gt', 'lt', 'min', 'max', 'id', 'min-age', 'max-price', 'name.regex', 'held.ne', 'status']) {
-    t.match(grammar.filters.get(name)?.description, /^\w+ (equals|does not equal|is|matches) /, name)
-  }
+t.test('every field has the filters that suit it', async t => {
   const compared = (name: string) => [name, `${name}.eq`, `${name}.ne`, `${name}.regex`, `${name}.has`]
   const bounded = (name: string) =>
     [`min-${name}`, `max-${name}`, `${name}.gt`, `${name}.gte`, `${name}.lt`, `${name}.lte`]

@@ -303,6 +303,15 @@ for (const { name, make } of storages) {
   })
 }
 
+t.test('a renamed definition keeps its tables and onMount, and may have members without a value', async t => {
+  const kept = { tables: [], onMount () {}, lables: undefined }
+  const notes = defineFamily({
+    name: 'notes', singular: 'note', fields: Type.Object({ id: Type.Integer(), text: Type.String() }), ...kept
+  })
+  const { definition: { tables, onMount } } = notes.rename({ text: 'body' })
+  t.ok(tables === kept.tables && onMount === kept.onMount)
+})
+
 t.test('a new name that only another version has is not shown', async t => {
   const storage = memoryStorage()
   const extended = deals.extend({ fields: Type.Object({ title: Type.Optional(Type.String()) }), edit: ['title'] })

@@ -4,10 +4,9 @@ import { type AnyFamily, type Family, getFamily } from '../family/family.js'
 import { withoutNull } from '../family/fields.js'
 import type { Labels, Tone } from '../family/presentation.js'
 import { writeOrder } from '../query/cursor.js'
-import type { Filter } from '../query/filters.js'
 import { compileGrammar, type Grammar } from '../query/grammar.js'
+import { type OperatorName, operatorNames, operators } from '../query/operators.js'
 import { programLimits } from '../service/arguments.js'
-import type { Field } from '../storage/storage.js'
 import { textIdPattern } from '../values/ids.js'
 import { addArticle } from '../values/words.js'
 import { listActions, type Target } from './offers.js'
@@ -76,6 +75,8 @@ export interface FamilyModel {
   readonly filters: Readonly<Record<string, JsonSchema>>
   /** Names of all filters. */
   readonly filterNames: readonly string[]
+  /** The operators of filters, such as `ne`: each may follow the name of a field and a dot. */
+  readonly operators: readonly string[]
   /** The fields that the parameter `search` looks in; empty if there is no such parameter. */
   readonly search: readonly string[]
   /** The default order, as in the parameter `sort`. */
@@ -119,6 +120,7 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
     list,
     filters: describeFilters(grammar),
     filterNames: [...grammar.filters.keys()],
+    operators: listOperators(grammar),
     search: grammar.search,
     order: writeOrder(grammar.order),
     stateNames: grammar.states,
@@ -167,10 +169,21 @@ export function acceptNumbers (schema: TObject): TObject {
 
 const rare = ['revision', 'updatedAt']
 
+export function listOperators ({ filters }: Grammar): readonly OperatorName[] {
+  const used = new Set(Array.from(filters.values(), ({ op }) => op))
+  return operatorNames.filter(op => used.has(op))
+}
+
 /** Filters that have a shorter name (`.gte` is `min-`), or that few clients need, are only mentioned. */
 export function describeFilters ({ filters }: Grammar): Record<string, TSchema> {
   const described: Record<string, TSchema> = {}
-  for (const [name, filter] of filters) if (isDescribed(name, filter)) described[name] = describeFilter(filter)
+  for (const [name, { field, op }] of filters) {
+    const operator = operators[op]
+    if (name.includes('.') && operator.shorten !== undefined) continue
+    if ((field.name === 'id' && name !== 'id' && name.includes('id')) || rare.includes(field.name)) continue
+    const schema = operator.document?.(field)
+    if (schema !== undefined) described[name] = schema
+  }
   // Every name that begins with or. is a parameter; the number of groups is not limited.
   described['or'] = Type.Unsafe<Record<string, string[]>>({
     type: 'object',
@@ -178,30 +191,4 @@ export function describeFilters ({ filters }: Grammar): Record<string, TSchema> 
     description: 'Alternatives, as in or.id=1; more in or1., or2.'
   })
   return described
-}
-
-function isDescribed (name: string, { field, op }: Filter): boolean {
-  if (rare.includes(field.name) || (field.name === 'id' && name !== 'id' && name.includes('id'))) return false
-  const isText = field.kind === 'string' && field.values === undefined
-  if (name.includes('.') && !(op === 'null' || (op === 'has' && isText))) return false
-  // Texts have no useful bounds, and moments are rarely equal.
-  return ['gt', 'gte', 'lt', 'lte'].includes(op) ? !isText : op !== 'eq' || field.kind !== 'date-time'
-}
-
-/** Clients get one type for a value or a list; both are sent by the same name, once or repeated. */
-function describeFilter ({ field, op }: Filter): TSchema {
-  const value = op === 'has' ? Type.String() : op === 'null' ? Type.Boolean() : describeValue(field)
-  const isList = op === 'has' || (op === 'eq' && field.kind !== 'boolean')
-  return isList ? Type.Union([value, Type.Array(value)]) : value
-}
-
-export function describeValue ({ kind, values }: Field): TSchema {
-  if (values !== undefined) return Type.Unsafe<string>({ type: 'string', enum: values })
-  if (kind === 'integer') return Type.Integer()
-  if (kind === 'number') return Type.Number()
-  if (kind === 'boolean') return Type.Boolean()
-  if (kind === 'date' || kind === 'decimal') return Type.String({ format: kind })
-  if (kind !== 'date-time') return Type.String()
-  // A bare date is the whole day.
-  return Type.Unsafe<string>({ type: 'string', anyOf: [{ format: kind }, { format: 'date' }] })
 }

@@ -3,32 +3,18 @@ import { readOrder } from '../query/cursor.js'
 import { isReserved } from '../query/filters.js'
 import type { Field } from '../storage/storage.js'
 import { findJsonFlaw } from '../values/json.js'
-import { findFlaw } from '../values/rules.js'
 import { makeValidator } from '../values/validate.js'
 import { didYouMean } from '../values/words.js'
 import {
   type FamilyDefinition, listOperations, nameAction, type Operation, readCreate, readEdit
 } from './definition.js'
-import { definitionRule, findFlawInObject } from './definition-rules.js'
+import { findFlawInObject } from './definition-rules.js'
 import { findFamily } from './family.js'
 import { CommandMembers, declaresNull, listFields, ServiceFields } from './fields.js'
 import { tones } from './presentation.js'
 import { listStates, readStateDefinition, readStateFilter } from './states.js'
 
-type MaybeFlaw = string | false | undefined
-
-// Each check may rely on those before it.
-const checks = [
-  checkNames, checkFields, checkClientFields, checkEdit, checkWords, checkOthers, checkLists, checkIndexes,
-  checkReferences, checkStates, checkLabels
-]
-
-export function findFlawInDefinition (definition: FamilyDefinition): string | undefined {
-  const unfit = findFlaw(definitionRule, definition)
-  if (unfit !== undefined) return unfit
-  for (const check of checks) for (const flaw of check(definition)) if (typeof flaw === 'string') return flaw
-  return undefined
-}
+export type MaybeFlaw = string | false | undefined
 
 const word = /^[a-z][a-z0-9-]*$/
 const wordRule = 'must be lower-case letters, digits and hyphens'
@@ -37,19 +23,19 @@ const actionRule = 'must be letters and digits, beginning with a capital'
 const memberName = /^[A-Za-z][A-Za-z0-9_]*$/
 const memberRule = 'must be letters, digits and underscores'
 
-function * checkNames ({ name, singular, fields, operations = {} }: FamilyDefinition): Generator<MaybeFlaw> {
+export function * checkName ({ name }: FamilyDefinition): Generator<MaybeFlaw> {
   yield !word.test(name) && `name "${name}" ${wordRule}`
-  yield !word.test(singular) && `singular "${singular}" ${wordRule}`
   yield name === 'commands' && 'this name belongs to the log'
-  yield (singular === 'links' || Object.hasOwn(CommandMembers.properties, singular)) &&
-    `the singular "${singular}" is a member of every command`
-  yield findFlawInObject('fields', fields)
-  for (const [key, { params }] of Object.entries(operations)) {
-    yield findFlawInObject(`params of the operation "${key}"`, params)
-  }
 }
 
-function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFlaw> {
+export function * checkSingular ({ singular }: FamilyDefinition): Generator<MaybeFlaw> {
+  yield !word.test(singular) && `singular "${singular}" ${wordRule}`
+  yield (singular === 'links' || Object.hasOwn(CommandMembers.properties, singular)) &&
+    `the singular "${singular}" is a member of every command`
+}
+
+export function * checkFields ({ fields: schema }: FamilyDefinition): Generator<MaybeFlaw> {
+  yield findFlawInObject('fields', schema)
   const fields = listFields(schema)
   yield findFlawInId(fields.find(({ name }) => name === 'id'))
   for (const { name, optional } of fields) {
@@ -81,18 +67,11 @@ function findFlawInDefault (property: TSchema): string | undefined {
   return (findJsonFlaw(value) ?? makeValidator(property)(value)[0])?.detail
 }
 
-function * checkClientFields (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  const { fields, create, remove, initial, attributes, operations = {} } = definition
-  const names = Object.keys(fields.properties)
-  for (const { name, changes = [] } of Object.values(operations)) {
-    yield findUnknownName(`the operation "${name}" changes`, new Set(changes), names)
-  }
-  const sent = names.filter(name => name !== 'id')
-  const { fields: created } = readCreate(definition)
-  yield findUnknownName('create has', created, names, 'not a field that a client can send')
-  yield findUnknownName('attributes has', new Set(attributes?.fields), sent, 'not a field that a client can send')
-  yield create === undefined && remove === true && 'remove needs create: nothing can be deleted'
-  yield create === undefined && initial !== undefined && 'initial needs create: nothing can be created'
+export function * checkCreate (definition: FamilyDefinition): Generator<MaybeFlaw> {
+  const { fields, create, initial } = definition
+  const { fields: created, with: others } = readCreate(definition)
+  yield findUnknownName('create has', created, Object.keys(fields.properties), 'not a field that a client can send')
+  yield * checkOthers(definition, 'create', { with: others as Operation['with'] })
   // Fields that `initial` sets are only known at the first creation.
   if (create === undefined || initial !== undefined) return
   for (const { name, optional, default: value } of listFields(fields)) {
@@ -101,7 +80,20 @@ function * checkClientFields (definition: FamilyDefinition): Generator<MaybeFlaw
   }
 }
 
-function * checkEdit (definition: FamilyDefinition): Generator<MaybeFlaw> {
+export function * checkRemove ({ create, remove }: FamilyDefinition): Generator<MaybeFlaw> {
+  yield create === undefined && remove === true && 'remove needs create: nothing can be deleted'
+}
+
+export function * checkInitial ({ create, initial }: FamilyDefinition): Generator<MaybeFlaw> {
+  yield create === undefined && initial !== undefined && 'initial needs create: nothing can be created'
+}
+
+export function * checkAttributes ({ fields, attributes }: FamilyDefinition): Generator<MaybeFlaw> {
+  const sent = Object.keys(fields.properties).filter(name => name !== 'id')
+  yield findUnknownName('attributes has', new Set(attributes?.fields), sent, 'not a field that a client can send')
+}
+
+export function * checkEdit (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { edit, fields: { properties }, attributes, operations = {} } = definition
   if (edit === undefined) return
   yield Object.hasOwn(operations, 'edit') &&
@@ -113,6 +105,20 @@ function * checkEdit (definition: FamilyDefinition): Generator<MaybeFlaw> {
     yield attributes?.fields.includes(name) === true && `edit has "${name}", which is already in attributes`
   }
   yield findUnknownName('edit has', fields, Object.keys(properties))
+}
+
+export function * checkOperations (definition: FamilyDefinition): Generator<MaybeFlaw> {
+  const { fields, operations = {} } = definition
+  for (const [key, { params }] of Object.entries(operations)) {
+    yield findFlawInObject(`params of the operation "${key}"`, params)
+  }
+  for (const { name, changes = [] } of Object.values(operations)) {
+    yield findUnknownName(`the operation "${name}" changes`, new Set(changes), Object.keys(fields.properties))
+  }
+  yield * checkWords(definition)
+  for (const [key, operation] of Object.entries(operations)) {
+    yield * checkOthers(definition, `the operation "${key}"`, operation)
+  }
 }
 
 function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
@@ -140,19 +146,17 @@ function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
   }
 }
 
-function * checkOthers (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  const { fields, operations = {} } = definition
-  const all = Object.entries(operations).map(([key, { with: others, creates }]) =>
-    ({ what: `the operation "${key}"`, others, creates }))
-  const creation = { what: 'create', others: readCreate(definition).with as Operation['with'], creates: undefined }
-  for (const { what, others, creates } of [creation, ...all]) {
-    const members = [others === undefined ? '' : 'others', creates === undefined ? '' : 'created']
-    for (const member of members.filter(member => Object.hasOwn(fields.properties, member))) {
-      yield `${what} may return "${member}", which cannot be a field then`
-    }
-    yield * checkWith(definition, what, others)
-    yield * checkCreates(what, creates)
+function * checkOthers (
+  definition: FamilyDefinition,
+  what: string,
+  { with: others, creates }: { readonly [M in 'with' | 'creates']?: Operation[M] | undefined }
+): Generator<MaybeFlaw> {
+  const members = [others === undefined ? '' : 'others', creates === undefined ? '' : 'created']
+  for (const member of members.filter(member => Object.hasOwn(definition.fields.properties, member))) {
+    yield `${what} may return "${member}", which cannot be a field then`
   }
+  yield * checkWith(definition, what, others)
+  yield * checkCreates(what, creates)
 }
 
 function * checkWith (
@@ -184,31 +188,48 @@ function * checkCreates (what: string, creates: Operation['creates'] = {}): Gene
   }
 }
 
-function * checkLists (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  const { name: family, fields: schema, queries = {}, order = [], title = 'id', list, search = [] } = definition
-  const own = listOwnRead(schema)
-  const members = listItemFields(definition).filter(isRead)
+export function * checkQueries ({ name: family, fields, queries = {} }: FamilyDefinition): Generator<MaybeFlaw> {
+  const known = plainOf(listOwnRead(fields))
   for (const [query, { field }] of Object.entries(queries)) {
     yield !word.test(query) && `the query "${query}" ${wordRule}`
     yield query === family && `the query "${query}" already exists: it returns the items by id`
-    yield findUnknownName(`the query "${query}" is by`, [field], plainOf(own), 'not a field that can be filtered')
+    yield findUnknownName(`the query "${query}" is by`, [field], known, 'not a field that can be filtered')
   }
-  yield findUnknownName('the order names', order.map(term => readOrder(term).field), plainOf(members))
-  yield findUnknownName('the title is', [title], plainOf(members), 'not a field that is a text or a number')
-  yield list?.length === 0 && 'the list must name a field'
-  yield findUnknownName('the list names', list ?? [], members.map(({ name }) => name))
-  const texts = own.filter(({ kind, values }) => kind === 'string' && values === undefined).map(({ name }) => name)
-  yield findUnknownName('search has', search, texts, 'not a free text field')
 }
 
-function * checkIndexes ({ fields: schema, indexes = [], unique = [] }: FamilyDefinition): Generator<MaybeFlaw> {
-  const own = listOwnRead(schema)
-  const stored = [...own, ...listFields(ServiceFields)]
+export function * checkOrder (definition: FamilyDefinition): Generator<MaybeFlaw> {
+  const names = definition.order?.map(term => readOrder(term).field) ?? []
+  yield findUnknownName('the order names', names, plainOf(listItemFields(definition).filter(isRead)))
+}
+
+export function * checkTitle (definition: FamilyDefinition): Generator<MaybeFlaw> {
+  const known = plainOf(listItemFields(definition).filter(isRead))
+  yield findUnknownName('the title is', [definition.title ?? 'id'], known, 'not a field that is a text or a number')
+}
+
+export function * checkList (definition: FamilyDefinition): Generator<MaybeFlaw> {
+  const { list } = definition
+  yield list?.length === 0 && 'the list must name a field'
+  yield findUnknownName('the list names', list ?? [], listItemFields(definition).filter(isRead).map(({ name }) => name))
+}
+
+export function * checkSearch ({ fields, search = [] }: FamilyDefinition): Generator<MaybeFlaw> {
+  const texts = listOwnRead(fields)
+    .filter(({ kind, values }) => kind === 'string' && values === undefined)
+  yield findUnknownName('search has', search, texts.map(({ name }) => name), 'not a free text field')
+}
+
+export function * checkIndexes ({ fields, indexes = [] }: FamilyDefinition): Generator<MaybeFlaw> {
+  const known = plainOf([...listOwnRead(fields), ...listFields(ServiceFields)])
   for (const row of indexes.map(row => [row].flat())) {
     yield row.length === 0 && 'indexes has a row without a field'
     yield row[0] === 'id' && 'indexes has "id", which always has an index'
-    yield findUnknownName('indexes has', row, plainOf(stored), 'not a field that can be indexed')
+    yield findUnknownName('indexes has', row, known, 'not a field that can be indexed')
   }
+}
+
+export function * checkUnique ({ fields, unique = [] }: FamilyDefinition): Generator<MaybeFlaw> {
+  const own = listOwnRead(fields)
   const rows = new Set<string>()
   for (const row of unique) {
     yield row.length === 0 && 'unique has a row without a field'
@@ -224,7 +245,7 @@ function * checkIndexes ({ fields: schema, indexes = [], unique = [] }: FamilyDe
 // An item links to the items it refers to, under the name of the field.
 const ownLinks = ['self', 'collection', 'log', 'operations']
 
-function * checkReferences ({ name: family, fields, references = {} }: FamilyDefinition): Generator<MaybeFlaw> {
+export function * checkReferences ({ name: family, fields, references = {} }: FamilyDefinition): Generator<MaybeFlaw> {
   const kinds = new Map(listFields(fields).map(({ name, kind }) => [name, kind]))
   const known = [...kinds.keys()].filter(name => name !== 'id')
   for (const [name, other] of Object.entries(references)) {
@@ -242,7 +263,7 @@ function * checkReferences ({ name: family, fields, references = {} }: FamilyDef
   }
 }
 
-function * checkStates (definition: FamilyDefinition): Generator<MaybeFlaw> {
+export function * checkStates (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { states = {}, state: own } = definition
   const fields = listItemFields(definition)
   for (const [state, { filter }] of listStates(definition, fields)) {
@@ -262,7 +283,7 @@ function * checkStates (definition: FamilyDefinition): Generator<MaybeFlaw> {
 
 const languageTag = /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i
 
-function * checkLabels (definition: FamilyDefinition): Generator<MaybeFlaw> {
+export function * checkLabels (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const operations = Object.entries(listOperations(definition))
   const params = operations.flatMap(([, { params }]) => Object.keys(params.properties))
   const fields = [...new Set([...listItemFields(definition).map(({ name }) => name), ...params])]

@@ -7,7 +7,6 @@ import { hashText, maxChosenId, newIdPattern, readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import { addArticle } from '../values/words.js'
-import { findFlawInDefinition } from './checks.js'
 import {
   type AttributeForm, type FamilyDefinition, listOperations, nameAction, type Operation, readCreate
 } from './definition.js'
@@ -16,6 +15,7 @@ import {
   type Renaming
 } from './family.js'
 import { isTaggedByRevision, listDefaults, listFields, ServiceFields } from './fields.js'
+import { findFlawInDefinition } from './members.js'
 import { compileParams } from './params.js'
 import type { Presentation } from './presentation.js'
 import { listStates, makeState } from './states.js'

@@ -5,7 +5,7 @@ import { membersOf, namedOf, oneOf, rules, suchAs } from '../values/rules.js'
 import { findFlawInSchema } from '../values/validate.js'
 import { didYouMean } from '../values/words.js'
 import type {
-  AttributeForm, ConstraintText, CreateDefinition, EditDefinition, FamilyDefinition, Operation, QueryDefinition
+  AttributeForm, ConstraintText, CreateDefinition, EditDefinition, Operation, QueryDefinition
 } from './definition.js'
 import { withoutNull } from './fields.js'
 import { type Labels, type OperationLabel, type StateDefinition, tones } from './presentation.js'
@@ -186,39 +186,18 @@ const labels = membersOf({
   states: texts
 } satisfies RulesOf<Labels>)
 
-const parts = {
-  fields: any,
+/** The rules of members that are objects, or lists of objects. */
+export const memberRules = {
   create: Type.Union([words, create], { description: 'a list of names, or an object' }),
-  remove: flag,
-  initial: callback,
-  prepare: callback,
   operations: namedOf(operation, 'the operation'),
   edit: Type.Union([words, edit], { description: 'a list of names, or an object' }),
   attributes: attributesRule,
-  state: callback,
   states: namedOf(state, 'the state', `one of ${tones.join(', ')}, or an object with tone and filter`),
-  makeId: callback,
-  order: words,
-  title: word,
-  list: words,
-  search: words,
   labels: namedOf(labels, 'labels'),
   indexes: Type.Array(Type.Union([word, words]), {
     description: 'a list of fields, or of lists of fields, such as ["status"]'
   }),
   unique: Type.Array(words, { description: 'a list of lists of fields, such as [["number"]]' }),
-  references: object,
   constraints: namedOf(constraint, 'the constraint', 'a string, or an object with detail and pointers'),
   queries: namedOf(query, 'the query')
 }
-
-export const definitionRule = membersOf({
-  name: suchAs(word, 'invoices'),
-  singular: suchAs(word, 'invoice'),
-  ...parts,
-  tables: Type.Array(object, { description: 'a list of tables' }),
-  onMount: callback,
-  versioned: flag
-} satisfies RulesOf<FamilyDefinition> & { onMount: TSchema }, ['name', 'singular'])
-
-export const extensionRule = membersOf(parts)

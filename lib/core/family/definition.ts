@@ -344,6 +344,9 @@ export interface FamilyDefinition<
   readonly queries?: Readonly<Record<string, QueryDefinition<MemberName<P>>>>
 }
 
+/** Members that an extension cannot have. */
+export type FixedMember = 'name' | 'singular' | 'tables' | 'versioned'
+
 export function listOperations (definition: FamilyDefinition): Readonly<Record<string, Operation<Members>>> {
   const { edit, operations = {} } = definition
   const declared = operations as unknown as Record<string, Operation<Members>>

@@ -1,11 +1,10 @@
-import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import type { Condition, FieldCondition, Query, Stored } from '../storage/storage.js'
+import { mapConditions } from '../storage/conditions.js'
+import type { Condition, Query, Stored } from '../storage/storage.js'
 import { isObject, type Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
-import { type FamilyDefinition, type Operation, readCreate, readEdit } from './definition.js'
+import type { Operation } from './definition.js'
 import type { Family, Names, Renaming } from './family.js'
-import type { Labels, StateDefinition } from './presentation.js'
 
 /** @param earlier set if the family is already renamed */
 export function makeRenaming (family: Family, names: unknown, earlier = family.renaming): Renaming {
@@ -29,7 +28,9 @@ function renameMembers<T extends Members> (names: Names, members: T): T {
   return mapEntries(members, (name, value) => [names.get(name) ?? name, value]) as T
 }
 
-function mapEntries (members: object, map: (name: string, value: any) => [string, unknown]): Record<string, unknown> {
+export function mapEntries (
+  members: object, map: (name: string, value: any) => [string, unknown]
+): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).map(([name, value]) => map(name, value)))
 }
 
@@ -52,11 +53,7 @@ export function toBaseItem ({ renaming }: Family, item: Stored): Stored {
 }
 
 export function renameConditions (names: Names, conditions: readonly Condition[]): Condition[] {
-  const rename = (condition: FieldCondition): FieldCondition =>
-    ({ ...condition, field: names.get(condition.field) ?? condition.field })
-  return conditions.map(condition => condition.op === 'any'
-    ? { ...condition, of: condition.of.map(all => all.map(rename)) }
-    : rename(condition))
+  return mapConditions(conditions, each => ({ ...each, field: names.get(each.field) ?? each.field }))
 }
 
 export function toBaseQuery ({ toBase }: Renaming, query: Query): Query {
@@ -80,65 +77,40 @@ export function listPointed (family: Family, { toOwn }: Renaming, action: string
   return new Map([...toOwn].filter(([name]) => !Object.hasOwn(params, name)))
 }
 
-/**
- * The definition under the new names. Its rules are those of the base: they are called for the base only, except for
- * those that pages and the attribute form need.
- */
-export function renameDefinition (definition: FamilyDefinition, names: Readonly<Record<string, string>>) {
-  const { fields: { properties }, create, edit, attributes, state, states, labels, references } = definition
-  const { title, list, search, order, indexes, unique, queries = {}, operations = {} } = definition
-  const { fields: sent, with: others } = readCreate(definition)
-  const params = Object.values(operations).flatMap(({ params }) => Object.keys(params.properties))
-  const forward: Names = new Map(Object.entries(names))
-  const backward: Names = new Map(Array.from(forward, ([name, to]) => [to, name]))
-  const back = (item: Members) => renameMembers(backward, item) as never
-  return {
-    ...definition,
-    fields: Type.Object(renameMembers(forward, properties)),
-    create: create && { fields: rename(sent), with: renameOthers(others) },
-    edit: edit && { ...readEdit(edit), fields: rename(readEdit(edit).fields) },
-    attributes: attributes && {
-      fields: rename(attributes.fields),
-      read (wanted: Members, current: Members) {
-        const meant = attributes.read(back(wanted), back(current))
-        if ('field' in meant) return { ...meant, field: rename(meant.field) }
-        return meant.operation === 'edit' ? { ...meant, params: renameMembers(forward, meant.params) } : meant
-      }
-    },
-    state: state && ((item: Members) => state(back(item))),
-    states: states && mapEntries(states, (state, given: StateDefinition | string) =>
-      [state, typeof given === 'string' ? given : { ...given, filter: renameFilter(given.filter) }]),
-    labels: labels && mapEntries(labels, (language, given: Labels) =>
-      [language, { ...given, fields: given.fields && renameLabels(given.fields) }]),
-    operations: mapEntries(operations, (name, operation: Operation) =>
-      [name, { ...operation, with: renameOthers(operation.with), changes: rename(operation.changes) }]),
-    title: rename(title),
-    list: rename(list),
-    search: rename(search),
-    order: rename(order),
-    indexes: rename(indexes),
-    unique: rename(unique),
-    references: references && renameMembers(forward, references),
-    queries: mapEntries(queries, (name, { field }) => [name, { field: rename(field) }])
-  } as unknown as FamilyDefinition
+/** Renames the fields that a definition names. */
+export class Renamer {
+  readonly #forward: Names
+  readonly #backward: Names
+
+  /** @param params of operations, which keep their names */
+  constructor (names: Readonly<Record<string, string>>, readonly params: readonly string[]) {
+    this.#forward = new Map(Object.entries(names))
+    this.#backward = new Map(Array.from(this.#forward, ([name, to]) => [to, name]))
+  }
 
   /** A name, also in an order, or a list of names. */
-  function rename (value: unknown): unknown {
-    if (Array.isArray(value)) return value.map(rename)
-    return typeof value === 'string' ? value.replace(/[^-].*/, name => forward.get(name) ?? name) : value
+  rename (value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(each => this.rename(each))
+    return typeof value === 'string' ? value.replace(/[^-].*/, name => this.#forward.get(name) ?? name) : value
   }
 
-  function renameOthers (others: Operation['with']) {
-    return others && mapEntries(others, (name, other) => [name, rename(other)])
+  members<T extends Members> (members: T): T {
+    return renameMembers(this.#forward, members)
   }
 
-  function renameFilter (filter?: string): string | undefined {
-    return filter?.replace(/(?<=(^|&)(min-|max-)?)\w+/g, name => forward.get(name) ?? name)
+  /** The item in the names of the base. */
+  readonly back = (item: Members): never => renameMembers(this.#backward, item) as never
+
+  others (others: Operation['with']): unknown {
+    return others && mapEntries(others, (name, other) => [name, this.rename(other)])
   }
 
-  // Parameters keep their names.
-  function renameLabels (labels: Members): Members {
-    const kept = Object.entries(labels).filter(([name]) => params.includes(name))
-    return { ...renameMembers(forward, labels), ...Object.fromEntries(kept) }
+  filter (filter?: string): string | undefined {
+    return filter?.replace(/(?<=(^|&)(min-|max-)?)\w+/g, name => this.#forward.get(name) ?? name)
+  }
+
+  labels (labels: Members): Members {
+    const kept = Object.entries(labels).filter(([name]) => this.params.includes(name))
+    return { ...this.members(labels), ...Object.fromEntries(kept) }
   }
 }

@@ -1,7 +1,8 @@
 import { addFilter, findFilter, type GivenFilters, listFilters, toConditions } from '../query/filters.js'
+import { operators } from '../query/operators.js'
 import { splitQuery } from '../query/query-string.js'
 import type { QueryLimits } from '../query/values.js'
-import { isPlain, matcher } from '../storage/conditions.js'
+import { matcher } from '../storage/conditions.js'
 import type { Field, FieldCondition, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
@@ -47,7 +48,7 @@ export function readStateFilter (fields: readonly Field[], filter: string): read
       const hint = didYouMean(part.name?.replace(/[<>].*$/s, '') ?? part.raw, filters.keys())
       return `"${part.raw}" is not a condition on a field.${hint}`
     }
-    if (!isPlain({ field: use.filter.field.name, op: use.filter.op } as FieldCondition)) {
+    if (operators[use.filter.op].operand.kind === 'search') {
       return `"${part.raw}" searches in a text`
     }
     const flaw = addFilter(given, use, filterLimits)

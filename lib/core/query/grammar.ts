@@ -122,7 +122,7 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     search (text) {
       const words = splitWords(text)
       if (words.length > maxWords) return { expected: `may have at most ${maxWords} words` }
-      const flawed = words.map(word => readSearch('has', word, limits)).find(read => 'expected' in read)
+      const flawed = words.map(word => readSearch(word, limits)).find(read => 'expected' in read)
       return flawed === undefined ? { value: text } : flawed as { readonly expected: string }
     },
     'time-zone': text => isTimeZone(text)

@@ -1,5 +1,6 @@
+import { type TSchema, Type } from '@sinclair/typebox'
 import { compilePattern, PatternSizeError } from '../storage/patterns.js'
-import type { Field, FieldCondition, Scalar } from '../storage/storage.js'
+import type { Field, Scalar } from '../storage/storage.js'
 import { describeDecimal, readDecimal } from '../values/decimals.js'
 import { dateRule, dateTimeRule, type Day, isDate, readDateTime, transformText } from '../values/formats.js'
 import { findTextFlaw } from '../values/json.js'
@@ -8,12 +9,36 @@ import { toDayIn } from './time-zones.js'
 /** A value, or what was expected instead. */
 export type ReadResult<Value = Scalar> = { readonly value: Value } | { readonly expected: string }
 
-/** The operand of `null`. */
-export const isNullField: Field = { name: 'null', kind: 'boolean', optional: false }
-
 export function readValue ({ kind, values, scale = 0 }: Field, text: string): ReadResult {
   if (values === undefined) return readers[kind](text, scale)
   return values.includes(text) ? { value: text } : { expected: `must be one of ${values.join(', ')}` }
+}
+
+/** Whether the value, as it is in code, is read from its text; a decimal may be a text or a number. */
+export function fitsField (field: Field, value: unknown): boolean {
+  if (field.kind === 'decimal') return readDecimal(value, field.scale as number) !== undefined
+  const read = readValue(field, String(value))
+  return 'value' in read && read.value === value
+}
+
+/** Whether its values have an order that is useful to clients. */
+export function isOrdered ({ kind, values }: Field): boolean {
+  return kind !== 'boolean' && kind !== 'json' && values === undefined
+}
+
+export function isFreeText ({ kind, values }: Field): boolean {
+  return kind === 'string' && values === undefined
+}
+
+export function describeValue ({ kind, values }: Field): TSchema {
+  if (values !== undefined) return Type.Unsafe<string>({ type: 'string', enum: values })
+  if (kind === 'integer') return Type.Integer()
+  if (kind === 'number') return Type.Number()
+  if (kind === 'boolean') return Type.Boolean()
+  if (kind === 'date' || kind === 'decimal') return Type.String({ format: kind })
+  if (kind !== 'date-time') return Type.String()
+  // A bare date is the whole day.
+  return Type.Unsafe<string>({ type: 'string', anyOf: [{ format: kind }, { format: 'date' }] })
 }
 
 export type Operand = Scalar | Day
@@ -32,9 +57,7 @@ const readers: Record<Field['kind'], (text: string, scale: number) => ReadResult
     const value = readDecimal(text, scale)
     return value === undefined ? { expected: describeDecimal(scale) } : { value: Number(value) }
   },
-  boolean (text) {
-    return text === 'true' || text === 'false' ? { value: text === 'true' } : { expected: 'must be true or false' }
-  },
+  boolean: readBoolean,
   string: readText,
   date: text => isDate(text) ? { value: text } : { expected: dateRule },
   'date-time' (text) {
@@ -42,6 +65,10 @@ const readers: Record<Field['kind'], (text: string, scale: number) => ReadResult
     return value === undefined ? { expected: dateTimeRule } : { value }
   },
   json: () => ({ expected: 'cannot be given as text' })
+}
+
+export function readBoolean (text: string): ReadResult<boolean> {
+  return text === 'true' || text === 'false' ? { value: text === 'true' } : { expected: 'must be true or false' }
 }
 
 /** Within the integers that a double holds exactly. */
@@ -78,15 +105,16 @@ export interface QueryLimits {
 
 export type PatternSizes = Pick<QueryLimits, 'maxPatternLength' | 'maxPatternSize'>
 
-export function isSearch (op: FieldCondition['op']): op is 'regex' | 'has' {
-  return op === 'regex' || op === 'has'
+/** A text to search for. */
+export function readSearch (text: string, { maxPatternLength }: PatternSizes): ReadResult<string> {
+  if (text.length > maxPatternLength) return { expected: `must have at most ${maxPatternLength} characters` }
+  return readText(text)
 }
 
-export function readSearch (op: 'regex' | 'has', text: string, limits: PatternSizes): ReadResult<string> {
-  const { maxPatternLength, maxPatternSize } = limits
-  if (text.length > maxPatternLength) return { expected: `must have at most ${maxPatternLength} characters` }
-  const read = readText(text)
-  if (op === 'has' || 'expected' in read) return read
+export function readPattern (text: string, limits: PatternSizes): ReadResult<string> {
+  const { maxPatternSize } = limits
+  const read = readSearch(text, limits)
+  if ('expected' in read) return read
   try {
     // Compiled patterns are cached, so the storage does not compile it again.
     compilePattern(text, maxPatternSize)

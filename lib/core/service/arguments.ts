@@ -7,7 +7,7 @@ import { invalidBody, invalidQuery, Problem } from '../problems.js'
 import { writeCursor } from '../query/cursor.js'
 import { findFlawInConditions, numberDecimals } from '../query/filters.js'
 import { compileGrammar, type Grammar, type ItemPage, type PageOptions, type ParsedQuery } from '../query/grammar.js'
-import { listFieldConditions } from '../storage/conditions.js'
+import { listFieldConditions, listValues } from '../storage/conditions.js'
 import type { Condition, Stored } from '../storage/storage.js'
 import { idempotencyKeyRule, isIdempotencyKey, isTextId, textIdRule } from '../values/ids.js'
 import { findJsonFlaw, makePicker, type Members } from '../values/json.js'
@@ -112,7 +112,7 @@ function checkConditions (
   const flaw = findFlawInConditions(family.shape.fields, conditions, limits)
   if (flaw !== undefined) throw new Problem('invalid-query', `The query has ${flaw}`)
   for (const condition of listFieldConditions(conditions)) {
-    if (!('values' in condition) || condition.values.length <= limits.maxValues) continue
+    if (listValues(condition).length <= limits.maxValues) continue
     const { field: parameter } = condition
     throw invalidQuery([{ parameter, detail: `${parameter} may have at most ${limits.maxValues} values` }])
   }

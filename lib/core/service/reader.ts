@@ -4,11 +4,11 @@ import { toBaseQuery, toOwnItem } from '../family/rename.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
-import { listFieldConditions, matcher } from '../storage/conditions.js'
+import { listFieldConditions, mapConditions, matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
 import { askOneMore, findByIds, findMembers, selectById } from '../storage/pages.js'
 import type {
-  Condition, Found, FoundText, Id, Query, StorageReads, Stored
+  Condition, FieldCondition, Found, FoundText, Id, Query, StorageReads, Stored
 } from '../storage/storage.js'
 import { type Caller, canSee, type Grant, intendToRead, type Intent } from './caller.js'
 import {
@@ -108,7 +108,7 @@ export class Reader {
   }
 
   async findLog (id: Id, query: Query, operation?: NounOperation): Promise<Found> {
-    const asked = query.where.map(condition => this.#addRows(condition, id))
+    const asked = mapConditions(query.where, condition => this.#addRows(condition, id))
     const where = [...selectLog(this.family, id, operation), ...asked]
     const found = await this.storage.find('commands', { ...query, where }, this.signal)
     return { ...found, items: await this.show(found.items as readonly CommandRecord[]) }
@@ -192,10 +192,7 @@ export class Reader {
     return undefined
   }
 
-  #addRows<C extends Condition> (condition: C, target: Id): C {
-    if (condition.op === 'any') {
-      return { ...condition, of: condition.of.map(all => all.map(each => this.#addRows(each, target))) }
-    }
+  #addRows (condition: FieldCondition, target: Id): FieldCondition {
     if (condition.field !== 'id' || !(condition.op === 'eq' || condition.op === 'ne')) return condition
     return { ...condition, values: condition.values.flatMap(id => this.#listRows(String(id), target)) }
   }

@@ -67,14 +67,80 @@ export function isAbsent (value: unknown): value is null | undefined {
   return value === undefined || value === null
 }
 
+const searchesText: Readonly<Record<FieldCondition['op'], boolean>> = {
+  eq: false, ne: false, gt: false, gte: false, lt: false, lte: false, null: false, regex: true, has: true
+}
+
 /** Whether it searches no text: then it is cheap, and every database can check it. */
 export function isPlain (condition: Condition): boolean {
   if (condition.op === 'any') return condition.of.every(all => all.every(isPlain))
-  return condition.op !== 'regex' && condition.op !== 'has'
+  return !searchesText[condition.op]
+}
+
+type Having<C, Op> = C extends { readonly op: infer Own } ? Op extends Own ? C : never : never
+
+/** The condition with an operator. */
+export type ConditionOf<Op extends FieldCondition['op']> = Having<FieldCondition, Op>
+
+/** A condition on one side of a value. */
+export type Bound = Extract<FieldCondition, { readonly op: 'gt' | 'gte' | 'lt' | 'lte' }>
+
+export function isBound (condition: Condition): condition is Bound {
+  return isLower(condition) || condition.op === 'lt' || condition.op === 'lte'
+}
+
+export function isLower ({ op }: Condition): boolean {
+  return op === 'gt' || op === 'gte'
+}
+
+/** The values that are compared with the field. */
+export function listValues (condition: FieldCondition): readonly Scalar[] {
+  switch (condition.op) {
+    case 'eq':
+    case 'ne': return condition.values
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte': return [condition.value]
+    case 'null':
+    case 'regex':
+    case 'has': return []
+  }
+}
+
+/** With other values to compare, in the same order. */
+export function withValues (condition: FieldCondition, change: (value: Scalar) => Scalar): FieldCondition {
+  switch (condition.op) {
+    case 'eq':
+    case 'ne': return { ...condition, values: condition.values.map(change) }
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte': return { ...condition, value: change(condition.value) }
+    case 'null':
+    case 'regex':
+    case 'has': return condition
+  }
 }
 
 export function listFieldConditions (where: readonly Condition[]): FieldCondition[] {
   return where.flatMap(condition => condition.op === 'any' ? condition.of.flat() : condition)
+}
+
+/** Changes the conditions on fields, also in alternatives. */
+export function mapConditions (
+  where: readonly Condition[],
+  change: (condition: FieldCondition) => FieldCondition
+): Condition[] {
+  return where.map(condition => condition.op === 'any'
+    ? { ...condition, of: condition.of.map(all => all.map(change)) }
+    : change(condition))
+}
+
+/** The only ids that can match; undefined if no condition lists them. */
+export function findIds (where: readonly Condition[]): readonly Scalar[] | undefined {
+  for (const condition of where) if (condition.op === 'eq' && condition.field === 'id') return condition.values
+  return undefined
 }
 
 type Predicate = (item: Stored) => boolean
@@ -107,8 +173,8 @@ function makePredicate (condition: Condition): Predicate {
     case 'has': return makeSearch(condition.field, condition.texts.map(text => new ContainedText(text)))
     case 'any': {
       // Alternatives that search no text are tried first.
-      const searchesText = (all: readonly Condition[]): number => Number(!all.every(isPlain))
-      const alternatives = [...condition.of].sort((a, b) => searchesText(a) - searchesText(b)).map(matcher)
+      const rank = (all: readonly Condition[]): number => Number(!all.every(isPlain))
+      const alternatives = [...condition.of].sort((a, b) => rank(a) - rank(b)).map(matcher)
       return item => alternatives.some(holds => holds(item))
     }
   }

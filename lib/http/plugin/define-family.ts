@@ -16,7 +16,8 @@ import {
   type AnyFamily, type Family, hasFieldsOf, keepFamily, listShapes, type Renaming
 } from '../../core/family/family.js'
 import type { KnownFields, KnownResult } from '../../core/family/known-fields.js'
-import { makeRenaming, renameDefinition } from '../../core/family/rename.js'
+import { renameDefinition } from '../../core/family/members.js'
+import { makeRenaming } from '../../core/family/rename.js'
 import type {
   AnyTypes, FamilyTypes, FieldsOf, ItemOf, KnownField, MemberIn, MemberName
 } from '../../core/family/types.js'

@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox'
-import { describeValue } from '../../core/book/describe.js'
+import { listOperators } from '../../core/book/describe.js'
 import { addTitleColumns, makeExpand } from '../../core/book/expand.js'
 import { findOffers } from '../../core/book/offers.js'
 import { invalidQuery, Problem } from '../../core/problems.js'
-import { listEqual } from '../../core/query/filters.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
-import { readOperand, readValue } from '../../core/query/values.js'
+import { operators } from '../../core/query/operators.js'
+import { describeValue, readOperand, readValue } from '../../core/query/values.js'
 import { intendToList } from '../../core/service/caller.js'
 import { selectById } from '../../core/storage/pages.js'
 import type { Field } from '../../core/storage/storage.js'
@@ -24,10 +24,11 @@ import { type Loading, parseQuery, type Read, readEndpoints } from './read.js'
 /** `GET /customers`, also with a path suffix that names the representation. */
 export function collectionEndpoints (mount: Mount): Endpoint[] {
   const { home, family: { name, members: [first] } } = mount
+  const suffixes = listOperators(mount.grammar).map(operator => `.${operator}`).join(', ')
   return readEndpoints(collectionRead(mount), home, describeRoute(mount, 'items', `list-${name}`, {
     summary: `List ${name}`,
-    description: 'Items match all filters, and any value of a repeated one. Fields also have .eq, .ne, .has, .regex, ' +
-      `.gt, .gte, .lt and .lte, or are compared as in ${first}>=1.`,
+    description: 'Items match all filters, and any value of a repeated one. ' +
+      `Fields also have ${suffixes}, or are compared as in ${first}>=1.`,
     querystring: describeQuerystring(mount, 'page'),
     response: {
       200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${name}`, describeListedItem(mount)),
@@ -136,7 +137,7 @@ export async function narrow (
 ): Promise<ParsedQuery | undefined> {
   const read = readOperand(field, name, parsed['time-zone'])
   if ('expected' in read) return undefined
-  const where = listEqual(field.name, [read.value]).flat()
+  const where = operators.eq.lower(field, [read.value]).flat()
   const { items: [one] } = await reader.find(selectById(where, 1))
   return one && { ...parsed, query: { ...parsed.query, where: [...where, ...parsed.query.where] } }
 }

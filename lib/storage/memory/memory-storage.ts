@@ -1,5 +1,5 @@
 import { errorCodes } from '../../core/errors.js'
-import { compareScalars } from '../../core/storage/conditions.js'
+import { compareScalars, findIds, isBound, isLower } from '../../core/storage/conditions.js'
 import { markDeadlineAware } from '../../core/storage/deadline.js'
 import { collectMatches, endByLength, FirstMatches } from '../../core/storage/pages.js'
 import { completer, mergeShapes, refuseIncomplete } from '../../core/storage/shapes.js'
@@ -127,11 +127,11 @@ async function findInMemory (family: MemoryItems, query: Query, turn: Turn): Pro
   }
   const matches = new FirstMatches(isSorted ? { order: [], offset, limit, count } : query)
   const add = (item: Stored): boolean => matches.add(item)
-  const named = query.where.find(({ field, op }) => field === 'id' && op === 'eq')
+  const named = findIds(query.where)
   if (isSorted && field !== 'id') {
     await collectMatches(walkSlice(sorted, from, to, backwards), rest, turn, add)
-  } else if (named !== undefined && 'values' in named) {
-    const ids = ([...new Set(named.values)] as Id[]).sort(compareScalars)
+  } else if (named !== undefined) {
+    const ids = ([...new Set(named)] as Id[]).sort(compareScalars)
     const items = (backwards ? ids.reverse() : ids).flatMap(id => family.get(id) ?? [])
     await collectMatches(items, query.where, turn, add)
   } else {
@@ -146,13 +146,13 @@ function narrow (items: readonly Stored[], where: readonly Condition[], field: s
   let to = items.length
   const rest: Condition[] = []
   for (const condition of where) {
-    if (condition.field !== field || !('value' in condition)) {
+    if (condition.field !== field || !isBound(condition)) {
       rest.push(condition)
       continue
     }
     const { op, value } = condition
     const at = countBelow(items, value, op === 'gt' || op === 'lte', field)
-    if (op === 'gt' || op === 'gte') from = Math.max(from, at)
+    if (isLower(condition)) from = Math.max(from, at)
     else to = Math.min(to, at)
   }
   return { from, to, rest }

@@ -1,5 +1,5 @@
 import { BoundedCache } from '../../core/cache.js'
-import { isPlain, listFieldConditions } from '../../core/storage/conditions.js'
+import { findIds, isPlain, listFieldConditions } from '../../core/storage/conditions.js'
 import { raceSignal, RequestDeadline } from '../../core/storage/deadline.js'
 import {
   askOneMore, collectMatches, countFitting, FirstMatches, toFoundText, writeFoundText
@@ -288,7 +288,7 @@ export class PostgresTableReader {
 
   /** A guess for large tables: no index serves the order or the filters. */
   #mayBeHeavy ({ where, order, offset, count }: Query): boolean {
-    if (where.some(({ field, op }) => field === 'id' && op === 'eq')) return false
+    if (findIds(where) !== undefined) return false
     if (count || offset > maxSkip || !this.#isSorted(where, order)) return true
     return where.length > 0 && !where.some(condition => this.#isIndexed(condition))
   }

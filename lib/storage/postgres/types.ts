@@ -1,5 +1,7 @@
 import { errorCodes } from '../../core/errors.js'
-import { compareScalars, leastValues } from '../../core/storage/conditions.js'
+import {
+  type Bound, compareScalars, isBound, isLower, leastValues, mapConditions
+} from '../../core/storage/conditions.js'
 import type { FieldCondition, Kind, Query } from '../../core/storage/storage.js'
 import { countDecimals } from '../../core/values/decimals.js'
 import { isDate } from '../../core/values/formats.js'
@@ -128,25 +130,24 @@ export function fitQuery (layout: Layout, query: Query): Query {
     }
     // Any number can be compared.
     if (column.kind === 'number' || column.kind === 'decimal') return condition
-    if ('values' in condition) return { ...condition, values: condition.values.filter(value => canHave(column, value)) }
-    return 'value' in condition && column.comparedAs === 'uuid' ? fitBound(condition) : condition
+    if (isBound(condition)) return column.comparedAs === 'uuid' ? fitBound(condition) : condition
+    return condition.op === 'eq' || condition.op === 'ne'
+      ? { ...condition, values: condition.values.filter(value => canHave(column, value)) }
+      : condition
   }
-  const where = query.where.map(condition => condition.op === 'any'
-    ? { ...condition, of: condition.of.map(all => all.map(fit)) }
-    : fit(condition))
-  return { ...query, where }
+  return { ...query, where: mapConditions(query.where, fit) }
 }
 
 /** Replaces text that is not a UUID by the next UUID in the order of text. */
-function fitBound (condition: Extract<FieldCondition, { readonly value: unknown }>): FieldCondition {
-  const { field, op } = condition
+function fitBound (condition: Bound): FieldCondition {
+  const { field } = condition
   const text = String(condition.value)
   if (uuidText.test(text)) return condition
   const value = findNextUuid(text)
-  const isLower = op === 'gt' || op === 'gte'
   // After all UUIDs.
-  if (value === undefined) return isLower ? { field, op: 'eq', values: [] } : { field, op: 'null', is: false }
-  return { field, op: isLower ? 'gte' : 'lt', value }
+  if (value === undefined && isLower(condition)) return { field, op: 'eq', values: [] }
+  if (value === undefined) return { field, op: 'null', is: false }
+  return { field, op: isLower(condition) ? 'gte' : 'lt', value }
 }
 
 /** The least UUID that is not less than a text. UUIDs sort alike as texts and as numbers. */

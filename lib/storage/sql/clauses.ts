@@ -1,5 +1,6 @@
+import { listValues } from '../../core/storage/conditions.js'
 import { mayBeLong } from '../../core/storage/shapes.js'
-import type { Condition, Order } from '../../core/storage/storage.js'
+import type { Condition, FieldCondition, Order } from '../../core/storage/storage.js'
 import { type Dialect, quoteText } from './dialect.js'
 import { type Column, getColumn, type Layout } from './layout.js'
 
@@ -47,9 +48,12 @@ export class ClauseBuilder {
         : `(${column.equated} IS NULL OR ${this.#list(column, condition.values, prefix, true)})`
       case 'null': return prefix + (column.isPrefixIndexed ? this.#begin(column.equated) : column.equated) +
         ` IS ${condition.is ? '' : 'NOT '}NULL`
+      case 'gt':
+      case 'gte':
+      case 'lt':
+      case 'lte': return prefix + this.#compare(column, column.compared, column.comparedAs, operators[condition.op])
       case 'regex':
       case 'has': throw new Error('SQL does not search texts')
-      default: return prefix + this.#compare(column, column.compared, column.comparedAs, operators[condition.op])
     }
   }
 
@@ -84,9 +88,8 @@ export function encodeParameters (layout: Layout, dialect: Dialect, conditions: 
     if (condition.op === 'any') return condition.of.flatMap(all => encodeParameters(layout, dialect, all))
     const { kind } = getColumn(layout, condition.field)
     const encode = kind === 'integer' ? encodeInteger : dialect.encode[kind]
-    if ('value' in condition) return [encode === undefined ? condition.value : encode(condition.value)]
-    if (condition.op !== 'eq' && condition.op !== 'ne') return []
-    const list = encode === undefined ? condition.values : condition.values.map(encode)
+    const values = listValues(condition)
+    const list = encode === undefined ? values : values.map(encode)
     return dialect.listsAreOneParameter && list.length > 1 ? [list] : list
   })
 }
@@ -106,14 +109,25 @@ export function makeStatementKey (
     for (const part of list) {
       if ('descending' in part) key += (part.descending ? '-' : '+') + part.field
       else if (part.op === 'any') key += `any(${makeStatementKey(dialect, [], ...part.of)}),`
-      else {
-        key += `${part.field} ${part.op}`
-        if ('values' in part) key += dialect.listsAreOneParameter ? Math.min(2, part.values.length) : part.values.length
-        key += part.op === 'null' ? `${part.is},` : ','
-      }
+      else key += `${part.field} ${part.op}${nameVariant(dialect, part)},`
     }
   }
   return key
+}
+
+/** What the text of a condition depends on, besides its field and operator. */
+function nameVariant ({ listsAreOneParameter }: Dialect, condition: FieldCondition): string {
+  switch (condition.op) {
+    case 'eq':
+    case 'ne': return String(listsAreOneParameter ? Math.min(2, condition.values.length) : condition.values.length)
+    case 'null': return String(condition.is)
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte':
+    case 'regex':
+    case 'has': return ''
+  }
 }
 
 /** Writes a row as `JSON.stringify` would; absent members are left out. `required` are never NULL. */

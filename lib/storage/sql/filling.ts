@@ -1,4 +1,4 @@
-import { listFieldConditions } from '../../core/storage/conditions.js'
+import { findIds, listFieldConditions, mapConditions } from '../../core/storage/conditions.js'
 import type { Condition, Order, Query } from '../../core/storage/storage.js'
 import { nameNulls } from './definitions.js'
 import type { Dialect } from './dialect.js'
@@ -38,7 +38,7 @@ export class Filling {
     const names = new Set([...listFieldConditions(where), ...order].map(({ field }) => field))
     const used = [...names].filter(field => this.#probes.has(field))
     if (used.length === 0) return query
-    if (where.some(({ field, op }) => field === 'id' && op === 'eq')) return rename(query, used)
+    if (findIds(where) !== undefined) return rename(query, used)
     const probes = used.flatMap(field => this.#probes.get(field) ?? [])
     const planned = rename(query, used.filter(field => this.#probes.get(field) === undefined))
     return probes.length === 0 ? planned : { ...planned, lacking: probes.join(' OR '), filled: rename(query, used) }
@@ -60,8 +60,5 @@ function rename (query: Query, fields: readonly string[]): Query {
   if (fields.length === 0) return query
   const change = <Part extends Condition | Order>(part: Part): Part =>
     part.field !== undefined && fields.includes(part.field) ? { ...part, field: nameFilled(part.field) } : part
-  const where = query.where.map(condition => condition.op === 'any'
-    ? { ...condition, of: condition.of.map(all => all.map(change)) }
-    : change(condition))
-  return { ...query, where, order: query.order.map(change) }
+  return { ...query, where: mapConditions(query.where, change), order: query.order.map(change) }
 }

@@ -1,5 +1,5 @@
-import { compareScalars } from '../../core/storage/conditions.js'
-import type { Change, Condition, FieldCondition, Id, Order, Query, Scalar } from '../../core/storage/storage.js'
+import { type Bound, compareScalars, isBound, isLower } from '../../core/storage/conditions.js'
+import type { Change, Condition, Id, Order, Query, Scalar } from '../../core/storage/storage.js'
 import type { PlannedQuery } from '../sql/filling.js'
 import type { Column, Layout } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
@@ -79,7 +79,7 @@ function makePath (
     equal.push(value)
   }
   const next = [...fields.slice(equal.length), ...sortedById ? ['id'] : []]
-  const isRange = (condition: Condition): condition is Bound => 'value' in condition && condition.field === next[0]
+  const isRange = (condition: Condition): condition is Bound => isBound(condition) && condition.field === next[0]
   const bounds = [...equal, ...listTightest(where.filter(isRange))]
   const given = where.filter(isOneValue)
   const order = asked.filter(({ field }) => !given.some(condition => condition.field === field))
@@ -91,8 +91,6 @@ function makePath (
   return { index: name, bounds, rest, maxRows, order, isOrdered, isByFirst }
 }
 
-type Bound = Extract<FieldCondition, { readonly value: unknown }>
-
 // Of two bounds with the same value, the one that excludes it is tighter.
 const excluded = { gt: 1, gte: 0, lt: -1, lte: 0 }
 
@@ -101,10 +99,6 @@ function listTightest (bounds: readonly Bound[]): Bound[] {
   const sorted = bounds.toSorted((a, b) => compareScalars(a.value, b.value) || excluded[a.op] - excluded[b.op])
   const tightest = [sorted.findLast(isLower), sorted.find(bound => !isLower(bound))]
   return tightest.filter(bound => bound !== undefined)
-}
-
-export function isLower ({ op }: Condition): boolean {
-  return op === 'gt' || op === 'gte'
 }
 
 export function isEquality (condition: Condition): boolean {

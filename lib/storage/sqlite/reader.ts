@@ -1,4 +1,4 @@
-import { isPlain } from '../../core/storage/conditions.js'
+import { findIds, isLower, isPlain } from '../../core/storage/conditions.js'
 import { askOneMore, toFoundText, writeFoundText } from '../../core/storage/pages.js'
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
 import { makeListWriter } from '../../core/values/json.js'
@@ -7,7 +7,7 @@ import { type Column, getColumn, getColumns } from '../sql/layout.js'
 import type { ReadBurst } from './bursts.js'
 import { prepareRead } from './driver.js'
 import type { HeavyReads } from './heavy-reads.js'
-import { type Anchors, type Index, isLower, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
+import { type Anchors, type Index, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
 import { itemSeparator, type TableStatements } from './statements.js'
 
 interface ReadSettings {
@@ -87,9 +87,9 @@ export class SqliteTableReader {
 
   /** Undefined if it may take long. */
   #readSmall (query: PlannedQuery, members: readonly Column[]): PageText | undefined {
-    const ids = query.where.find(condition => condition.op === 'eq' && condition.field === 'id')
-    if (ids !== undefined && 'values' in ids) {
-      return ids.values.length > maxIdsAtOnce ? undefined : this.statements.readAll(query, members)
+    const ids = findIds(query.where)
+    if (ids !== undefined) {
+      return ids.length > maxIdsAtOnce ? undefined : this.statements.readAll(query, members)
     }
     try {
       for (const path of listPaths(query, this.#present.indexes, this.settings.limits)) {
