@@ -55,7 +55,8 @@ t.test('it runs by tsx and in Jest, in CommonJS', async t => {
   await writeFile(join(host, 'jest.config.js'), swc)
   await writeFile(join(host, 'app.test.js'), `
     const Fastify = require('fastify')
-    const { default: dealbook, customers, loadItems } = require('fastify-dealbook')
+    const { default: dealbook, customers } = require('fastify-dealbook')
+    const { loadItems } = require('fastify-dealbook/tools')
     const { sqliteStorage } = require('fastify-dealbook/sqlite')
     test('a customer', async () => {
       const storage = sqliteStorage({ file: 'jest.db' })
