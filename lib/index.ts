@@ -19,6 +19,7 @@ export type { FamilyExtension } from './core/family/extension.js'
 export { decimal, Type } from './core/family/type.js'
 export type { DecimalOptions, TypeBuilder } from './core/family/type.js'
 export type { FormName } from './http/forms/forms.js'
+export type { Count } from './http/reads/home.js'
 export type { Book, Offer, Preview } from './core/book/book.js'
 export { describe } from './core/book/describe.js'
 export type { ActionModel, FamilyModel, JsonSchema, StateModel } from './core/book/describe.js'
@@ -33,7 +34,7 @@ export type { FamilyOptions } from './http/plugin/options.js'
 export { invalidBody, Problem, problemCodes } from './core/problems.js'
 export type { Flaw, ProblemCode, ProblemOptions } from './core/problems.js'
 export type {
-  ActionChoice, ActiveFilter, ChangedItem, Confirmation, Count, Crumb, FormAffordance, FormField, Home, HomeFamily,
+  ActionChoice, ActiveFilter, ChangedItem, Confirmation, Crumb, FormAffordance, FormField, Home, HomeFamily,
   ItemAffordances, Link, Live, Many, ManyAffordance, ManyItem, PageAffordances, ReferenceField, Refusal, RelatedList,
   SampleRequest, Site, SiteFamily, UnavailableOperation
 } from './pages/affordances.js'

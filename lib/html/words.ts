@@ -1,6 +1,7 @@
 import { BoundedCache } from '../core/cache.js'
 import type { Labels } from '../core/family/presentation.js'
-import type { Count, LabelTable } from '../pages/affordances.js'
+import type { Count } from '../http/reads/home.js'
+import type { LabelTable } from '../pages/affordances.js'
 import type { Texts } from './texts.js'
 
 /** The language of a page: its texts, the labels of its family, and the zone of its moments. */

@@ -1,6 +1,7 @@
 import type { OperatorName } from '../core/query/operators.js'
 import type { Kind } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
+import type { Count } from '../http/reads/home.js'
 import type {
   Feedback, Kinds, LabelTable, LogEntry, Referred, ShownChange, ShownKind, ShownMember, ShownState, WrongState
 } from './shown.js'
@@ -37,12 +38,6 @@ export interface SiteFamily {
   readonly href: string
   readonly isCurrent: boolean
   readonly labels?: LabelTable | undefined
-}
-
-/** The number of items: exact or, if there are very many, a lower bound. */
-export interface Count {
-  readonly total?: number | undefined
-  readonly atLeast?: number | undefined
 }
 
 /** A family on the home page. */

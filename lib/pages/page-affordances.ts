@@ -7,10 +7,10 @@ import type { Reader } from '../core/service/reader.js'
 import { matcher } from '../core/storage/conditions.js'
 import type { Condition, Found, Id } from '../core/storage/storage.js'
 import type { Exchange } from '../http/mount.js'
-import { countUpTo } from '../http/reads/home.js'
+import { type Count, countUpTo } from '../http/reads/home.js'
 import { canShow } from '../representations/representation.js'
 import type {
-  ActiveFilter, Count, Feedback, FormAffordance, ManyAffordance, PageAffordances
+  ActiveFilter, Feedback, FormAffordance, ManyAffordance, PageAffordances
 } from './affordances.js'
 import {
   explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest, type RefusedForm

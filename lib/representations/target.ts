@@ -57,6 +57,9 @@ export type Aim =
 
 /** A form, as browsers send it. */
 export interface SentForm {
-  /** As typed, with line feeds as line ends. */
+  /**
+   * As typed, with line feeds as line ends. Without fields that were not changed, and without names that begin with
+   * `_` and have a meaning for the built-in pages.
+   */
   readonly entries: ReadonlyMap<string, string>
 }
