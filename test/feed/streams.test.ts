@@ -417,7 +417,8 @@ t.test('a stream begins during an outage, if the client has a cursor', async t =
   const behind = await readEvents(`${address}/rest/commands`, cursor)
   const unknown = await readEvents(`${address}/rest/v1/deals/none/commands`, cursor)
   state.read = async () => {}
-  for (const stream of [behind, unknown]) await t.rejects(stream.ended, { message: 'terminated' })
+  // Both at once: a promise that is rejected before somebody listens ends the process.
+  await Promise.all([behind, unknown].map(stream => t.rejects(stream.ended, { message: 'terminated' })))
   t.equal(await refuse('/rest/commands', cursor), 410)
   t.equal(await refuse('/rest/v1/deals/none/commands', cursor), 404)
 })
