@@ -81,11 +81,12 @@ function countPrivate (folders) {
   return `${new Set(taken.map(({ path }) => path)).size}, ${new Set(names).size}`
 }
 
-/** The files that a host can import. */
+/** The files that a host can import, and that of which an entry passes on everything. */
 function listEntries () {
   const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  return Object.values(exports).flatMap(({ default: file }) =>
+  const entries = Object.values(exports).flatMap(({ default: file }) =>
     file === undefined ? [] : join(root, file.replace('build/', '').replace(/\.js$/, '.ts')))
+  return [...entries, join(root, 'lib/exports.ts')]
 }
 
 /** Of functions, classes, types and constants at the top of a file. */
