@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import {
   type ActionModel, type Book, explainError, type FamilyMount, findMounts, type Id, invalidBody, makeValidator,
-  type Members, Problem, readIdempotencyKey, type Static, Type
+  type Members, prepareFront, Problem, readIdempotencyKey, type Static, Type
 } from 'fastify-dealbook'
 import { buildApp as buildRental } from './rental.js'
 
@@ -26,7 +26,7 @@ export const jsonApi: FastifyPluginAsync = async app => {
     // Only now are all families known. Of several versions, the one that has the paths without a version.
     for (const mount of findMounts(app)) if (mount.isDefault) mounts.set(mount.model.name, mount)
   })
-  app.addContentTypeParser(mediaType, { parseAs: 'string' }, app.getDefaultJsonParser('error', 'error'))
+  prepareFront(app, { types: [mediaType] })
   app.setErrorHandler(sendErrors)
 
   interface Route { Params: { type: string, id: string, member: string } }

@@ -40,6 +40,7 @@ function exportsOf (path: string): Exported[] {
       return isExported(statement) ? [{ name: nameOf(statement), declaration: statement }] : []
     }
     const { text: from } = statement.moduleSpecifier as ts.StringLiteral
+    if (statement.exportClause === undefined) return exportsOf(join(dirname(path), from.replace(/\.js$/, '.ts')))
     const { elements } = statement.exportClause as ts.NamedExports
     if (!from.startsWith('.')) return elements.map(({ name }) => ({ name: name.text, isForeign: true }))
     const { statements } = parse(join(dirname(path), from.replace(/\.js$/, '.ts')))

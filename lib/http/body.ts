@@ -151,27 +151,36 @@ function dropUntouched (entries: Map<string, string>): void {
 }
 
 /** Ignores the host's body parsers and compilers: route schemas are only documentation here. */
-export function isolateScope (app: FastifyInstance, limits: BodyLimits): void {
+export function isolateScope (app: FastifyInstance): void {
   // Without a validator, Fastify skips validation.
   app.setValidatorCompiler(() => undefined as never)
   app.setSerializerCompiler(() => payload => JSON.stringify(payload))
   app.removeAllContentTypeParsers()
-  const add = (types: string[], parse: (bytes: Buffer, request: FastifyRequest) => unknown): void => {
-    // A callback costs less than a promise.
-    app.addContentTypeParser<Buffer>(types, { parseAs: 'buffer' }, (request, bytes, done) => {
-      let body: unknown
-      try {
-        body = parse(bytes, request)
-      } catch (error) {
-        done(error as Error)
-        return
-      }
-      done(null, body)
-    })
-  }
-  add(['application/json', 'application/merge-patch+json'], bytes => readJson(bytes, limits))
-  add(['application/x-www-form-urlencoded'], (bytes, { method }) =>
+}
+
+export function parseJson (app: FastifyInstance, types: readonly string[], limits: BodyLimits): void {
+  addParser(app, types, bytes => readJson(bytes, limits))
+}
+
+export function parseForms (app: FastifyInstance, limits: BodyLimits): void {
+  addParser(app, ['application/x-www-form-urlencoded'], (bytes, { method }) =>
     method === 'QUERY' ? readForm(bytes) : new FormBody(bytes, limits))
+}
+
+function addParser (
+  app: FastifyInstance, types: readonly string[], parse: (bytes: Buffer, request: FastifyRequest) => unknown
+): void {
+  // A callback costs less than a promise.
+  app.addContentTypeParser<Buffer>([...types], { parseAs: 'buffer' }, (request, bytes, done) => {
+    let body: unknown
+    try {
+      body = parse(bytes, request)
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    done(null, body)
+  })
 }
 
 export function getJsonBody ({ body = {} }: FastifyRequest): Members {

@@ -28,13 +28,17 @@ function write ({ choice: { representation }, reply }: Answering, view: OneView 
 }
 
 export function sendText ({ reply, choice, mount: { exportTimeout } }: Answering, text: string): FastifyReply {
-  // The system's buffers hold a shorter text, so that it is not kept for a client that does not read.
-  if (text.length > 100_000) {
-    // Node destroys an HTTP/2 stream that is reset with NO_ERROR only if its request was read.
-    reply.request.raw.resume()
-    reply.raw.setTimeout(exportTimeout, () => { endStalled(reply) })
-  }
+  limitTime(reply, text, exportTimeout)
   return setRepresentation(reply, choice).send(text)
+}
+
+/** Ends a long response whose client does not read it. */
+export function limitTime (reply: FastifyReply, text: string, exportTimeout: number): void {
+  // The system's buffers hold a shorter text, so that it is not kept.
+  if (text.length <= 100_000) return
+  // Node destroys an HTTP/2 stream that is reset with NO_ERROR only if its request was read.
+  reply.request.raw.resume()
+  reply.raw.setTimeout(exportTimeout, () => { endStalled(reply) })
 }
 
 /** Sends no body if the client prefers that, or if `document` is undefined. */
@@ -138,7 +142,7 @@ function checkAndSend (
 }
 
 /** Only the client may cache, and must revalidate by the tag; without a tag, it must not store. */
-function setCaching (reply: FastifyReply): FastifyReply {
+export function setCaching (reply: FastifyReply): FastifyReply {
   return reply.header('cache-control', reply.hasHeader('etag') ? 'private, no-cache' : 'private, no-store')
 }
 

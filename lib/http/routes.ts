@@ -155,9 +155,7 @@ function declareRoute (
     prefixTrailingSlash: 'slash',
     exposeHeadRoute: false,
     handler (request, reply) {
-      const { raw } = request
-      // Over HTTP/2, many requests arrive at once on one connection.
-      const beginning = waitToBegin(raw.httpVersionMajor === 1 ? raw.socket : undefined)
+      const beginning = waitForTurn(request)
       return beginning === undefined ? handler(request, reply) : beginning.then(() => handler(request, reply))
     },
     ...(before && { onRequest: async (_request: FastifyRequest, reply: FastifyReply) => { before(reply) } })
@@ -177,6 +175,12 @@ function declareRoute (
     // A prefix with a trailing slash is the same prefix.
     throw new errorCodes.FST_DEALBOOK_ROUTE_TAKEN(app.prefix.replace(/\/+$/, '') + url, advice, { cause: error })
   }
+}
+
+/** Requests that arrive at once begin together; undefined if one need not wait. */
+export function waitForTurn ({ raw }: FastifyRequest): Promise<void> | undefined {
+  // Over HTTP/2, many requests arrive at once on one connection.
+  return waitToBegin(raw.httpVersionMajor === 1 ? raw.socket : undefined)
 }
 
 export interface Retirement {

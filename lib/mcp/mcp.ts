@@ -1,14 +1,11 @@
-import type { TSchema } from '@sinclair/typebox'
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, RegisterOptions } from 'fastify'
+import type {
+  FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, FastifySchema, RegisterOptions
+} from 'fastify'
 import fp from 'fastify-plugin'
 import Negotiator from 'negotiator'
-import { isObject } from '../core/values/json.js'
-import { findFlaw, membersOf, oneOf, rules } from '../core/values/rules.js'
-import { didYouMean, shorten } from '../core/values/words.js'
-import { isolateScope } from '../http/body.js'
-import { sendText } from '../http/reply.js'
-import { type Endpoint, mountEndpoints } from '../http/routes.js'
-import { errorCodes, explainError, findMounts, json, type Members, Problem } from '../index.js'
+import {
+  didYouMean, errorCodes, explainError, findMounts, makeValidator, type Members, prepareFront, Problem, Type
+} from '../index.js'
 import { callTool, listTools, makeTools, type Tool } from './tools.js'
 
 /** Options of `mcp`. */
@@ -27,14 +24,15 @@ export interface McpOptions {
   readonly bodyLimit?: number
 }
 
-const optionsRule = membersOf({
-  prefix: rules.word,
-  serverInfo: membersOf({ name: rules.text, version: rules.text, title: rules.text }, ['name', 'version']),
-  instructions: rules.text,
-  trustedOrigins: { ...rules.words, description: 'a list of origins, such as "https://example.org"' },
-  commandIds: oneOf('optional', 'required'),
-  bodyLimit: rules.size
-} satisfies Record<keyof McpOptions, TSchema>)
+const text = Type.String({ minLength: 1 })
+const findFlaws = makeValidator(Type.Partial(Type.Object({
+  prefix: Type.String(),
+  serverInfo: Type.Object({ name: text, version: text, title: Type.Optional(text) }, { additionalProperties: false }),
+  instructions: text,
+  trustedOrigins: Type.Array(Type.String()),
+  commandIds: Type.Union([Type.Literal('optional'), Type.Literal('required')]),
+  bodyLimit: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+} satisfies Record<keyof McpOptions, unknown>), { additionalProperties: false }))
 
 // The first is stateless. Clients of the others begin with initialize; nothing is kept of that.
 const [latest, ...earlier] = ['2026-07-28', '2025-11-25', '2025-06-18'] as const
@@ -57,8 +55,8 @@ const defaultInstructions = 'Items change only by operations. The tool that ends
  */
 export const mcp: FastifyPluginAsync<McpOptions> = fp(async (scope: FastifyInstance, options: McpOptions) => {
   const { logLevel, logSerializers, ...ours } = options as McpOptions & RegisterOptions
-  const flaw = findFlaw(optionsRule, ours, 'option')
-  if (flaw !== undefined) throw refuseOption(flaw)
+  const [flaw] = findFlaws(ours)
+  if (flaw !== undefined) throw refuseOption(`the option "${flaw.pointer.slice(1)}" ${flaw.detail}`)
   await scope.register(async app => {
     mountMcp(app, scope, options)
   }, options as RegisterOptions)
@@ -73,7 +71,7 @@ const mebibyte = 1_048_576
 function mountMcp (app: FastifyInstance, scope: FastifyInstance, options: McpOptions): void {
   const { bodyLimit = mebibyte, trustedOrigins = [], commandIds = 'optional' } = options
   const { serverInfo = defaultInfo, instructions = defaultInstructions } = options
-  isolateScope(app, { maxMembers: 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte)), maxDepth: 22 })
+  prepareFront(app, { maxMembers: 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte)), maxDepth: 22 })
   app.setErrorHandler(sendError)
   // Browsers send an Origin, other clients do not. A page that rebinds its name has the Host of its own origin, so
   // only a list of origins protects a server in a private network.
@@ -89,9 +87,18 @@ function mountMcp (app: FastifyInstance, scope: FastifyInstance, options: McpOpt
     if (mounts.length === 0) throw refuseOption(`there is no family at the prefix "${app.prefix}" in this scope`)
     for (const [name, tool] of makeTools(mounts, commandIds === 'required')) tools.set(name, tool)
   })
-  const handler: Endpoint['handler'] = (request, reply) => answer({ tools, serverInfo, instructions }, request, reply)
-  mountEndpoints(app, (['POST', 'GET', 'PUT', 'PATCH', 'DELETE'] as const).map(method =>
-    ({ method, path: '/mcp', schema: { hide: true }, handler })), { bodyLimit, unknown: handler })
+  for (const url of ['/mcp', '/mcp/']) {
+    // A router that ignores the slash has it already.
+    if (app.hasRoute({ method: 'POST', url: app.prefix + url })) continue
+    app.route({
+      method: ['POST', 'GET', 'HEAD', 'PUT', 'PATCH', 'DELETE'],
+      url,
+      schema: { hide: true } as FastifySchema,
+      bodyLimit,
+      exposeHeadRoute: false,
+      handler: (request, reply) => answer({ tools, serverInfo, instructions }, request, reply)
+    })
+  }
 }
 
 interface Server extends Required<Pick<McpOptions, 'serverInfo' | 'instructions'>> {
@@ -204,12 +211,18 @@ async function run (
   throw new RpcError(codes.method, `Unknown method: ${shorten(method)}`, isLatest ? 404 : 200)
 }
 
-/** Milliseconds for a client to read a long response. */
-const exportTimeout = 30_000
-
 function send (reply: FastifyReply, message: Members): FastifyReply {
-  const choice = { representation: json, mediaType: 'application/json' }
-  return sendText({ reply, choice, mount: { exportTimeout } }, JSON.stringify(message))
+  // A hook of the host may have set a serializer, which would encode the text again.
+  return reply.type('application/json; charset=utf-8').serializer(String).send(JSON.stringify(message))
+}
+
+function isObject (value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** What a client sent may be as long as its message. */
+function shorten (text: string): string {
+  return text.slice(0, 100)
 }
 
 /** Errors of the protocol, of hooks, of the parser, and refusals that ask to sign in. */

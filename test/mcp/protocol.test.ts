@@ -34,7 +34,7 @@ t.test('what is not one request or notification', async t => {
     }, name)
   }
   const form = await post(app, 'a=1', { 'content-type': 'application/x-www-form-urlencoded' })
-  t.match(form, { status: 400, body: { error: { code: -32600 } } }, 'a form')
+  t.match(form, { status: 415, body: { error: { code: -32600 } } }, 'a form')
   t.match(await post(app, 'a', { 'content-type': 'text/plain' }), { status: 415, body: { error: { code: -32600 } } })
 })
 
@@ -222,10 +222,10 @@ t.test('options that are wrong fail at boot', async t => {
     await app.ready()
   }
   const cases: [own: object, message: RegExp][] = [
-    [{ trustedOrigin: [] }, /unknown option "trustedOrigin". Did you mean "trustedOrigins"\?/],
-    [{ trustedOrigins: 'https://a.test' }, /"trustedOrigins" must be a list of origins/],
-    [{ serverInfo: { name: 'a' } }, /"version" is missing/],
-    [{ commandIds: true }, /"commandIds" must be "optional" or "required"/],
+    [{ trustedOrigin: [] }, /the option "trustedOrigin" is unknown. Did you mean "trustedOrigins"\?/],
+    [{ trustedOrigins: 'https://a.test' }, /"trustedOrigins" must be an array/],
+    [{ serverInfo: { name: 'a' } }, /"serverInfo\/version" is required/],
+    [{ commandIds: true }, /"commandIds" must be one of optional, required/],
     [{ prefix: '/other' }, /there is no family at the prefix "\/other"/]
   ]
   for (const [own, message] of cases) {

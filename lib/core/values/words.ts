@@ -1,7 +1,7 @@
 /** Finding similar names takes time, and does not help if everything is wrong. */
 export const maxHints = 5
 
-/** With a leading space; empty if no known name is close. */
+/** The end of a sentence, ` Did you mean "hold"?`; empty if no known name is close. */
 export function didYouMean (name: string, known: Iterable<string>): string {
   const suggestion = nearest(name, known)
   return suggestion === undefined ? '' : ` Did you mean "${suggestion}"?`

@@ -28,7 +28,7 @@ import type { ServiceOptions } from '../../core/service/service.js'
 import { checkMappedFamilies, makeStorageAccess } from '../../core/service/storage-access.js'
 import type { Representation } from '../../representations/representation.js'
 import type { FamilyMount } from '../../representations/target.js'
-import { isolateScope } from '../body.js'
+import { isolateScope, parseForms, parseJson } from '../body.js'
 import { documentActions } from '../forms/commands.js'
 import { forms, writeEndpoints } from '../forms/forms.js'
 import { findNeighbours, keepMount, type Mount, type Neighbours, Streams } from '../mount.js'
@@ -206,7 +206,10 @@ async function mountFamily (
   app.addHook('preClose', async () => { mount.streams.close() })
   const { bodyLimit = mebibyte, maxCommands = 100 } = options
   const maxMembers = Math.max(1000 * Math.floor(bodyLimit / mebibyte), 10 * maxCommands, 1000)
-  isolateScope(app, { maxMembers, maxDepth: 20 })
+  const limits = { maxMembers, maxDepth: 20 }
+  isolateScope(app)
+  parseJson(app, ['application/json', 'application/merge-patch+json'], limits)
+  parseForms(app, limits)
   app.setErrorHandler((error, request, reply) => sendProblem(mount, error, request, reply))
   const isFirst = neighbours.actions.names.length === 0
   const all = [
