@@ -4,7 +4,6 @@ import {
 
 /** A mount in the document of an application, with the schemas that its routes refer to. */
 export class Part {
-  readonly model: FamilyModel
   readonly options: Partial<FamilyOptions>
   /** By their ids. */
   readonly schemas = new Map<string, JsonSchema>()
@@ -18,8 +17,11 @@ export class Part {
    */
   constructor (readonly mount: FamilyMount, texts: Map<string, string>, readonly of: (mount: FamilyMount) => Part) {
     this.#texts = texts
-    this.model = mount.model
     this.options = mount.options
+  }
+
+  get model (): FamilyModel {
+    return this.mount.model
   }
 
   get problems (): MountProblems {
