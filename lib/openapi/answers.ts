@@ -1,13 +1,13 @@
 import { canShow, type JsonSchema, type ProblemCode, type ProblemExamples, type Representation } from '../exports.js'
-import type { Part } from './part.js'
-import { nameItem, nameProblem } from './schemas.js'
+import type { DocumentPart } from './document-part.js'
+import { nameProblem, toSchemaName } from './schemas.js'
 
 /** By status. */
 export type Answers = Readonly<Record<string, object>>
 
 /** Of writes, only the first representation is described: clients choose others by Accept as for reads. */
 export function describeAnswer (
-  { options: { representations = [] } }: Part,
+  { options: { representations = [] } }: DocumentPart,
   kind: 'one' | 'page' | 'written',
   description: string,
   schema: JsonSchema,
@@ -18,20 +18,20 @@ export function describeAnswer (
   // One schema, JSON first: clients that name no media type then get one type, without a text besides.
   const all = [...able.filter(isJson), ...able.filter(each => !isJson(each))]
   const content = (kind === 'written' ? all.slice(0, 1) : all).map(({ mediaTypes }) => [mediaTypes[0], { schema }])
-  return { description, ...describeHeaders(headers), content: Object.fromEntries(content) }
+  return { description, ...describeResponseHeaders(headers), content: Object.fromEntries(content) }
 }
 
 /** The type `null` means that there is no body. */
 export function describeNothing (description: string, ...headers: readonly string[]): object {
-  return { type: 'null', description, ...describeHeaders(headers) }
+  return { type: 'null', description, ...describeResponseHeaders(headers) }
 }
 
-function describeHeaders (names: readonly string[]): { headers?: Answers } {
+function describeResponseHeaders (names: readonly string[]): { headers?: Answers } {
   return names.length === 0 ? {} : { headers: Object.fromEntries(names.map(name => [name, { type: 'string' }])) }
 }
 
 // Their examples are the same on all routes of an item.
-const ofItem: readonly ProblemCode[] = ['not-found', 'precondition-failed', 'precondition-required', 'gone']
+const itemProblems: readonly ProblemCode[] = ['not-found', 'precondition-failed', 'precondition-required', 'gone']
 
 /**
  * An answer for each status, with the problems themselves as examples, and one for all others.
@@ -39,8 +39,8 @@ const ofItem: readonly ProblemCode[] = ['not-found', 'precondition-failed', 'pre
  * @param subject begins the names of the schemas that have the examples, such as HoldDeal409
  * @param hasOwnId whether the example of a reused id is its own, too
  */
-export function describeProblems (
-  part: Part, subject = '', examples: ProblemExamples = {}, hasOwnId = false
+export function describeRefusals (
+  part: DocumentPart, subject = '', examples: ProblemExamples = {}, hasOwnId = false
 ): Answers {
   const all = { ...examples, ...part.problems.any }
   const byStatus = new Map<number, ProblemCode[]>()
@@ -50,9 +50,9 @@ export function describeProblems (
   }
   const answers = Array.from(byStatus, ([status, codes]) => {
     const [code] = codes as [ProblemCode]
-    const isOfItem = ofItem.includes(code) || (code === 'id-reused' && !hasOwnId)
+    const isOfItem = itemProblems.includes(code) || (code === 'id-reused' && !hasOwnId)
     const documents = codes.map(code => all[code]?.document() ?? {})
-    const name = `${isOfItem ? nameItem(part) : subject}${status}`
+    const name = `${isOfItem ? toSchemaName(part) : subject}${status}`
     return [status, describeProblem(part, name, codes.join(' or '), documents)]
   })
   const failures = [part.problems.failure.document()]
@@ -62,7 +62,7 @@ export function describeProblems (
   }
 }
 
-function describeProblem (part: Part, name: string, description: string, examples: readonly object[]): object {
+function describeProblem (part: DocumentPart, name: string, description: string, examples: readonly object[]): object {
   const any = nameProblem(part)
   const schema = part.name(name, { allOf: [any], examples })
   return { description, content: { 'application/problem+json': { schema } } }

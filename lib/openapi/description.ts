@@ -1,7 +1,7 @@
 import type { JsonSchema, RouteTarget } from '../exports.js'
 import type { Answers } from './answers.js'
-import type { Part } from './part.js'
-import { objectOf, text } from './schemas.js'
+import type { DocumentPart } from './document-part.js'
+import { objectOf, textSchema } from './schemas.js'
 
 /** What is said about a route. */
 export interface Description {
@@ -20,18 +20,20 @@ export interface Description {
 
 const requestHeaders = {
   'idempotency-key': { type: 'string', maxLength: 255, description: 'Makes retries safe' },
-  'if-match': text('The revision you know: "7"'),
-  'if-none-match': text('The ETag you have'),
-  prefer: text('return=minimal: no body')
+  'if-match': textSchema('The revision you know: "7"'),
+  'if-none-match': textSchema('The ETag you have'),
+  prefer: textSchema('return=minimal: no body')
 }
 
-export function describeHeaders (...names: readonly (keyof typeof requestHeaders)[]): JsonSchema {
+export function describeRequestHeaders (...names: readonly (keyof typeof requestHeaders)[]): JsonSchema {
   return objectOf({}, Object.fromEntries(names.map(name => [name, requestHeaders[name]])))
 }
 
 /** A schema for each family that a route leads to. */
 export function describeEach (
-  part: Part, targets: readonly RouteTarget[], describe: (part: Part) => JsonSchema | readonly JsonSchema[]
+  part: DocumentPart,
+  targets: readonly RouteTarget[],
+  describe: (part: DocumentPart) => JsonSchema | readonly JsonSchema[]
 ): JsonSchema {
   return { anyOf: targets.flatMap(({ mount }) => describe(part.of(mount))) }
 }

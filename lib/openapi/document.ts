@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { FamilyMount } from '../exports.js'
-import { Part } from './part.js'
+import { DocumentPart } from './document-part.js'
 import { describeRoute } from './routes.js'
 
 type Schemas = Readonly<Record<string, unknown>>
@@ -46,12 +46,12 @@ function findDocument (server: object): Document {
 
 /** The mounts of an application. */
 class Document {
-  readonly #parts = new Map<FamilyMount, Part>()
+  readonly #parts = new Map<FamilyMount, DocumentPart>()
   readonly #texts = new Map<string, string>()
   #described = 0
 
-  add (mount: FamilyMount): Part {
-    const part = new Part(mount, this.#texts, mount => this.#parts.get(mount) as Part)
+  add (mount: FamilyMount): DocumentPart {
+    const part = new DocumentPart(mount, this.#texts, mount => this.#parts.get(mount) as DocumentPart)
     this.#parts.set(mount, part)
     return part
   }

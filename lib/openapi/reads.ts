@@ -1,14 +1,16 @@
 import type { JsonSchema, RouteModel } from '../exports.js'
-import { describeAnswer, describeNothing, describeProblems } from './answers.js'
-import { describeEach, describeHeaders, type Description } from './description.js'
-import type { Part } from './part.js'
+import { describeAnswer, describeNothing, describeRefusals } from './answers.js'
+import { describeEach, describeRequestHeaders, type Description } from './description.js'
+import type { DocumentPart } from './document-part.js'
 import {
-  describeCommand, describeCommandId, describeEntry, describeHome, describeListedItem, describeOffers, describePage,
-  describeReadItem, nameItem, objectOf, strict
+  describeCommand, describeCommandId, describeHome, describeListedItem, describeLogEntry, describeOffers, describePage,
+  describeReadItem, objectOf, strict, toSchemaName
 } from './schemas.js'
 
 /** The list of the items has all parameters, the others mention the rest. */
-function describeParameters (part: Part, kind: 'page' | 'log' | 'feed' | 'bare' | 'one' | 'format'): JsonSchema {
+function describeQuerystring (
+  part: DocumentPart, kind: 'page' | 'log' | 'feed' | 'bare' | 'one' | 'format'
+): JsonSchema {
   const { model: { filters, parameters, logFilters: { family, ...ofLog } }, options: { representations = [] } } = part
   const { after, maxpagesize, expand, fields } = parameters as Record<string, JsonSchema>
   const format = { type: 'string', enum: representations.map(({ name }) => name), description: 'Instead of Accept' }
@@ -24,20 +26,20 @@ function describeParameters (part: Part, kind: 'page' | 'log' | 'feed' | 'bare' 
   return objectOf({}, known[kind] as Record<string, JsonSchema>, strict)
 }
 
-export function describeHomeRoute (part: Part): Description {
+export function describeHomeRoute (part: DocumentPart): Description {
   return {
     name: 'read-home',
     tag: 'home',
     summary: 'List the families',
     description: 'The families that you may list, each with the number of its items and of those in each state.',
-    querystring: describeParameters(part, 'format'),
-    response: { 200: describeAnswer(part, 'one', 'The families', describeHome(part)), ...describeProblems(part) }
+    querystring: describeQuerystring(part, 'format'),
+    response: { 200: describeAnswer(part, 'one', 'The families', describeHome(part)), ...describeRefusals(part) }
   }
 }
 
-export function describeList (part: Part): Description {
+export function describeList (part: DocumentPart): Description {
   const { name, members: [first], operators } = part.model
-  const page = `${nameItem(part)}Page`
+  const page = `${toSchemaName(part)}Page`
   const schema = part.name(page, describePage(part, describeListedItem(part)))
   return {
     name: `list-${name}`,
@@ -45,32 +47,32 @@ export function describeList (part: Part): Description {
     summary: `List ${name}`,
     description: 'Items match all filters, and any value of a repeated one. ' +
       `Fields also have ${operators.map(name => `.${name}`).join(', ')}, or are compared as in ${first}>=1.`,
-    querystring: describeParameters(part, 'page'),
+    querystring: describeQuerystring(part, 'page'),
     response: {
       200: describeAnswer(part, 'page', `A page of ${name}`, schema, 'link'),
-      ...describeProblems(part, page, part.problems.list)
+      ...describeRefusals(part, page, part.problems.list)
     }
   }
 }
 
-export function describeItem (part: Part): Description {
+export function describeItemRoute (part: DocumentPart): Description {
   const { name, singular, one } = part.model
   return {
     name: `read-${singular}`,
     tag: name,
     summary: `Read ${one}`,
     description: 'With the ETag of an earlier response in If-None-Match: 304 if nothing has changed.',
-    querystring: describeParameters(part, 'one'),
-    headers: describeHeaders('if-none-match'),
+    querystring: describeQuerystring(part, 'one'),
+    headers: describeRequestHeaders('if-none-match'),
     response: {
       200: describeAnswer(part, 'one', `The ${singular}`, describeReadItem(part), 'etag'),
       304: describeNothing('Not changed since'),
-      ...describeProblems(part, nameItem(part), part.problems.item)
+      ...describeRefusals(part, toSchemaName(part), part.problems.item)
     }
   }
 }
 
-export function describeOperations (part: Part): Description {
+export function describeOperations (part: DocumentPart): Description {
   const { name, singular, one } = part.model
   return {
     name: `list-${singular}-operations`,
@@ -81,20 +83,20 @@ export function describeOperations (part: Part): Description {
   }
 }
 
-export function describeLog (part: Part): Description {
+export function describeLog (part: DocumentPart): Description {
   const { name, singular, one } = part.model
-  const page = part.name(`${nameItem(part)}EntryPage`, describePage(part, describeEntry(part)))
+  const page = part.name(`${toSchemaName(part)}EntryPage`, describePage(part, describeLogEntry(part)))
   return {
     name: `list-${singular}-commands`,
     tag: `${name}: log`,
     summary: `List the commands of ${one}`,
     description: `Oldest first, with the filters of lists. The log is kept if the ${singular} is deleted.`,
-    querystring: describeParameters(part, 'log'),
+    querystring: describeQuerystring(part, 'log'),
     response: { 200: describeAnswer(part, 'page', 'A page of commands', page, 'link') }
   }
 }
 
-export function describeEntryRoute (part: Part, { isShared, targets }: RouteModel): Description {
+export function describeEntryRoute (part: DocumentPart, { isShared, targets }: RouteModel): Description {
   const { name, singular, one } = part.model
   const entry = isShared ? describeEach(part, targets, describeCommand) : describeCommand(part)
   return {
@@ -111,12 +113,12 @@ const feedRule = 'In the order in which the commands became visible. Continue fr
   'between is missed. With Accept: text/event-stream the response continues as commands are made; Prefer: wait=20 ' +
   'holds an empty page.'
 
-export function describeFeed (part: Part, { isShared, targets }: RouteModel): Description {
+export function describeFeed (part: DocumentPart, { isShared, targets }: RouteModel): Description {
   const { name } = part.model
-  const common = { description: feedRule, querystring: describeParameters(part, 'feed') }
+  const common = { description: feedRule, querystring: describeQuerystring(part, 'feed') }
   const order = 'in the order in which they became visible'
   if (isShared) {
-    const page = describePage(part, describeEach(part, targets, describeEntry))
+    const page = describePage(part, describeEach(part, targets, describeLogEntry))
     return {
       ...common,
       name: 'follow-commands',
@@ -125,7 +127,7 @@ export function describeFeed (part: Part, { isShared, targets }: RouteModel): De
       response: { 200: describeAnswer(part, 'page', `A page of commands of all families, ${order}`, page, 'link') }
     }
   }
-  const page = part.name(`${nameItem(part)}EntryPage`, describePage(part, describeEntry(part)))
+  const page = part.name(`${toSchemaName(part)}EntryPage`, describePage(part, describeLogEntry(part)))
   return {
     ...common,
     name: `follow-${name}-commands`,
@@ -136,7 +138,7 @@ export function describeFeed (part: Part, { isShared, targets }: RouteModel): De
 }
 
 /** Of the version that answers. */
-export function describeQuery (declaring: Part, { query = '', targets: [owner] }: RouteModel): Description {
+export function describeQuery (declaring: DocumentPart, { query = '', targets: [owner] }: RouteModel): Description {
   const part = owner === undefined ? declaring : declaring.of(owner.mount)
   const { name, queries: { [query]: { field = '', value = {} } = {} } } = part.model
   return {
@@ -145,7 +147,7 @@ export function describeQuery (declaring: Part, { query = '', targets: [owner] }
     summary: `List ${name} by ${field}`,
     description: 'An array of items. 404 if there are none.',
     path: { parameter: value },
-    querystring: describeParameters(part, 'bare'),
+    querystring: describeQuerystring(part, 'bare'),
     response: {
       200: describeAnswer(part, 'page', `The ${name}`, { type: 'array', items: describeListedItem(part) })
     }

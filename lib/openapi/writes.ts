@@ -1,18 +1,18 @@
-import type { ActionModel, JsonSchema, RouteModel } from '../exports.js'
-import { type Answers, describeAnswer, describeNothing, describeProblems } from './answers.js'
-import { describeEach, describeHeaders, type Description } from './description.js'
-import type { Part } from './part.js'
+import type { ActionModel, JsonSchema, ProblemExamples, RouteModel } from '../exports.js'
+import { type Answers, describeAnswer, describeNothing, describeRefusals } from './answers.js'
+import { describeEach, describeRequestHeaders, type Description } from './description.js'
+import type { DocumentPart } from './document-part.js'
 import {
-  describeAction, describeActions, describeChanges, describeCommand, describeCommandId, describeId, describeLinkedItem,
-  describeParams, describeProperties, describeResult, describeSent, describeUnchanged, findAction, joinSchemas,
-  nameItem, objectOf, strict
+  describeAction, describeActions, describeChanges, describeCommand, describeCommandId, describeItemId,
+  describeLinkedItem, describeParams, describeProperties, describeSent, describeSentResult, describeUnchanged,
+  findAction, joinSchemas, objectOf, strict, toSchemaName
 } from './schemas.js'
 
 const redirected = describeNothing('To the result, if an HTML form was sent', 'location')
 
 const minimal = describeNothing('Done, without a body')
 
-export function describeCreation (part: Part, { targets: [target] }: RouteModel): Description {
+export function describeCreation (part: DocumentPart, { targets: [target] }: RouteModel): Description {
   const { name, singular, one } = part.model
   const action = findAction(part, target?.action) as ActionModel
   return {
@@ -20,37 +20,37 @@ export function describeCreation (part: Part, { targets: [target] }: RouteModel)
     tag: name,
     summary: `Create ${one}`,
     description: 'Send an Idempotency-Key to make retries safe.',
-    headers: describeHeaders('idempotency-key', 'prefer'),
+    headers: describeRequestHeaders('idempotency-key', 'prefer'),
     body: describeParams(part, action),
     response: {
       201: describeAnswer(part, 'written', `The new ${singular}`, describeLinkedItem(part), 'location', 'etag'),
       303: redirected,
-      ...describeRefusals(part, action.action)
+      ...describeActionRefusals(part, action.action)
     }
   }
 }
 
-export function describeDeletion (part: Part, { targets: [target] }: RouteModel): Description {
+export function describeDeletion (part: DocumentPart, { targets: [target] }: RouteModel): Description {
   const { name, singular, one } = part.model
   return {
     name: `delete-${singular}`,
     tag: name,
     summary: `Delete ${one}`,
     description: 'Its log is kept.',
-    headers: describeHeaders('if-match', 'idempotency-key'),
-    response: { 204: describeNothing('Deleted'), ...describeRefusals(part, target?.action) }
+    headers: describeRequestHeaders('if-match', 'idempotency-key'),
+    response: { 204: describeNothing('Deleted'), ...describeActionRefusals(part, target?.action) }
   }
 }
 
-function describeRefusals (part: Part, action = ''): Answers {
-  return describeProblems(part, action, part.problems.actions[action])
+function describeActionRefusals (part: DocumentPart, action = ''): Answers {
+  return describeRefusals(part, action, part.problems.actions[action])
 }
 
 /** Of a write that is answered by the item. */
-function describeItemWrite (part: Part, refusals: () => Answers): Pick<Description, 'headers' | 'response'> {
+function describeItemWrite (part: DocumentPart, refusals: () => Answers): Pick<Description, 'headers' | 'response'> {
   const { singular } = part.model
   return {
-    headers: describeHeaders('if-match', 'idempotency-key'),
+    headers: describeRequestHeaders('if-match', 'idempotency-key'),
     response: {
       200: describeAnswer(part, 'written', `The changed ${singular}`, describeLinkedItem(part)),
       204: minimal,
@@ -59,9 +59,9 @@ function describeItemWrite (part: Part, refusals: () => Answers): Pick<Descripti
   }
 }
 
-function describeEntryWrite (part: Part, refusals: () => Answers): Pick<Description, 'headers' | 'response'> {
+function describeEntryWrite (part: DocumentPart, refusals: () => Answers): Pick<Description, 'headers' | 'response'> {
   return {
-    headers: describeHeaders('if-match', 'idempotency-key', 'prefer'),
+    headers: describeRequestHeaders('if-match', 'idempotency-key', 'prefer'),
     response: {
       200: describeAnswer(part, 'written', 'Nothing to change', describeUnchanged(part)),
       201: describeAnswer(part, 'written', 'The new entry of the log', describeCommand(part), 'location'),
@@ -73,7 +73,7 @@ function describeEntryWrite (part: Part, refusals: () => Answers): Pick<Descript
 }
 
 /** With the path of one operation, or of several, whose bodies are in the order of their words. */
-export function describeOperation (part: Part, { forms: [form = ''], path, targets }: RouteModel): Description {
+export function describeOperation (part: DocumentPart, { forms: [form = ''], path, targets }: RouteModel): Description {
   const { name, singular, one } = part.model
   const [action, ...more] = targets.map(({ action }) => findAction(part, action) as ActionModel) as
     [ActionModel, ...ActionModel[]]
@@ -87,10 +87,10 @@ export function describeOperation (part: Part, { forms: [form = ''], path, targe
       summary: summarize(part, action),
       description: action.isConditional ? '409 if the state does not allow it.' : 'Allowed in every state.',
       body: bodies[0] as JsonSchema,
-      ...describeWrite(part, () => describeRefusals(part, action.action))
+      ...describeWrite(part, () => describeActionRefusals(part, action.action))
     }
   }
-  const all = `${nameItem(part)}${form === 'noun' ? 'Noun' : 'Participle'}Params`
+  const all = `${toSchemaName(part)}${form === 'noun' ? 'Noun' : 'Participle'}Params`
   return {
     name: `${form}-${singular}`,
     tag,
@@ -103,21 +103,20 @@ export function describeOperation (part: Part, { forms: [form = ''], path, targe
 }
 
 /** Where an operation has no text, its name is enough here. */
-function summarize ({ model: { one } }: Part, { name, summary }: ActionModel): string {
+function summarize ({ model: { one } }: DocumentPart, { name, summary }: ActionModel): string {
   return summary === `${name} ${one}` ? name : summary
 }
 
-const updates: Readonly<Record<string, { readonly description: string, describe (part: Part): JsonSchema }>> = {
+const updates: Readonly<Record<string, { readonly description: string, describe (part: DocumentPart): JsonSchema }>> = {
   update: { description: 'With an action: runs that operation.', describe: describeAction },
   attributes: { description: 'Without an action: sets the members that you send.', describe: describeChanges }
 }
 
-export function describeUpdate (part: Part, { method, forms }: RouteModel): Description {
+export function describeUpdate (part: DocumentPart, { method, forms }: RouteModel): Description {
   const { name, singular, one, changeable } = part.model
-  const isRecommended = part.isRecommended(forms[0])
   const common = {
     tag: `${name}: operations`,
-    ...describeItemWrite(part, () => isRecommended ? describeUpdateRefusals(part) : {})
+    ...describeItemWrite(part, () => describeUpdateRefusals(part, forms, part.problems.update))
   }
   if (method === 'PATCH') {
     return {
@@ -138,11 +137,14 @@ export function describeUpdate (part: Part, { method, forms }: RouteModel): Desc
   }
 }
 
-function describeUpdateRefusals (part: Part): Answers {
-  return describeProblems(part, `${nameItem(part)}Action`, part.problems.update)
+/** Of a body that names the action. Only the recommended form has them: they are the same in the others. */
+function describeUpdateRefusals (
+  part: DocumentPart, [form]: readonly string[], examples: ProblemExamples, hasOwnId = false
+): Answers {
+  return part.isRecommended(form) ? describeRefusals(part, `${toSchemaName(part)}Action`, examples, hasOwnId) : {}
 }
 
-export function describeCommandRoute (part: Part, { forms, isShared, targets }: RouteModel): Description {
+export function describeCommandRoute (part: DocumentPart, { forms, isShared, targets }: RouteModel): Description {
   const { name, singular, one } = part.model
   const entry = isShared ? describeEach(part, targets, describeCommand) : describeCommand(part)
   return {
@@ -151,31 +153,31 @@ export function describeCommandRoute (part: Part, { forms, isShared, targets }: 
     summary: isShared ? 'Change an item of any family' : `Change ${one}`,
     description: 'You choose the id of the command, which makes retries safe.',
     path: { command: describeCommandId(part) },
-    headers: describeHeaders('if-match', 'prefer'),
+    headers: describeRequestHeaders('if-match', 'prefer'),
     body: isShared ? describeEach(part, targets, describeTargeted) : describeAction(part),
     response: {
       200: describeAnswer(part, 'written', 'A retry: nothing is done twice', entry),
       201: describeAnswer(part, 'written', 'The command', entry, 'location'),
       204: minimal,
-      ...part.isRecommended(forms[0]) && describeProblems(part, `${nameItem(part)}Action`, part.problems.command, true)
+      ...describeUpdateRefusals(part, forms, part.problems.command, true)
     }
   }
 }
 
 /** Any action with its parameters, on an item of the family. */
-function describeTargeted (part: Part): JsonSchema[] {
-  return describeActions(part, 'Command', { [part.model.singular]: describeId(part) })
+function describeTargeted (part: DocumentPart): JsonSchema[] {
+  return describeActions(part, 'Command', { [part.model.singular]: describeItemId(part) })
 }
 
-export function describeCommands (part: Part, { forms, targets }: RouteModel): Description {
+export function describeCommands (part: DocumentPart, { forms, targets }: RouteModel): Description {
   const sent = describeEach(part, targets, describeSent)
-  const results = describeEach(part, targets, describeResult)
+  const results = describeEach(part, targets, describeSentResult)
   return {
     name: 'send-commands',
     tag: 'commands',
     summary: 'Send many commands',
     description: 'In this order, each for itself; with atomic all in one commit, or none.',
-    headers: describeHeaders('idempotency-key', 'prefer'),
+    headers: describeRequestHeaders('idempotency-key', 'prefer'),
     body: objectOf({
       commands: { type: 'array', items: sent, minItems: 1 }
     }, {
@@ -184,12 +186,12 @@ export function describeCommands (part: Part, { forms, targets }: RouteModel): D
     response: {
       200: describeAnswer(part, 'written', 'The outcome of each, in this order',
         objectOf({ items: { type: 'array', items: results } })),
-      ...part.isRecommended(forms[0]) && describeProblems(part, 'SentCommands', part.problems.commands, true)
+      ...part.isRecommended(forms[0]) && describeRefusals(part, 'SentCommands', part.problems.commands, true)
     }
   }
 }
 
-export function describeActionRoute (part: Part, { targets }: RouteModel): Description {
+export function describeActionRoute (part: DocumentPart, { targets }: RouteModel): Description {
   const bodies = targets.map(({ mount, action }) => {
     const its = part.of(mount)
     return describeProperties(its, findAction(its, action) as ActionModel)
@@ -200,7 +202,7 @@ export function describeActionRoute (part: Part, { targets }: RouteModel): Descr
     summary: 'Change an item of any family by its action',
     description: 'The bodies are in the order of the words.',
     path: { word: { type: 'string', enum: targets.map(({ word }) => word) } },
-    headers: describeHeaders('idempotency-key'),
+    headers: describeRequestHeaders('idempotency-key'),
     body: { anyOf: bodies },
     response: { 200: describeNothing('Done') }
   }

@@ -49,7 +49,7 @@ export const commands: Form<'commands'> = {
 }
 
 /** The families that a shared route leads to, for documents. */
-function listTargets (known: ReadonlyMap<string, { readonly mount: Mount }>): RouteTarget[] {
+function showOwners (known: ReadonlyMap<string, { readonly mount: Mount }>): RouteTarget[] {
   return Array.from(known.values(), ({ mount: { shown } }) => ({ mount: shown }))
 }
 
@@ -68,7 +68,7 @@ function singleEndpoints (mount: Mount): FormEndpoint[] {
         retire(reply, retirement)
         return await put(request, reply)
       },
-      documented: { kind: 'command', isShared: true, forms: ['commands'], targets: () => listTargets(puts) }
+      documented: { kind: 'command', isShared: true, forms: ['commands'], targets: () => showOwners(puts) }
     },
     {
       method: 'GET',
@@ -78,7 +78,7 @@ function singleEndpoints (mount: Mount): FormEndpoint[] {
         const [first, ...others] = [...commands.values()].map(({ mount }) => commandRead(mount))
         return await answerRead([first as Read<OneQuery>, ...others], request, reply)
       },
-      documented: { kind: 'entry', isShared: true, targets: () => listTargets(commands) }
+      documented: { kind: 'entry', isShared: true, targets: () => showOwners(commands) }
     }
   ]
 }
@@ -141,7 +141,7 @@ function manyEndpoint (mount: Mount): FormEndpoint {
     sharedBy: 'families',
     handler: (request, reply) => answerMany(mount, request, reply),
     documented: {
-      kind: 'commands', isShared: true, forms: ['commands'], targets: () => listTargets(mount.neighbours.commands)
+      kind: 'commands', isShared: true, forms: ['commands'], targets: () => showOwners(mount.neighbours.commands)
     }
   }
 }

@@ -158,7 +158,7 @@ function findRefusal (family: Family, { operation: { name, action }, params }: C
   const { operation } = base.operations.get(action) as CompiledOperation
   const sent = (makeExample(params.schema) ?? {}) as Members
   try {
-    for (const item of listStates(base)) {
+    for (const item of combineStates(base)) {
       const reason = explainForbidden(operation, item, sent, context)
       // No-ops succeed in any state.
       if (reason === undefined || isDeepStrictEqual(operation.apply(item, sent, context), item)) continue
@@ -174,7 +174,7 @@ function findRefusal (family: Family, { operation: { name, action }, params }: C
 const maxStates = 50
 
 /** An item with each combination of values in its fields that have few. */
-function listStates ({ schema, ownFields }: Family): Members[] {
+function combineStates ({ schema, ownFields }: Family): Members[] {
   const item = structuredClone(makeExample(schema)) as Members | undefined
   if (item === undefined) return []
   const valuesOf = ({ kind, values }: Field): readonly unknown[] | undefined =>

@@ -3,7 +3,7 @@ import {
 } from '../exports.js'
 
 /** A mount in the document of an application, with the schemas that its routes refer to. */
-export class Part {
+export class DocumentPart {
   readonly options: Partial<FamilyOptions>
   /** By their ids. */
   readonly schemas = new Map<string, JsonSchema>()
@@ -15,7 +15,9 @@ export class Part {
    * @param texts the schemas of all mounts in the application, as JSON, by their ids
    * @param of the part of a mount
    */
-  constructor (readonly mount: FamilyMount, texts: Map<string, string>, readonly of: (mount: FamilyMount) => Part) {
+  constructor (
+    readonly mount: FamilyMount, texts: Map<string, string>, readonly of: (mount: FamilyMount) => DocumentPart
+  ) {
     this.#texts = texts
     this.options = mount.options
   }
