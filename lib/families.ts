@@ -1,6 +1,6 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type {
-  CreateOf, EditOf, FamilyDefinition, FieldName, OperationParams, QueryDefinition
+  FamilyDefinition, FieldName, OperationParams, QueryDefinition
 } from './core/family/definition.js'
 import type { KnownFields, KnownResult } from './core/family/known-fields.js'
 import type { ItemsAtCreation } from './core/family/types.js'
@@ -38,10 +38,10 @@ export function defineFamily<
     readonly initial?: S & KnownResult<S, Static<TObject<P>>, ItemsAtCreation<P, D, V>>
   }
 ): FamilyPlugin<P, O, {
-  create: CreateOf<P, C>
-  edit: EditOf<P, F>
+  created: C
+  edited: F
   references: V
-  items: ItemsAtCreation<P, D, V>
+  with: D
 }> {
   // Internally, definitions are of no particular family; the types are for the host.
   return makeFamily(definition as unknown as FamilyDefinition, representations) as never

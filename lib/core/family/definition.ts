@@ -4,8 +4,8 @@ import type { Condition, FamilyShape, Id } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Labels, StateDefinition, Tone } from './presentation.js'
 import type {
-  AnyFamily, ChangedItems, ContextItems, IdOf, Inferred, ItemIn, ItemOf, ItemsAtCreation, MemberName, NewFamilies,
-  NewIds, NewItems, OfferedItems, OtherItem, OtherItems, References
+  AnyFamily, ChangedItems, ContextItems, FamilyTypes, IdOf, Inferred, IsAny, ItemIn, ItemOf, ItemsAtCreation,
+  MemberName, NewFamilies, NewIds, NewItems, OfferedItems, OtherItem, OtherItems, References
 } from './types.js'
 
 type AnyItems = Readonly<Record<string, Members | undefined>>
@@ -211,8 +211,11 @@ export type FieldName<P> = Exclude<keyof P, 'id'> & string
 
 /** The members of `P` under the names that `rename` gives them. */
 export type Renamed<P, N> = {
-  [K in keyof P as K extends keyof N ? N[K] extends string ? N[K] : K : K]: P[K]
+  [K in keyof P as RenamedName<K, N>]: P[K]
 }
+
+/** Each of the names `K`. */
+export type RenamedName<K, N> = K extends keyof N ? N[K] extends string ? N[K] : K : K
 
 /** The parameters of each operation of a family. */
 export type OperationParams = Readonly<Record<string, TObject>>
@@ -227,6 +230,12 @@ type Defaulted<P> = { [K in keyof P]: P[K] extends { readonly default: unknown }
 export type EditOf<P extends TProperties, F extends string> = {
   readonly [K in F & keyof P]?: Static<P[K]> | (P[K] extends TOptional<TSchema> ? null : never)
 }
+
+/** Those of a family with these types; of any family, any members. */
+export type CreateIn<P extends TProperties, M extends FamilyTypes> =
+  IsAny<M['created']> extends true ? any : CreateOf<P, M['created'] & string>
+export type EditIn<P extends TProperties, M extends FamilyTypes> =
+  IsAny<M['edited']> extends true ? object : EditOf<P, M['edited'] & string>
 
 type Initial<I, X> = (item: I, context: Context<X, {}>) =>
   I | { readonly item: I, readonly others: ChangedItems<X> }

@@ -4,7 +4,7 @@ import type {
   Context, EditDefinition, Facts, FamilyDefinition, FixedMember, Lookups, OperationParams, Operations, Preparation
 } from './definition.js'
 import { extendMembers } from './members.js'
-import type { AnyTypes, FamilyTypes, Inferred, ItemOf, References } from './types.js'
+import type { AnyTypes, FamilyTypes, Inferred, ItemOf, ItemsAtCreation, References } from './types.js'
 
 // Members with types that depend on those of both.
 type OwnMember = 'fields' | 'create' | 'initial' | 'prepare' | 'operations' | 'edit' | 'references'
@@ -19,7 +19,7 @@ export interface FamilyExtension<
   /** Completes a new item after the family's `initial` did. */
   readonly initial?: Inferred<X, (
     item: Static<TObject<P & NoInfer<X>>>,
-    context: Context<M['items'], {}>
+    context: Context<ItemsAtCreation<P, M['with'], M['references']>, {}>
   ) => Static<TObject<P & NoInfer<X>>>>
   /** Called after that of the family; rules get the facts of both. */
   prepare? (asked: Preparation<ItemOf<P & NoInfer<X>>>, lookups: Lookups): Facts | Promise<Facts>

@@ -8,24 +8,24 @@ export interface AnyFamily {
   readonly definition: { readonly name: string }
 }
 
-/** The types of a family besides its fields and operations. */
+/** What the type of a family has besides its fields and operations: names, from which other types are computed. */
 export interface FamilyTypes {
-  /** The members of a creation. */
-  readonly create: unknown
-  /** The members of an edit. */
-  readonly edit: unknown
+  /** The fields of a creation, and `id` if the client chooses it. */
+  readonly created: unknown
+  /** The fields of an edit. */
+  readonly edited: unknown
   /** The families of reference fields. */
   readonly references: unknown
-  /** The items of `with` in `create`. */
-  readonly items: unknown
+  /** `with` in `create`: the field, or the family, of each item. */
+  readonly with: unknown
 }
 
 /** Those of any family. */
 export interface AnyTypes extends FamilyTypes {
-  readonly create: any
-  readonly edit: object
+  readonly created: any
+  readonly edited: any
   readonly references: any
-  readonly items: Readonly<Record<string, Members | undefined>>
+  readonly with: any
 }
 
 /** The members that the service adds to every item of a family that can be written. */
@@ -77,7 +77,7 @@ type ReferenceField<F, V> = IsAny<F> extends true
   ? string
   : F extends string ? F extends keyof V ? `${F}` : keyof NoInfer<V> & string : string
 
-type IsAny<T> = 0 extends T & 1 ? true : false
+export type IsAny<T> = 0 extends T & 1 ? true : false
 
 /** Another item that an operation on an item `I` with parameters `Q` needs, of a family `F`; `D` is the id of `I`. */
 export interface OtherItem<Q = unknown, I = unknown, F = string | AnyFamily, D = Id> {

@@ -1,5 +1,5 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
-import type { OperationParams } from '../family/definition.js'
+import type { CreateIn, EditIn, OperationParams } from '../family/definition.js'
 import type { CommandMembers } from '../family/fields.js'
 import type { AnyTypes, FamilyTypes, IdOf, ItemOf, KnownField, MemberName } from '../family/types.js'
 import type { ItemPage, PageOptions } from '../query/grammar.js'
@@ -101,9 +101,9 @@ export type BookCommand<
   M extends FamilyTypes = AnyTypes
 > =
   | { [K in keyof O & string]: OnItem<K, P, Static<O[K]>> }[keyof O & string]
-  | OnItem<[keyof M['edit']] extends [never] ? never : 'edit', P, M['edit']>
+  | OnItem<[M['edited']] extends [never] ? never : 'edit', P, EditIn<P, M>>
   | OnItem<'remove', P, {}>
-  | { readonly operation: 'create', readonly params: M['create'] } &
+  | { readonly operation: 'create', readonly params: CreateIn<P, M> } &
     Omit<CreateOptions, keyof CallOptions>
 
 /** A family without HTTP: for jobs, scripts, tests, and other protocols. It refuses with the same problems. */
@@ -113,7 +113,7 @@ export interface Service<
   M extends FamilyTypes = AnyTypes
 > {
   /** Creates an item from the fields in `create` of the definition. */
-  create (fields: M['create'], options?: CreateOptions): Promise<Done<ItemOf<P>>>
+  create (fields: CreateIn<P, M>, options?: CreateOptions): Promise<Done<ItemOf<P>>>
   run<K extends keyof O & string> (
     operation: K,
     id: IdOf<P>,
@@ -121,9 +121,9 @@ export interface Service<
   ): Promise<Done<ItemOf<P> | undefined>>
   /** Edits fields; omitted ones stay unchanged. */
   run (
-    operation: [keyof M['edit']] extends [never] ? never : 'edit',
+    operation: [M['edited']] extends [never] ? never : 'edit',
     id: IdOf<P>,
-    params?: M['edit'],
+    params?: EditIn<P, M>,
     options?: RunOptions
   ): Promise<Done<ItemOf<P> | undefined>>
   /** Runs many commands, in this order: with `atomic` all in one commit, or none, and then it throws. */

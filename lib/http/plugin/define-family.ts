@@ -9,7 +9,7 @@ import { makeService } from '../../core/book/make-service.js'
 import { errorCodes } from '../../core/errors.js'
 import { compileFamily } from '../../core/family/compile.js'
 import type {
-  CreateOf, EditOf, FamilyDefinition, FieldName, OperationParams, Renamed
+  FamilyDefinition, FieldName, OperationParams, Renamed, RenamedName
 } from '../../core/family/definition.js'
 import { type AnyExtension, extendDefinition, type FamilyExtension } from '../../core/family/extension.js'
 import {
@@ -75,10 +75,10 @@ export interface FamilyPlugin<
       readonly initial?: S & KnownResult<S, Static<TObject<P & X>>, {}>
     }
   ): FamilyPlugin<P & X, O & N, {
-    create: M['create'] & CreateOf<P & X, C>
-    edit: M['edit'] & EditOf<P & X, G>
+    created: M['created'] | C
+    edited: M['edited'] | G
     references: M['references'] & V
-    items: M['items']
+    with: M['with']
   }>
   /**
    * The same items with different names, for another version: in bodies, queries, pointers, logs, pages and documents.
@@ -90,10 +90,10 @@ export interface FamilyPlugin<
   rename<const N extends { readonly [K in FieldName<P>]?: string }> (
     names: N
   ): FamilyPlugin<Renamed<P, N>, O, {
-    create: Renamed<M['create'], N>
-    edit: Renamed<M['edit'], N>
+    created: RenamedName<M['created'], N>
+    edited: RenamedName<M['edited'], N>
     references: Renamed<M['references'], N>
-    items: M['items']
+    with: { [K in keyof M['with']]: RenamedName<M['with'][K], N> }
   }>
   /**
    * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
