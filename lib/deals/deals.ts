@@ -44,10 +44,10 @@ export type Deal = ItemOf<typeof dealFields.properties>
  *   apply: (deal, { by }) => ({ ...deal, approvedBy: by })
  * })
  */
-export function defineOperation<T extends TObject, I extends object = Deal, W = any, N = any> (
-  operation: OpenOperation<I, T, W, N>
-): DefinedOperation<I, T> {
-  return operation as unknown as DefinedOperation<I, T>
+export function defineOperation<ParamSchema extends TObject, Item extends object = Deal, With = any, Creates = any> (
+  operation: OpenOperation<Item, ParamSchema, With, Creates>
+): DefinedOperation<Item, ParamSchema> {
+  return operation as unknown as DefinedOperation<Item, ParamSchema>
 }
 
 const isOpen = ({ status }: Deal) => status === 'open' || `The deal is ${status}`
