@@ -39,16 +39,16 @@ type Flaws<Result, Item, Items, Made> = Result extends { readonly item: infer J 
   ? Within<'item', FlawsOfItem<J, Item>> | FlawsOfMade<'others', Result, Items> | FlawsOfMade<'created', Result, Made>
   : FlawsOfItem<Result, Item>
 
-type FlawsOfItem<Result, Item> = Flaw<UnknownKeys<Result, Item>, 'is not a field of the family'>
+type FlawsOfItem<Result, Item> = FlawsNamed<UnknownKeys<Result, Item>, 'is not a field of the family'>
 
 type FlawsOfMade<Name extends string, Result, Items> = Result extends { readonly [K in Name]: infer G }
-  ? Within<Name, Flaw<UnknownKeys<G, Items>, 'is not the name of another item'> | FlawsOfEach<G, Items>>
+  ? Within<Name, FlawsNamed<UnknownKeys<G, Items>, 'is not the name of another item'> | FlawsOfEach<G, Items>>
   : never
 
 type FlawsOfEach<Given, Items, Name extends keyof Given & keyof Items = keyof Given & keyof Items> =
   { [N in Name]: Within<N, FlawsOfItem<Given[N], NonNullable<Items[N]>>> }[Name]
 
-type Flaw<Name extends PropertyKey, Text> = [Name] extends [never] ? never : { readonly [F in Name]: Text }
+type FlawsNamed<Name extends PropertyKey, Text> = [Name] extends [never] ? never : { readonly [F in Name]: Text }
 
 type Within<Name extends PropertyKey, Found> = [Found] extends [never] ? never : { readonly [N in Name]: Found }
 
