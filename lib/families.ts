@@ -1,6 +1,6 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type {
-  CreateOf, EditOf, FamilyDefinition, FieldName, OperationParams, QueryDefinition
+  FamilyDefinition, FieldName, OperationParams, QueryDefinition
 } from './core/family/definition.js'
 import type { KnownFields, KnownResult } from './core/family/known-fields.js'
 import type { ItemsAtCreation } from './core/family/types.js'
@@ -31,18 +31,20 @@ export const representations: readonly Representation[] = [json, xml, html(), cs
  * app.register(books, { storage, prefix: '/library' })   // GET /library/books?min-year=1990
  */
 export function defineFamily<
-  P extends TProperties, O extends OperationParams = {}, F extends FieldName<P> = never,
-  C extends FieldName<P> | 'id' = never, V = {}, W = {}, N = {}, D = {}, R = {}, S = {}
+  Fields extends TProperties, Params extends OperationParams = {}, Edited extends FieldName<Fields> = never,
+  Created extends FieldName<Fields> | 'id' = never, Referred = {}, With = {}, Creates = {}, CreatedWith = {},
+  Given = {}, GivenInitial = {}
 > (
-  definition: FamilyDefinition<P, O, F, C, V, W, N, D> & MountHook & {
-    readonly operations?: R & KnownFields<R, P, O, W, N, V>
-    readonly initial?: S & KnownResult<S, Static<TObject<P>>, ItemsAtCreation<P, D, V>>
+  definition: FamilyDefinition<Fields, Params, Edited, Created, Referred, With, Creates, CreatedWith> & MountHook & {
+    readonly operations?: Given & KnownFields<Given, Fields, Params, With, Creates, Referred>
+    readonly initial?: GivenInitial &
+      KnownResult<GivenInitial, Static<TObject<Fields>>, ItemsAtCreation<Fields, CreatedWith, Referred>>
   }
-): FamilyPlugin<P, O, {
-  create: CreateOf<P, C>
-  edit: EditOf<P, F>
-  references: V
-  items: ItemsAtCreation<P, D, V>
+): FamilyPlugin<Fields, Params, {
+  created: Created
+  edited: Edited
+  references: Referred
+  with: CreatedWith
 }> {
   // Internally, definitions are of no particular family; the types are for the host.
   return makeFamily(definition as unknown as FamilyDefinition, { representations, document }) as never
@@ -54,6 +56,6 @@ export function defineFamily<
  * @example
  * queries: { 'invoices-by-customer': defineQuery({ field: 'customer' }) }
  */
-export function defineQuery<const F extends string> (definition: QueryDefinition<F>): QueryDefinition<F> {
+export function defineQuery<const Field extends string> (definition: QueryDefinition<Field>): QueryDefinition<Field> {
   return definition
 }

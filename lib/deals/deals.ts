@@ -6,7 +6,7 @@ import type { ItemOf } from '../core/family/types.js'
 import { defineFamily, defineQuery } from '../families.js'
 import { germanLabels } from './german.js'
 
-const text = (description: string, maxLength: number, ...examples: string[]) =>
+const describedText = (description: string, maxLength: number, ...examples: string[]) =>
   Type.String({ minLength: 1, maxLength, description, ...(examples.length === 0 ? {} : { examples }) })
 
 const amount = (description: string, ...examples: number[]) =>
@@ -14,10 +14,10 @@ const amount = (description: string, ...examples: number[]) =>
 
 const dealFields = tagByRevision(Type.Object({
   id: Type.String({ description: 'The id of the deal', examples: ['01890a5d-ac96-774b-bcce-b302099a8057'] }),
-  name: text('The name of the deal', 1000, 'Supply contract'),
+  name: describedText('The name of the deal', 1000, 'Supply contract'),
   price: amount('The agreed price', 1200),
   held: Type.Boolean({ default: false, description: 'Whether the deal is held' }),
-  holdReason: Type.Optional(text('Why the deal is held', 4000)),
+  holdReason: Type.Optional(describedText('Why the deal is held', 4000)),
   status: Type.Union([Type.Literal('open'), Type.Literal('completed'), Type.Literal('cancelled')], {
     default: 'open',
     description: 'The status of the deal'
@@ -44,10 +44,10 @@ export type Deal = ItemOf<typeof dealFields.properties>
  *   apply: (deal, { by }) => ({ ...deal, approvedBy: by })
  * })
  */
-export function defineOperation<T extends TObject, I extends object = Deal, W = any, N = any> (
-  operation: OpenOperation<I, T, W, N>
-): DefinedOperation<I, T> {
-  return operation as unknown as DefinedOperation<I, T>
+export function defineOperation<ParamSchema extends TObject, Item extends object = Deal, With = any, Creates = any> (
+  operation: OpenOperation<Item, ParamSchema, With, Creates>
+): DefinedOperation<Item, ParamSchema> {
+  return operation as unknown as DefinedOperation<Item, ParamSchema>
 }
 
 const isOpen = ({ status }: Deal) => status === 'open' || `The deal is ${status}`
@@ -61,7 +61,7 @@ const hold = defineOperation({
   noun: 'holds',
   action: 'HoldDeal',
   summary: 'Hold a deal for a reason',
-  params: Type.Object({ reason: text('Why the deal is held', 4000, 'Papers are missing') }),
+  params: Type.Object({ reason: describedText('Why the deal is held', 4000, 'Papers are missing') }),
   changes: ['held', 'holdReason'],
   allowed: isFree,
   apply: (deal, { reason }) => ({ ...deal, held: true, holdReason: reason })
@@ -80,7 +80,7 @@ const unhold = defineOperation({
   apply: deal => release(deal)
 })
 
-const complete = defineOperation({
+const completeDeal = defineOperation({
   name: 'complete',
   verb: 'complete',
   participle: 'completed',
@@ -88,7 +88,7 @@ const complete = defineOperation({
   action: 'CompleteDeal',
   summary: 'Complete a deal',
   final: true,
-  params: Type.Object({ comment: Type.Optional(text('A remark for the log', 4000, 'Delivered in full')) }),
+  params: Type.Object({ comment: Type.Optional(describedText('A remark for the log', 4000, 'Delivered in full')) }),
   changes: ['status'],
   allowed: isFree,
   apply: deal => ({ ...deal, status: 'completed' })
@@ -105,7 +105,7 @@ const cancel = defineOperation({
   final: true,
   params: Type.Object({
     amercement: amount('The fee for cancelling', 60),
-    reason: text('Why the deal is cancelled', 4000, 'The customer withdrew')
+    reason: describedText('Why the deal is cancelled', 4000, 'The customer withdrew')
   }),
   changes: ['status', 'amercement'],
   allowed: isOpen,
@@ -121,7 +121,7 @@ const changePrice = defineOperation({
   summary: 'Agree on a different price',
   params: Type.Object({
     newPrice: amount('The new price', 1100),
-    reason: text('Why the price is changed', 4000, 'A discount was agreed on')
+    reason: describedText('Why the price is changed', 4000, 'A discount was agreed on')
   }),
   changes: ['price'],
   allowed: isFree,
@@ -138,7 +138,7 @@ const changeCompletionDate = defineOperation({
   params: Type.Object({
     newDate: Type.String({ format: 'date', description: 'The new completion date', examples: ['2030-04-30'] }),
     amercement: amount('The fee for the change', 25),
-    whyChanged: text('Why the date is changed', 4000, 'The carrier is late')
+    whyChanged: describedText('Why the date is changed', 4000, 'The carrier is late')
   }),
   changes: ['completionDate', 'amercement'],
   allowed: isFree,
@@ -172,7 +172,7 @@ export const deals = defineFamily({
   operations: {
     hold,
     unhold,
-    complete,
+    complete: completeDeal,
     cancel,
     'change-price': changePrice,
     'change-completion-date': changeCompletionDate

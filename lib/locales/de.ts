@@ -7,7 +7,7 @@ const relations: Readonly<Partial<Record<OperatorName, string>>> = {
 }
 
 // Names without a label of their own that every family has.
-const names: Readonly<Record<string, string>> = {
+const germanNames: Readonly<Record<string, string>> = {
   id: 'Kennung',
   name: 'Name',
   revision: 'Revision',
@@ -31,7 +31,7 @@ const choices: Readonly<Record<string, string>> = { done: 'Erledigt', unchanged:
 export const de: Texts = {
   lang: 'de',
   locale: 'de-DE',
-  label: name => names[name] ?? english.label(name),
+  label: name => germanNames[name] ?? english.label(name),
   choice: value => choices[value] ?? english.choice(value),
   messages: {
     // titles of problems

@@ -24,11 +24,11 @@ export interface McpOptions {
   readonly bodyLimit?: number
 }
 
-const text = Type.String({ minLength: 1 })
-const findFlaws = makeValidator(Type.Partial(Type.Object({
+const Text = Type.String({ minLength: 1 })
+const findOptionFlaws = makeValidator(Type.Partial(Type.Object({
   prefix: Type.String(),
-  serverInfo: Type.Object({ name: text, version: text, title: Type.Optional(text) }, { additionalProperties: false }),
-  instructions: text,
+  serverInfo: Type.Object({ name: Text, version: Text, title: Type.Optional(Text) }, { additionalProperties: false }),
+  instructions: Text,
   trustedOrigins: Type.Array(Type.String()),
   commandIds: Type.Union([Type.Literal('optional'), Type.Literal('required')]),
   bodyLimit: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
@@ -55,7 +55,7 @@ const defaultInstructions = 'Items change only by operations. The tool that ends
  */
 export const mcp: FastifyPluginAsync<McpOptions> = fp(async (scope: FastifyInstance, options: McpOptions) => {
   const { logLevel, logSerializers, ...ours } = options as McpOptions & RegisterOptions
-  const [flaw] = findFlaws(ours)
+  const [flaw] = findOptionFlaws(ours)
   if (flaw !== undefined) throw refuseOption(`the option "${flaw.pointer.slice(1)}" ${flaw.detail}`)
   await scope.register(async app => {
     mountMcp(app, scope, options)
@@ -66,18 +66,18 @@ function refuseOption (flaw: string): Error {
   return new errorCodes.FST_DEALBOOK_INVALID_OPTION('mcp', flaw)
 }
 
-const mebibyte = 1_048_576
+const defaultBodyLimit = 1_048_576
 
 function mountMcp (app: FastifyInstance, scope: FastifyInstance, options: McpOptions): void {
-  const { bodyLimit = mebibyte, trustedOrigins = [], commandIds = 'optional' } = options
+  const { bodyLimit = defaultBodyLimit, trustedOrigins = [], commandIds = 'optional' } = options
   const { serverInfo = defaultInfo, instructions = defaultInstructions } = options
-  prepareFront(app, { maxMembers: 1000 * Math.max(1, Math.floor(bodyLimit / mebibyte)), maxDepth: 22 })
+  prepareFront(app, { maxMembers: 1000 * Math.max(1, Math.floor(bodyLimit / defaultBodyLimit)), maxDepth: 22 })
   app.setErrorHandler(sendError)
   // Browsers send an Origin, other clients do not. A page that rebinds its name has the Host of its own origin, so
   // only a list of origins protects a server in a private network.
   app.addHook('onRequest', async ({ headers: { origin } }) => {
     if (origin === undefined || trustedOrigins.includes(origin)) return
-    const detail = `A page of ${shorten(origin)} may not send this; the option trustedOrigins can allow it`
+    const detail = `A page of ${clip(origin)} may not send this; the option trustedOrigins can allow it`
     throw new Problem('cross-site', detail)
   })
   const tools = new Map<string, Tool>()
@@ -135,14 +135,14 @@ async function answer (server: Server, request: FastifyRequest, reply: FastifyRe
   // A notification: nothing here depends on one.
   if (message === undefined) return await reply.code(202).send()
   const isLatest = checkVersion(request, message)
-  const result = await run(server, message, request, isLatest)
+  const result = await runMethod(server, message, request, isLatest)
   const shared = isLatest ? { resultType: 'complete', _meta: { [`${meta}serverInfo`]: server.serverInfo } } : {}
-  return send(reply, { jsonrpc: '2.0', id: message.id, result: { ...shared, ...result } })
+  return sendMessage(reply, { jsonrpc: '2.0', id: message.id, result: { ...shared, ...result } })
 }
 
 function readMessage (body: unknown): Message | undefined {
-  const { jsonrpc, id, method, params = {} } = isObject(body) ? body : {}
-  const isValid = jsonrpc === '2.0' && typeof method === 'string' && isObject(params) &&
+  const { jsonrpc, id, method, params = {} } = isMembers(body) ? body : {}
+  const isValid = jsonrpc === '2.0' && typeof method === 'string' && isMembers(params) &&
     (id === undefined || typeof id === 'string' || Number.isFinite(id))
   if (!isValid) throw new RpcError(codes.request, 'The body must be one JSON-RPC 2.0 request or notification', 400)
   return id === undefined ? undefined : { id: id as Message['id'], method, params }
@@ -152,7 +152,7 @@ const meta = 'io.modelcontextprotocol/'
 
 /** Returns whether the message has the latest version, of which every request has its own metadata. */
 function checkVersion ({ headers }: FastifyRequest, { method, params }: Message): boolean {
-  const given = isObject(params._meta) ? params._meta : {}
+  const given = isMembers(params._meta) ? params._meta : {}
   const claimed = given[`${meta}protocolVersion`]
   const header = headers['mcp-protocol-version']
   // The earlier handshake has the version in its parameters.
@@ -175,7 +175,7 @@ function checkVersion ({ headers }: FastifyRequest, { method, params }: Message)
 function mismatch (header: string, sent: unknown, expected: unknown): RpcError {
   const detail = sent === undefined
     ? 'is missing'
-    : `"${shorten(String(sent))}" does not match "${shorten(String(expected))}" in the body`
+    : `"${clip(String(sent))}" does not match "${clip(String(expected))}" in the body`
   return new RpcError(codes.header, `Header mismatch: ${header} ${detail}`, 400)
 }
 
@@ -183,7 +183,7 @@ const capabilities = { tools: {} }
 // A list depends on the caller; its clients may keep it for a minute.
 const cached = { ttlMs: 60_000, cacheScope: 'private' }
 
-async function run (
+async function runMethod (
   { tools, serverInfo, instructions }: Server, { method, params }: Message, request: FastifyRequest, isLatest: boolean
 ): Promise<Members> {
   if (method === 'tools/call') {
@@ -191,9 +191,9 @@ async function run (
     const tool = tools.get(String(name))
     if (tool === undefined) {
       const hint = didYouMean(String(name), tools.keys())
-      throw new RpcError(codes.params, `Unknown tool: ${shorten(String(name))}.${hint}`, 200)
+      throw new RpcError(codes.params, `Unknown tool: ${clip(String(name))}.${hint}`, 200)
     }
-    if (!isObject(sent)) throw new RpcError(codes.params, 'arguments must be an object', 200)
+    if (!isMembers(sent)) throw new RpcError(codes.params, 'arguments must be an object', 200)
     return await callTool(tool, request, sent)
   }
   if (method === 'tools/list') {
@@ -208,34 +208,35 @@ async function run (
     return { protocolVersion, capabilities, serverInfo, instructions }
   }
   if (!isLatest && method === 'ping') return {}
-  throw new RpcError(codes.method, `Unknown method: ${shorten(method)}`, isLatest ? 404 : 200)
+  throw new RpcError(codes.method, `Unknown method: ${clip(method)}`, isLatest ? 404 : 200)
 }
 
-function send (reply: FastifyReply, message: Members): FastifyReply {
+function sendMessage (reply: FastifyReply, message: Members): FastifyReply {
   // A hook of the host may have set a serializer, which would encode the text again.
   return reply.type('application/json; charset=utf-8').serializer(String).send(JSON.stringify(message))
 }
 
-function isObject (value: unknown): value is Members {
+function isMembers (value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** What a client sent may be as long as its message. */
-function shorten (text: string): string {
+function clip (text: string): string {
   return text.slice(0, 100)
 }
 
 /** Errors of the protocol, of hooks, of the parser, and refusals that ask to sign in. */
 function sendError (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { id } = isObject(request.body) ? request.body : {}
+  const { id } = isMembers(request.body) ? request.body : {}
   const known = typeof id === 'string' || Number.isFinite(id) ? { id } : {}
   if (error instanceof RpcError) {
     const { code, message, data } = error
-    return send(reply.code(error.status), { jsonrpc: '2.0', ...known, error: { code, message, ...(data && { data }) } })
+    const explained = { code, message, ...(data && { data }) }
+    return sendMessage(reply.code(error.status), { jsonrpc: '2.0', ...known, error: explained })
   }
   const problem = explainError(error, request)
   const { statusCode, message, headers } = problem
   const code = problem.code === 'malformed-json' ? codes.parse : statusCode >= 500 ? codes.internal : codes.request
-  return send(reply.code(statusCode).headers(headers),
+  return sendMessage(reply.code(statusCode).headers(headers),
     { jsonrpc: '2.0', ...known, error: { code, message, data: problem.document() } })
 }

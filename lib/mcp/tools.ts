@@ -40,7 +40,7 @@ function compile (checked: TProperties, shown = checked) {
   return { schema: Type.Object(shown, { additionalProperties: false }), validate }
 }
 
-function describeId ({ model: { id, singular } }: FamilyMount): TSchema {
+function describeItemId ({ model: { id, singular } }: FamilyMount): TSchema {
   return Type.Unsafe({ ...id, description: `The id of the ${singular}` })
 }
 
@@ -66,11 +66,11 @@ function listReadTools (mount: FamilyMount): Tool[] {
       const flaws = search.validate(sent)
       // A caller who is refused learns no fields.
       if (flaws.length > 0) await book(request).find('', { limit: 1 })
-      refuse(flaws)
-      return showPage(await findPage(mount, request, sent))
+      refuseArguments(flaws)
+      return showPage(await findForTool(mount, request, sent))
     }
   }
-  const { schema, validate } = compile({ id: describeId(mount) })
+  const { schema, validate } = compile({ id: describeItemId(mount) })
   const get: Tool = {
     mount,
     end: 'get',
@@ -79,7 +79,7 @@ function listReadTools (mount: FamilyMount): Tool[] {
     schema,
     hints,
     async call (request, sent) {
-      refuse(validate(sent))
+      refuseArguments(validate(sent))
       return await book(request).get(sent.id as Id)
     }
   }
@@ -93,7 +93,7 @@ function listReadTools (mount: FamilyMount): Tool[] {
     schema,
     hints,
     async call (request, sent) {
-      refuse(validate(sent))
+      refuseArguments(validate(sent))
       const id = sent.id as Id
       // Its revision before the offers: a command with it is refused if the item changes in between.
       const { revision } = await book(request).get(id)
@@ -113,7 +113,7 @@ function listReadTools (mount: FamilyMount): Tool[] {
 }
 
 /** Names all flaws. */
-function refuse (flaws: Parameters<typeof invalidBody>[0]): void {
+function refuseArguments (flaws: Parameters<typeof invalidBody>[0]): void {
   if (flaws.length > 0) throw invalidBody(flaws)
 }
 
@@ -146,15 +146,15 @@ function describeFind ({ model, pageSize, maxPageSize }: FamilyMount) {
 // Parameters that are arguments beside the filter, or mean nothing here.
 const notFilters = ['page', 'maxpagesize', 'sort', 'fields', 'count', 'format', 'after', 'before', 'expand', 'search']
 
-async function findPage (
+async function findForTool (
   { model, book }: FamilyMount, request: FastifyRequest, sent: Members
 ): Promise<ItemPage<object>> {
   const { filter: asked = {}, fields, limit, search, ...others } = sent
   const filter = asked as Members
   const misplaced = Object.keys(filter).filter(name => notFilters.includes(name) && !model.filterNames.includes(name))
   if (misplaced.length > 0) await book(request).find('', { limit: 1 })
-  refuse(misplaced.map(name => ({ pointer: `/filter/${name}`, detail: 'is not a filter' })))
-  const point = (name: string): string => `${Object.hasOwn(filter, name) ? '/filter' : ''}/${escape(name)}`
+  refuseArguments(misplaced.map(name => ({ pointer: `/filter/${name}`, detail: 'is not a filter' })))
+  const point = (name: string): string => `${Object.hasOwn(filter, name) ? '/filter' : ''}/${escapeName(name)}`
   // A filter may have the name of an argument.
   const parameters = [...Object.entries(filter), ...Object.entries({ fields: fields && String(fields), search })]
     .flatMap(([name, given]) => given === undefined ? [] : [given].flat().map(value => [name, String(value)]))
@@ -170,7 +170,7 @@ async function findPage (
   }
 }
 
-function escape (name: string): string {
+function escapeName (name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
@@ -204,7 +204,7 @@ function makeWriteTool (mount: FamilyMount, action: ActionModel, needsCommand: b
   })
   const isNew = kind === 'create'
   const own = {
-    ...!isNew && { id: describeId(mount) },
+    ...!isNew && { id: describeItemId(mount) },
     ...!isNew && { [revision]: needsRevision ? known : Type.Optional(known) },
     [command]: needsCommand ? chosen : Type.Optional(chosen)
   }
@@ -227,7 +227,7 @@ function makeWriteTool (mount: FamilyMount, action: ActionModel, needsCommand: b
     async call (request, sent) {
       const key = readIdempotencyKey(request.headers)
       const given = Object.fromEntries(Object.entries(sent).filter(([name]) => Object.hasOwn(properties, name)))
-      refuse([...validate(sent), ...mount.findFlaws(action.action, given)])
+      refuseArguments([...validate(sent), ...mount.findFlaws(action.action, given)])
       const id = sent[command] as string | undefined
       // The header of a client that retries by itself; an id counts.
       const options: RunOptions = id === undefined ? { ...key !== undefined && { key } } : { command: id }
@@ -259,9 +259,9 @@ export async function listTools (tools: Iterable<Tool>, request: FastifyRequest)
   const asked = await Promise.allSettled(mounts.map(async mount =>
     [mount, await mount.book(request).offers()] as const))
   const offers = new Map(asked.flatMap(each => each.status === 'fulfilled' ? [each.value] : []))
-  const refusals = asked.flatMap(each => each.status === 'rejected' ? [each.reason as Refusal] : [])
+  const refusals = asked.flatMap(each => each.status === 'rejected' ? [each.reason as RefusedCall] : [])
   const granted = all.filter(({ mount, action }) => offers.get(mount)?.some(offer => offer.action === action))
-  const challenge = granted.length === 0 ? refusals.find(isChallenge) : undefined
+  const challenge = granted.length === 0 ? refusals.find(asksClient) : undefined
   const reason = refusals.find(refusal => readStatus(refusal) >= 500) ?? challenge
   if (reason !== undefined) throw reason
   return granted.map(tool => {
@@ -272,14 +272,14 @@ export async function listTools (tools: Iterable<Tool>, request: FastifyRequest)
 }
 
 /** A problem, or an error of the host. */
-interface Refusal { readonly status?: number, readonly statusCode?: number, readonly headers?: object }
+interface RefusedCall { readonly status?: number, readonly statusCode?: number, readonly headers?: object }
 
-function readStatus ({ status = 500, statusCode = status }: Refusal): number {
+function readStatus ({ status = 500, statusCode = status }: RefusedCall): number {
   return statusCode
 }
 
 /** Whether the client has to act, not the model: to sign in, or to ask for a scope. */
-function isChallenge (refusal: Refusal): boolean {
+function asksClient (refusal: RefusedCall): boolean {
   const { headers = {} } = refusal
   return readStatus(refusal) === 401 || Object.keys(headers).some(name => name.toLowerCase() === 'www-authenticate')
 }
@@ -291,13 +291,13 @@ export async function callTool ({ call }: Tool, request: FastifyRequest, sent: M
     return { content: [{ type: 'text', text: JSON.stringify(result) }], structuredContent: result }
   } catch (error) {
     const problem = explainError(error, request)
-    if (isChallenge(problem)) throw problem
-    const text = explain(problem)
+    if (asksClient(problem)) throw problem
+    const text = explainProblem(problem)
     return { content: [{ type: 'text', text }], structuredContent: problem.document(), isError: true }
   }
 }
 
-function explain (problem: Problem): string {
+function explainProblem (problem: Problem): string {
   const { title, errors = [], allowed } = problem.document() as { title: string, errors?: Members[], allowed?: unknown }
   const flaws = errors.map(({ pointer, parameter = pointer, detail }) => `- ${String(parameter)}: ${String(detail)}`)
   const others = Array.isArray(allowed) ? [`Allowed now: ${allowed.join(', ') || 'nothing'}`] : []

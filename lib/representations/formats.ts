@@ -46,7 +46,7 @@ export const csv: Representation = {
 }
 
 function writeLine (cells: readonly string[]): string {
-  return `${cells.map(quote).join(',')}\r\n`
+  return `${cells.map(quoteCell).join(',')}\r\n`
 }
 
 function toText (value: unknown): string {
@@ -73,11 +73,11 @@ function writeNested (value: unknown): string {
 }
 
 // Blanks and invisible characters, which some spreadsheets skip; in one class, so that it takes linear time.
-const unseen = ' \\p{Z}\\p{Cf}\\p{Mn}\\u0085\\u115f\\u1160\\u2800\\u3164\\uffa0'
+const unseenCharacters = ' \\p{Z}\\p{Cf}\\p{Mn}\\u0085\\u115f\\u1160\\u2800\\u3164\\uffa0'
 const formula = '[=+\\-@＝＋－＠]'
-const atBeginning = new RegExp(`^(?:[${unseen};]*${formula}|[\\t\\r\\n])`, 'u')
+const atBeginning = new RegExp(`^(?:[${unseenCharacters};]*${formula}|[\\t\\r\\n])`, 'u')
 // For spreadsheets that separate cells by other characters and ignore quotes inside a cell.
-const inside = new RegExp(`([;\\t\\r\\n])(?=[${unseen}]*${formula})`, 'gu')
+const inside = new RegExp(`([;\\t\\r\\n])(?=[${unseenCharacters}]*${formula})`, 'gu')
 
 // A decimal: a negative number is not a formula.
 const number = /^-\d+(\.\d+)?$/
@@ -88,7 +88,7 @@ function escapeFormula (text: string): string {
   return atBeginning.test(text) && !number.test(text) ? `'${inner}` : inner
 }
 
-function quote (text: string): string {
+function quoteCell (text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
@@ -144,12 +144,12 @@ function writeMembers (members: Members, entry: string): string {
   return Object.entries(members).map(([name, value]) => writeElement(name, value, entry)).join('')
 }
 
-const references: Record<string, string> =
+const xmlReferences: Record<string, string> =
   { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\r': '&#13;', '\n': '&#10;', '\t': '&#9;' }
 
 // A bare carriage return would be read as a line feed; in an attribute, line feeds and tabs as spaces.
 function escape (text: string, special = /[&<>"\r]/g): string {
-  return replaceUnsupported(text).replace(special, character => references[character] as string)
+  return replaceUnsupported(text).replace(special, character => xmlReferences[character] as string)
 }
 
 /** Those that show the document of a view, and nothing else. */

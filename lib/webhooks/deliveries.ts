@@ -56,13 +56,13 @@ export async function getDelivery (storage: Storage, id: string): Promise<Delive
   return await storage.get(table, id) as Delivery | undefined
 }
 
-const kept = 100
+const maxKept = 100
 
 /** In place of the oldest one of the webhook. */
 export async function saveDelivery (
   storage: Storage, delivery: Static<typeof DeliveryFields>, before: Delivery | undefined
 ): Promise<void> {
-  await storage.commit([keepRow(table, delivery, before), ...await listDeletions(storage, delivery.webhook, kept)])
+  await storage.commit([keepRow(table, delivery, before), ...await listDeletions(storage, delivery.webhook, maxKept)])
 }
 
 export async function deleteDeliveries (storage: Storage, webhook: string): Promise<void> {

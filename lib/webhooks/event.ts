@@ -3,7 +3,7 @@ import type { FamilyModel, FamilyMount, FollowedCommand } from '../index.js'
 import { system } from './system.js'
 
 /** A family that events are about. */
-export interface Source {
+export interface EventSource {
   readonly family: FamilyMount['family']
   readonly model: FamilyModel
   /** Of its collection. */
@@ -11,10 +11,10 @@ export interface Source {
 }
 
 /** By the names of the families. */
-export type Sources = ReadonlyMap<string, Source>
+export type Sources = ReadonlyMap<string, EventSource>
 
 /** An event of CloudEvents 1.0. */
-export function makeEvent (sources: Sources, { model, url }: Source, entry: FollowedCommand) {
+export function makeEvent (sources: Sources, { model, url }: EventSource, entry: FollowedCommand) {
   const { about, revision, params, changes = {}, principal } = entry
   const id = String(entry[model.singular])
   const item = encodeURIComponent(id)

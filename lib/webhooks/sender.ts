@@ -9,7 +9,7 @@ import {
   skipPruned
 } from '../tools/index.js'
 import { deleteDeliveries, type Delivery, getDelivery, nameDelivery, saveDelivery } from './deliveries.js'
-import { makeEvent, signEvent, type Source, type Sources } from './event.js'
+import { type EventSource, makeEvent, signEvent, type Sources } from './event.js'
 import { transport } from './request.js'
 import { system } from './system.js'
 
@@ -40,7 +40,7 @@ type Webhook = Stored & {
 export interface SenderOptions {
   readonly storage: Storage
   /** That of the webhooks. */
-  readonly family: Source['family']
+  readonly family: EventSource['family']
   readonly sources: Sources
   readonly settings: Required<WebhookSettings>
   readonly log: Pick<FastifyBaseLogger, 'error' | 'warn'>
@@ -261,7 +261,7 @@ export class Sender {
     if (found === undefined) return false
     const webhook = await this.#read(id)
     if (webhook?.status !== 'active') throw new Error('The webhook is not active')
-    const event = makeEvent(sources, sources.get(found.family) as Source, found)
+    const event = makeEvent(sources, sources.get(found.family) as EventSource, found)
     const attempt = await this.#send(webhook, event.id, JSON.stringify(event))
     const { error, responseStatus } = attempt
     // From the first attempt, or the last change of the webhook, such as `resume`.

@@ -14,9 +14,13 @@ export type { WebhookSettings } from './sender.js'
 const hour = 3_600_000
 
 // Timers of Node fire at once if they are longer.
-const time = Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }))
-const findFlaws = makeValidator(Type.Object({
-  allowPrivate: Type.Optional(Type.Boolean()), timeout: time, retryDelay: time, maxRetryDelay: time, giveUpAfter: time
+const Milliseconds = Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }))
+const findSettingFlaws = makeValidator(Type.Object({
+  allowPrivate: Type.Optional(Type.Boolean()),
+  timeout: Milliseconds,
+  retryDelay: Milliseconds,
+  maxRetryDelay: Milliseconds,
+  giveUpAfter: Milliseconds
 } satisfies Record<keyof WebhookSettings, unknown>, { additionalProperties: false }))
 
 const Secret = Type.String({
@@ -26,15 +30,15 @@ const Secret = Type.String({
   description: 'Signs the events: whsec_ and the base64 of 24 to 64 bytes. Made where none is given, and shown once'
 })
 const Reason = Type.String({ minLength: 1, maxLength: 1000, description: 'Why no events are sent' })
-const Names = (description: string) =>
+const NameList = (description: string) =>
   Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { minItems: 1, maxItems: 100, description }))
 
 const WebhookFields = Type.Object({
   id: Type.String({ description: 'The id of the webhook' }),
   url: Type.String({ maxLength: 2000, description: 'Where events are sent to', examples: ['https://example.org/events'] }),
   secret: Type.Optional(Secret),
-  families: Names('The families whose events are sent, such as deals. Default: all'),
-  actions: Names('The actions whose events are sent, such as HoldDeal. Default: all'),
+  families: NameList('The families whose events are sent, such as deals. Default: all'),
+  actions: NameList('The actions whose events are sent, such as HoldDeal. Default: all'),
   status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('failing')], {
     default: 'active',
     description: 'Whether events are sent'
@@ -43,7 +47,7 @@ const WebhookFields = Type.Object({
   sentAgainAt: Type.Optional(Type.String({ format: 'date-time', description: 'When a delivery was last sent again' }))
 })
 
-const define = (settings: Required<WebhookSettings>) => defineFamily({
+const defineWebhooks = (settings: Required<WebhookSettings>) => defineFamily({
   name: 'webhooks',
   singular: 'webhook',
   fields: WebhookFields,
@@ -136,15 +140,15 @@ const define = (settings: Required<WebhookSettings>) => defineFamily({
  * @example
  * app.register(makeWebhooks({ allowPrivate: true }), { storage })
  */
-export function makeWebhooks (settings: WebhookSettings = {}): ReturnType<typeof define> {
-  const [flaw] = findFlaws(settings)
-  if (flaw !== undefined) throw refuse(`the option "${flaw.pointer.slice(1)}" ${flaw.detail}`)
+export function makeWebhooks (settings: WebhookSettings = {}): ReturnType<typeof defineWebhooks> {
+  const [flaw] = findSettingFlaws(settings)
+  if (flaw !== undefined) throw refuseSetting(`the option "${flaw.pointer.slice(1)}" ${flaw.detail}`)
   const { allowPrivate = false, timeout = 10_000, retryDelay = 5000 } = settings
   const { maxRetryDelay = 6 * hour, giveUpAfter = 72 * hour } = settings
-  return define({ allowPrivate, timeout, retryDelay, maxRetryDelay, giveUpAfter })
+  return defineWebhooks({ allowPrivate, timeout, retryDelay, maxRetryDelay, giveUpAfter })
 }
 
-function refuse (flaw: string): Error {
+function refuseSetting (flaw: string): Error {
   return new errorCodes.FST_DEALBOOK_INVALID_OPTION('webhooks', flaw)
 }
 
@@ -154,7 +158,8 @@ async function mountSender (
 ): Promise<void> {
   const { storage, family } = mount
   if (storage === undefined) {
-    throw refuse('the option "storage" must be a storage: events cannot be sent from one that is chosen by request')
+    const flaw = 'must be a storage: events cannot be sent from one that is chosen by request'
+    throw refuseSetting(`the option "storage" ${flaw}`)
   }
   // In a scope of its own, so that those around it are found from here.
   await app.register(async below => { await mountDeliveries(below, mount, storage) })

@@ -1,9 +1,9 @@
 import type { TObject, TSchema, TString } from '@sinclair/typebox'
 import { Type } from '@sinclair/typebox'
-import Fastify from 'fastify'
+import Fastify, { type FastifyPluginAsync } from 'fastify'
 import t from 'tap'
 import * as typebox1 from 'typebox'
-import type { FamilyDefinition } from '../../lib/index.js'
+import type { FamilyDefinition, FamilyOptions } from '../../lib/index.js'
 import { deals, defineFamily, defineQuery, memoryStorage } from '../../lib/index.js'
 
 const fields = Type.Object({
@@ -403,7 +403,7 @@ t.test('a definition in which names clash is an error that says which', async t 
 
 t.test('families at one prefix whose names clash stop the boot', async t => {
   const storage = memoryStorage()
-  const boots = async (...families: ReturnType<typeof defineFamily>[]): Promise<void> => {
+  const boots = async (...families: FastifyPluginAsync<FamilyOptions>[]): Promise<void> => {
     const app = Fastify()
     for (const family of families) app.register(family, { storage })
     await app.ready()

@@ -180,13 +180,13 @@ t.test('what a page reads', async t => {
   const rows: [title: string, parsed: ParsedQuery, every: string[], anns: string[]][] = [
     ['the first', ask(2),
       [end, `commands: ${ofNotes}, position gte 1; 3 up`],
-      [mark, end, `commands: ${ofNotes}, position gte 1; 10 up`, 'notes: id eq 1,2,3,4; 4 up', '2 commands', mark]],
+      [mark, end, `commands: ${ofNotes}, position gte 1; 10 up`, 'notes: id eq 1,2,3,4; 4 up', mark, '2 commands']],
     ['the whole', ask(Infinity),
       [mark, end, `commands: ${ofNotes}, position gte 1; Infinity up`, mark],
-      [mark, end, `commands: ${ofNotes}, position gte 1; 10 up`, 'notes: id eq 1,2,3,4; 4 up', '3 commands', mark]],
+      [mark, end, `commands: ${ofNotes}, position gte 1; 10 up`, 'notes: id eq 1,2,3,4; 4 up', mark, '3 commands']],
     ['the next', ask(1, after(3)),
       [end, `commands: ${ofNotes}, position gt 3; 2 up`, mark],
-      [end, `commands: ${ofNotes}, position gt 3; 10 up`, 'notes: id eq 3,4; 2 up', '1 commands', mark]],
+      [end, `commands: ${ofNotes}, position gt 3; 10 up`, 'notes: id eq 3,4; 2 up', mark, '1 commands']],
     ['backwards', ask(1, before(5), false, true),
       [end, `commands: ${ofNotes}, position lt 5; 2 down`],
       [end, `commands: ${ofNotes}, position lt 5; 10 down`, 'notes: id eq 3,2,1; 3 up', '1 commands']],
@@ -234,7 +234,8 @@ t.test('what is pruned while a page is read', async t => {
     ['after the end', 'commands: family', ask(9, after(8)), 'pruned', 'pruned'],
     ['backwards', 'commands: family', ask(9, before(7), false, true), [4, 5], [5]],
     ['the newest', 'commands: family', ask(9, undefined, true), [7, 5, 4], [7, 5]],
-    ['what the keys were read of', '4 commands', ask(9, undefined, true), [7, 5, 4, 3, 1], [7, 5]]
+    ['what the keys were read of', '4 commands', ask(9), [1, 3, 4, 5, 7], 'pruned'],
+    ['the same, of the newest', '4 commands', ask(9, undefined, true), [7, 5, 4, 3, 1], [7, 5]]
   ]
   for (const [title, start, parsed, every, narrowed] of rows) {
     for (const [grant, expected] of [[all, every], [anns, narrowed]] as const) {

@@ -3,7 +3,7 @@ import Fastify from 'fastify'
 import { delay, now, random, randomBytes, type Runtime } from '../../lib/core/runtime.js'
 import { type AnyFamily, describe, type Grant, type Members, type Service, type Storage } from '../../lib/index.js'
 import { consume, prune } from '../../lib/tools/index.js'
-import type { Source } from '../../lib/webhooks/event.js'
+import type { EventSource } from '../../lib/webhooks/event.js'
 import { Sender } from '../../lib/webhooks/sender.js'
 import { system } from '../../lib/webhooks/system.js'
 import { makeWebhooks } from '../../lib/webhooks/webhooks.js'
@@ -158,10 +158,10 @@ export class Host implements Actor {
 
   sendWebhooks (post: NonNullable<ConstructorParameters<typeof Sender>[0]['post']>): Sender {
     const { storage } = this
-    const family = webhooks as unknown as Source['family']
+    const family = webhooks as unknown as EventSource['family']
     const sources = new Map([this.#accounts, tickets, family].map(plugin => {
       const model = describe(plugin)
-      return [model.name, { family: plugin as Source['family'], model, url: `/${model.name}` }]
+      return [model.name, { family: plugin as EventSource['family'], model, url: `/${model.name}` }]
     }))
     const settings = {
       allowPrivate: true, timeout: 2000, retryDelay: 200, maxRetryDelay: 2000, giveUpAfter: 72 * 3_600_000

@@ -16,11 +16,11 @@ export interface Offer {
 }
 
 /** What a command would do now. */
-export interface Preview<I = Readonly<Record<string, unknown>>> {
+export interface Preview<Item = Readonly<Record<string, unknown>>> {
   /** Whether it would change anything. */
   readonly changed: boolean
   /** The item after it; undefined if it would be gone, or if the caller may not read it. */
-  readonly item: I | undefined
+  readonly item: Item | undefined
 }
 
 /**
@@ -28,27 +28,27 @@ export interface Preview<I = Readonly<Record<string, unknown>>> {
  * rule about what the caller may see and do holds in it.
  */
 export interface Book<
-  P extends TProperties = TProperties,
-  O extends OperationParams = OperationParams,
-  M extends FamilyTypes = AnyTypes
-> extends Service<P, O, M> {
+  Fields extends TProperties = TProperties,
+  Params extends OperationParams = OperationParams,
+  Types extends FamilyTypes = AnyTypes
+> extends Service<Fields, Params, Types> {
   /**
    * What the caller may do with an item, and whether its state allows it now; without an id, what it may do at all.
    * Throws the problem of `authorize` if that refuses everything.
    */
-  offers (id?: IdOf<P>, options?: CallOptions): Promise<readonly Offer[]>
+  offers (id?: IdOf<Fields>, options?: CallOptions): Promise<readonly Offer[]>
   /**
    * Whether the caller may do it now: an operation, `edit`, `create`, `remove`, `find` or `get`. With an id, false if
    * the caller may not read the item.
    */
-  can (name: string, id?: IdOf<P>, options?: CallOptions): Promise<boolean>
+  can (name: string, id?: IdOf<Fields>, options?: CallOptions): Promise<boolean>
   /**
    * What an operation, `edit` or `remove` would do now. Throws the problem with which it would be refused, except by
    * constraints of the storage.
    */
   preview (
-    name: string, id: IdOf<P>, params?: object, options?: CallOptions & { readonly revision?: number }
-  ): Promise<Preview<ItemOf<P>>>
+    name: string, id: IdOf<Fields>, params?: object, options?: CallOptions & { readonly revision?: number }
+  ): Promise<Preview<ItemOf<Fields>>>
   /** A command in the log of an item. Throws the problem `not-found` if it is not there. */
-  entry (id: IdOf<P>, command: string, options?: CallOptions): Promise<LoggedCommand>
+  entry (id: IdOf<Fields>, command: string, options?: CallOptions): Promise<LoggedCommand>
 }

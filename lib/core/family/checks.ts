@@ -5,9 +5,8 @@ import type { Field } from '../storage/storage.js'
 import { findJsonFlaw } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import { didYouMean } from '../values/words.js'
-import {
-  type FamilyDefinition, listOperations, nameAction, type Operation, readCreate, readEdit
-} from './definition.js'
+import { listOperations, nameAction, readCreate, readEdit } from './declared-operations.js'
+import type { FamilyDefinition, Operation } from './definition.js'
 import { findFlawInObject } from './definition-rules.js'
 import { findFamily } from './family.js'
 import { CommandMembers, declaresNull, listFields, ServiceFields } from './fields.js'

@@ -7,9 +7,8 @@ import { hashText, maxChosenId, newIdPattern, readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import { addArticle } from '../values/words.js'
-import {
-  type AttributeForm, type FamilyDefinition, listOperations, nameAction, type Operation, readCreate
-} from './definition.js'
+import { listOperations, nameAction, readCreate } from './declared-operations.js'
+import type { AttributeForm, FamilyDefinition, Operation } from './definition.js'
 import {
   type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition,
   type Renaming

@@ -4,29 +4,30 @@ import type {
   Context, EditDefinition, Facts, FamilyDefinition, FixedMember, Lookups, OperationParams, Operations, Preparation
 } from './definition.js'
 import { extendMembers } from './members.js'
-import type { AnyTypes, FamilyTypes, Inferred, ItemOf, References } from './types.js'
+import type { AnyTypes, FamilyTypes, Inferred, ItemOf, ItemsAtCreation, References } from './types.js'
 
 // Members with types that depend on those of both.
 type OwnMember = 'fields' | 'create' | 'initial' | 'prepare' | 'operations' | 'edit' | 'references'
 
 /** Additions to a family: fields, operations, and more of each list of its definition. */
 export interface FamilyExtension<
-  P extends TProperties, X extends TProperties, O extends OperationParams, F extends string = string,
-  C extends string = string, V = any, W = any, N = any, M extends FamilyTypes = AnyTypes
-> extends Partial<Omit<FamilyDefinition<P & NoInfer<X>>, FixedMember | OwnMember>> {
-  readonly fields?: TObject<X>
-  readonly create?: readonly C[]
+  Fields extends TProperties, More extends TProperties, Params extends OperationParams, Edited extends string = string,
+  Created extends string = string, Referred = any, With = any, Creates = any, Types extends FamilyTypes = AnyTypes
+> extends Partial<Omit<FamilyDefinition<Fields & NoInfer<More>>, FixedMember | OwnMember>> {
+  readonly fields?: TObject<More>
+  readonly create?: readonly Created[]
   /** Completes a new item after the family's `initial` did. */
-  readonly initial?: Inferred<X, (
-    item: Static<TObject<P & NoInfer<X>>>,
-    context: Context<M['items'], {}>
-  ) => Static<TObject<P & NoInfer<X>>>>
+  readonly initial?: Inferred<More, (
+    item: Static<TObject<Fields & NoInfer<More>>>,
+    context: Context<ItemsAtCreation<Fields, Types['with'], Types['references']>, {}>
+  ) => Static<TObject<Fields & NoInfer<More>>>>
   /** Called after that of the family; rules get the facts of both. */
-  prepare? (asked: Preparation<ItemOf<P & NoInfer<X>>>, lookups: Lookups): Facts | Promise<Facts>
-  readonly operations?: Operations<P & NoInfer<X>, O, W, N, M['references'] & NoInfer<V>>
+  prepare? (asked: Preparation<ItemOf<Fields & NoInfer<More>>>, lookups: Lookups): Facts | Promise<Facts>
+  readonly operations?:
+  Operations<Fields & NoInfer<More>, Params, With, Creates, Types['references'] & NoInfer<Referred>>
   /** More fields that can be edited; its words and `allowed` replace those of the family. */
-  readonly edit?: readonly F[] | EditDefinition<ItemOf<P & NoInfer<X>>, F>
-  readonly references?: References<P & NoInfer<X>, V>
+  readonly edit?: readonly Edited[] | EditDefinition<ItemOf<Fields & NoInfer<More>>, Edited>
+  readonly references?: References<Fields & NoInfer<More>, Referred>
 }
 
 export type AnyExtension = FamilyExtension<TProperties, TProperties, OperationParams>

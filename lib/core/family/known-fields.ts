@@ -4,15 +4,21 @@ import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type { Operation } from './definition.js'
 import type { ContextItems, ItemOf, NewItems } from './types.js'
 
-/** `R` are operations as a host wrote them; the others are those of `Operations`. */
-export type KnownFields<R, P extends TProperties, O, W, N, V> = {
-  readonly [K in keyof R]: KnownMembers<R[K]> &
-    KnownApply<R[K], ItemOf<P>, ItemsOf<ItemOf<P>, O[K & keyof O], W[K & keyof W], V>, NewItems<N[K & keyof N]>>
+/** `Given` are operations as a host wrote them; the others are those of `Operations`. */
+export type KnownFields<Given, Fields extends TProperties, Params, With, Creates, Referred> = {
+  readonly [K in keyof Given]: KnownMembers<Given[K]> &
+    KnownApply<
+      Given[K],
+      ItemOf<Fields>,
+      ItemsOf<ItemOf<Fields>, Params[K & keyof Params], With[K & keyof With], Referred>,
+      NewItems<Creates[K & keyof Creates]>
+    >
 }
 
-type ItemsOf<I, T, W, V> = T extends TObject ? ContextItems<Static<T>, I, W, V> : unknown
+type ItemsOf<Item, ParamSchema, With, Referred> =
+  ParamSchema extends TObject ? ContextItems<Static<ParamSchema>, Item, With, Referred> : unknown
 
-type KnownMembers<R> = { readonly [K in Exclude<keyof R, keyof Operation>]: IsNoMemberOfAnOperation }
+type KnownMembers<Given> = { readonly [K in Exclude<keyof Given, keyof Operation>]: IsNoMemberOfAnOperation }
 
 declare const flawMark: unique symbol
 
@@ -20,35 +26,37 @@ interface IsNoMemberOfAnOperation {
   readonly [flawMark]: never
 }
 
-type KnownApply<R, I, X, C> =
-  R extends { readonly apply: infer A } ? { readonly apply: KnownResult<A, I, X, C> } : unknown
+type KnownApply<Given, Item, Items, Made> =
+  Given extends { readonly apply: infer A } ? { readonly apply: KnownResult<A, Item, Items, Made> } : unknown
 
-/** `R` is a rule as a host wrote it, for items `I`, others `X` and new ones `C`. */
-export type KnownResult<R, I, X, C = {}> = R extends (...args: never) => infer A
-  ? [Flaws<A, I, X, C>] extends [never] ? unknown : (...args: never) => Flaws<A, I, X, C>
+/** `Given` is a rule as a host wrote it, for an item, others and new ones. */
+export type KnownResult<Given, Item, Items, Made = {}> = Given extends (...args: never) => infer A
+  ? [Flaws<A, Item, Items, Made>] extends [never] ? unknown : (...args: never) => Flaws<A, Item, Items, Made>
   : unknown
 
-/** Never, if the result `A` has no unknown fields or names. */
-type Flaws<A, I, X, C> = A extends { readonly item: infer J }
-  ? Within<'item', FlawsOfItem<J, I>> | FlawsOfMade<'others', A, X> | FlawsOfMade<'created', A, C>
-  : FlawsOfItem<A, I>
+/** Never, if the result has no unknown fields or names. */
+type Flaws<Result, Item, Items, Made> = Result extends { readonly item: infer J }
+  ? Within<'item', FlawsOfItem<J, Item>> | FlawsOfMade<'others', Result, Items> | FlawsOfMade<'created', Result, Made>
+  : FlawsOfItem<Result, Item>
 
-type FlawsOfItem<A, I> = Flaw<UnknownKeys<A, I>, 'is not a field of the family'>
+type FlawsOfItem<Result, Item> = FlawsNamed<UnknownKeys<Result, Item>, 'is not a field of the family'>
 
-type FlawsOfMade<M extends string, A, X> = A extends { readonly [K in M]: infer G }
-  ? Within<M, Flaw<UnknownKeys<G, X>, 'is not the name of another item'> | FlawsOfEach<G, X>>
+type FlawsOfMade<Name extends string, Result, Items> = Result extends { readonly [K in Name]: infer G }
+  ? Within<Name, FlawsNamed<UnknownKeys<G, Items>, 'is not the name of another item'> | FlawsOfEach<G, Items>>
   : never
 
-type FlawsOfEach<G, X, K extends keyof G & keyof X = keyof G & keyof X> =
-  { [N in K]: Within<N, FlawsOfItem<G[N], NonNullable<X[N]>>> }[K]
+type FlawsOfEach<Given, Items, Name extends keyof Given & keyof Items = keyof Given & keyof Items> =
+  { [N in Name]: Within<N, FlawsOfItem<Given[N], NonNullable<Items[N]>>> }[Name]
 
-type Flaw<K extends PropertyKey, T> = [K] extends [never] ? never : { readonly [F in K]: T }
+type FlawsNamed<Name extends PropertyKey, Text> = [Name] extends [never] ? never : { readonly [F in Name]: Text }
 
-type Within<K extends PropertyKey, F> = [F] extends [never] ? never : { readonly [N in K]: F }
+type Within<Name extends PropertyKey, Found> = [Found] extends [never] ? never : { readonly [N in Name]: Found }
 
 // Types with any members, such as `any`, have no unknown keys.
-type UnknownKeys<A, I> =
-  A extends object ? string extends keyof A ? never : Exclude<keyof A, keyof I | AbsentKeys<A>> : never
+type UnknownKeys<Result, Item> =
+  Result extends object
+    ? string extends keyof Result ? never : Exclude<keyof Result, keyof Item | AbsentKeys<Result>>
+    : never
 
 // TypeScript gives each of two literals the members of the other, as optional and undefined.
-type AbsentKeys<A> = A extends { item?: undefined } ? 'item' | 'others' | 'created' : never
+type AbsentKeys<Result> = Result extends { item?: undefined } ? 'item' | 'others' | 'created' : never

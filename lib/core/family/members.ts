@@ -6,7 +6,8 @@ import {
   checkOperations, checkOrder, checkQueries, checkReferences, checkRemove, checkSearch, checkSingular, checkStates,
   checkTitle, checkUnique, type MaybeFlaw
 } from './checks.js'
-import { type FamilyDefinition, type FixedMember, type Operation, readCreate, readEdit } from './definition.js'
+import { readCreate, readEdit } from './declared-operations.js'
+import type { FamilyDefinition, FixedMember, Operation } from './definition.js'
 import { findFlawInObject, memberRules } from './definition-rules.js'
 import type { Labels, StateDefinition } from './presentation.js'
 import { mapEntries, Renamer } from './rename.js'

@@ -6,7 +6,8 @@ import { matcher } from '../storage/conditions.js'
 import type { Field, FieldCondition, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
-import { type FamilyDefinition, readCreate, readEdit } from './definition.js'
+import { readCreate, readEdit } from './declared-operations.js'
+import type { FamilyDefinition } from './definition.js'
 import type { CompiledState, StateDefinition } from './presentation.js'
 
 /** @param fields including those that the service adds */

@@ -54,13 +54,13 @@ export function isAmount ({ kind }: { readonly kind?: Kind | 'choice' | undefine
 }
 
 // In characters: no amount is longer, and large integers are slow.
-const maxLength = 100
+const longestAmount = 100
 
 /** As JSON has it. A text that is an amount in no language stays as it is. */
 export function readAmount (language: string, kind: Kind, text: string): ReadResult<string> {
   const spelling = spellings.get(language, findSpelling)
   const given = text.trim()
-  if (given.length > maxLength) return { expected: `must have at most ${maxLength} characters` }
+  if (given.length > longestAmount) return { expected: `must have at most ${longestAmount} characters` }
   if (spelling === undefined) return { value: given }
   const { point, simplify } = spelling
   const plain = simplify(given)

@@ -57,34 +57,34 @@ export function findPositionsAround (
 }
 
 // A page has two cursors, and a URL must be able to hold one.
-const maxLength = 3000
+const longestCursor = 3000
 
 /** It reveals nothing: it has only values of an item that its reader saw. */
 export function writeCursor (list: OrderedList, { isAfter, item, isShort = false }: Position): string {
-  const text = isShort ? '' : encode(list, isAfter, list.order.map(({ field }) => item[field] ?? null))
-  return isShort || text.length > maxLength ? encode(list, isAfter, [item.id]) : text
+  const text = isShort ? '' : encodeCursor(list, isAfter, list.order.map(({ field }) => item[field] ?? null))
+  return isShort || text.length > longestCursor ? encodeCursor(list, isAfter, [item.id]) : text
 }
 
 /** Undefined if the text is not a cursor of this list in this order. */
 export function readCursor (list: OrderedList, text: string): Position | undefined {
-  if (text.length > maxLength) return undefined
-  const [, isAfter, ...values] = parseList(Buffer.from(text, 'base64url').toString())
+  if (text.length > longestCursor) return undefined
+  const [, isAfter, ...values] = parseValues(Buffer.from(text, 'base64url').toString())
   // Encoding it again must give the same text: truncated or handmade cursors are refused.
-  if (typeof isAfter !== 'boolean' || encode(list, isAfter, values) !== text) return undefined
+  if (typeof isAfter !== 'boolean' || encodeCursor(list, isAfter, values) !== text) return undefined
   const isShort = values.length === 1 && list.order.length > 1
   const names = isShort ? ['id'] : list.order.map(({ field }) => field)
   const isFit = names.length === values.length &&
-    names.every((name, index) => fits(getField(list.fields, name), values[index]))
+    names.every((name, index) => isValueOf(getField(list.fields, name), values[index]))
   if (!isFit) return undefined
   const item = Object.fromEntries(names.map((name, index) => [name, values[index]])) as unknown as ItemKey
   return { isAfter, item, ...(isShort && { isShort }) }
 }
 
-function encode ({ name, order }: OrderedList, isAfter: boolean, values: readonly unknown[]): string {
+function encodeCursor ({ name, order }: OrderedList, isAfter: boolean, values: readonly unknown[]): string {
   return Buffer.from(JSON.stringify([`${name} ${writeOrder(order)}`, isAfter, ...values])).toString('base64url')
 }
 
-function parseList (text: string): readonly unknown[] {
+function parseValues (text: string): readonly unknown[] {
   try {
     const parsed = JSON.parse(text) as unknown
     return Array.isArray(parsed) ? parsed : []
@@ -93,7 +93,7 @@ function parseList (text: string): readonly unknown[] {
   }
 }
 
-function fits (field: Field, value: unknown): boolean {
+function isValueOf (field: Field, value: unknown): boolean {
   return value === null ? field.optional || field.nullable === true : tests[field.kind](value)
 }
 

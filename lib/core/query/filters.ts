@@ -100,24 +100,24 @@ export function toConditions ({ byKey }: GivenFilters): Condition[] {
   const groups = new Map<string, FieldCondition[][]>()
   for (const { use: { filter: { field, op }, group }, operands } of byKey.values()) {
     const alternatives = operators[op].lower(field, operands)
-    if (group === undefined) conditions.push(...oneOf(alternatives))
+    if (group === undefined) conditions.push(...anyOf(alternatives))
     else groups.set(group, [...groups.get(group) ?? [], ...alternatives])
   }
-  for (const alternatives of groups.values()) conditions.push(...oneOf(alternatives))
+  for (const alternatives of groups.values()) conditions.push(...anyOf(alternatives))
   return conditions
 }
 
-export function oneOf (alternatives: readonly FieldCondition[][]): readonly Condition[] {
+export function anyOf (alternatives: readonly FieldCondition[][]): readonly Condition[] {
   return alternatives.length === 1 ? alternatives[0] as FieldCondition[] : [{ op: 'any', of: alternatives }]
 }
 
 // The host's own conditions are not bounded.
-const unlimited: PatternSizes = { maxPatternLength: Infinity, maxPatternSize: Infinity }
+const unlimitedPatterns: PatternSizes = { maxPatternLength: Infinity, maxPatternSize: Infinity }
 
 export function findFlawInConditions (
   fields: readonly Field[],
   conditions: readonly (Partial<Condition> | null | undefined)[],
-  limits = unlimited
+  limits = unlimitedPatterns
 ): string | undefined {
   for (const condition of conditions) {
     const alternatives: unknown = condition?.op === 'any' ? condition.of : [[condition]]
@@ -126,7 +126,7 @@ export function findFlawInConditions (
       // An empty alternative would hold for every item.
       if (!Array.isArray(all) || all.length === 0) return 'an alternative that is not a list of conditions'
       for (const each of all) {
-        const flaw = findFlaw(fields, each ?? {}, limits)
+        const flaw = findFlawInCondition(fields, each ?? {}, limits)
         if (flaw !== undefined) return flaw
       }
     }
@@ -134,7 +134,7 @@ export function findFlawInConditions (
   return undefined
 }
 
-function findFlaw (
+function findFlawInCondition (
   fields: readonly Field[],
   condition: Partial<FieldCondition>,
   limits: PatternSizes

@@ -5,11 +5,11 @@ import {
   type OrderedList, type PositionsAround, readCursor, readOrder, type Start, toTotalOrder, writeCursor
 } from './cursor.js'
 import {
-  addFilter, type Filter, findFilter, type GivenFilters, listFilters, oneOf, reservedNames, splitGroup, toConditions
+  addFilter, anyOf, type Filter, findFilter, type GivenFilters, listFilters, reservedNames, splitGroup, toConditions
 } from './filters.js'
 import { countParameters, maxParameters, type Parameter, splitQuery } from './query-string.js'
 import { isTimeZone } from './time-zones.js'
-import { type QueryLimits, readInteger, type ReadResult, readSearch } from './values.js'
+import { type QueryLimits, readInteger, type ReadResult, readWords } from './values.js'
 
 interface Settings {
   page?: number
@@ -122,7 +122,7 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
     search (text) {
       const words = splitWords(text)
       if (words.length > maxWords) return { expected: `may have at most ${maxWords} words` }
-      const flawed = words.map(word => readSearch(word, limits)).find(read => 'expected' in read)
+      const flawed = words.map(word => readWords(word, limits)).find(read => 'expected' in read)
       return flawed === undefined ? { value: text } : flawed as { readonly expected: string }
     },
     'time-zone': text => isTimeZone(text)
@@ -176,10 +176,10 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
 
     const inState = (settings.state ?? []).map(state => [...states.get(state) as readonly FieldCondition[]])
     const where = [
-      ...inState.length === 0 ? [] : oneOf(inState),
+      ...inState.length === 0 ? [] : anyOf(inState),
       ...toConditions(given),
       ...splitWords(settings.search ?? '').flatMap(word =>
-        oneOf(searched.map(field => [{ field, op: 'has', texts: [word] }])))
+        anyOf(searched.map(field => [{ field, op: 'has', texts: [word] }])))
     ]
     const query = { where, order: list.order, offset, limit, count: settings.count ?? false }
     // A literal that begins with a spread takes several times as long.

@@ -4,10 +4,10 @@ import type { Field, FieldCondition, Scalar } from '../storage/storage.js'
 import type { Day } from '../values/formats.js'
 import {
   describeValue, fitsField, isFreeText, isOrdered, type Operand, type PatternSizes, readBoolean, readOperand,
-  readPattern, type ReadResult, readSearch
+  readPattern, type ReadResult, readWords
 } from './values.js'
 
-interface Reading {
+interface OperandReading {
   readonly limits: PatternSizes
   /** Of days. */
   readonly timeZone?: string | undefined
@@ -20,7 +20,7 @@ interface OperandType<Value> {
    * as a pattern, and cannot be in the filter of a state.
    */
   readonly kind: 'value' | 'search' | 'other'
-  read (field: Field, text: string, reading: Reading): ReadResult<Value>
+  read (field: Field, text: string, reading: OperandReading): ReadResult<Value>
 }
 
 /** One operator of filters. Everything else about it is derived: parsing, documents, pages, messages. */
@@ -69,7 +69,7 @@ function define (operator: Operator): Operator {
 const valueOperand: OperandType<Operand> =
   { kind: 'value', read: (field, text, { timeZone }) => readOperand(field, text, timeZone) }
 const textOperand: OperandType<string> =
-  { kind: 'search', read: (_field, text, { limits }) => readSearch(text, limits) }
+  { kind: 'search', read: (_field, text, { limits }) => readWords(text, limits) }
 const patternOperand: OperandType<string> =
   { kind: 'search', read: (_field, text, { limits }) => readPattern(text, limits) }
 const flagOperand: OperandType<boolean> = { kind: 'other', read: (_field, text) => readBoolean(text) }
@@ -81,7 +81,7 @@ const documentBound = (field: Field): TSchema | undefined => isFreeText(field) ?
 const documentBoundOfId = (field: Field): TSchema | undefined => field.name === 'id' ? documentBound(field) : undefined
 
 /** In the order in which messages name them. The compiler demands all that storages know. */
-const all = {
+const allOperators = {
   eq: define({
     suits: isScalar,
     operand: valueOperand,
@@ -134,7 +134,7 @@ const all = {
     suits: isScalar,
     operand: textOperand,
     lower: ({ name: field }, texts) => [[{ field, op: 'has', texts }]],
-    condition: mustBeSearch('texts', 'text', readSearch),
+    condition: mustBeSearch('texts', 'text', readWords),
     phrase: (label, text) => `${label} contains ${text}`,
     document: field => isFreeText(field) ? oneOrMore(Type.String()) : undefined
   }),
@@ -150,16 +150,17 @@ const all = {
   { readonly [Op in FieldCondition['op']]: Primitive<Exclude<keyof ConditionOf<Op>, 'field' | 'op'>> }
 
 /** An operator of filters, as in `price.gte`. */
-export type OperatorName = keyof typeof all
+export type OperatorName = keyof typeof allOperators
 
-export const operators: Readonly<Record<OperatorName, Operator>> = all
+export const operators: Readonly<Record<OperatorName, Operator>> = allOperators
 
 /** Those of conditions in code. */
-export const primitives: Readonly<Record<FieldCondition['op'], Primitive>> = all
+export const primitives: Readonly<Record<FieldCondition['op'], Primitive>> = allOperators
 
-export const operatorNames = Object.keys(all) as readonly OperatorName[]
+export const operatorNames = Object.keys(allOperators) as readonly OperatorName[]
 
-export const primitiveNames = operatorNames.filter((name): name is FieldCondition['op'] => 'condition' in all[name])
+export const primitiveNames = operatorNames.filter((name): name is FieldCondition['op'] =>
+  'condition' in allOperators[name])
 
 function defineBound (op: Bound['op'], own: Pick<Operator, 'phrase' | 'sign' | 'ofId' | 'shorten' | 'document'>) {
   return define({

@@ -23,7 +23,7 @@ export function isTimeZone (text: string): boolean {
 }
 
 const second = 1000
-const day = 86_400 * second
+const secondsPerDay = 86_400 * second
 
 /** A day of a time zone, which may have 23 or 25 hours. @param timeZone default: UTC */
 export function toDayIn (timeZone: string | undefined, date: string): Day {
@@ -32,14 +32,15 @@ export function toDayIn (timeZone: string | undefined, date: string): Day {
   if (formatter === undefined) return utc
   const midnight = Date.parse(`${date}T00:00:00.000Z`)
   return {
-    from: write(findMoment(formatter, midnight), utc),
-    before: write(findMoment(formatter, midnight + day), utc)
+    from: writeMoment(findMoment(formatter, midnight), utc),
+    before: writeMoment(findMoment(formatter, midnight + secondsPerDay), utc)
   }
 }
 
 /** When the clock shows it: the first time if it does so twice. If it skips it, by the offset before the change. */
 function findMoment (formatter: Intl.DateTimeFormat, clock: number): number {
-  const [before, after] = [clock - day, clock + day].map(moment => getOffset(formatter, moment)) as [number, number]
+  const around = [clock - secondsPerDay, clock + secondsPerDay]
+  const [before, after] = around.map(moment => getOffset(formatter, moment)) as [number, number]
   const [first, second] = [clock - before, clock - after]
   const isSecond = getOffset(formatter, first) !== before && getOffset(formatter, second) === after
   return isSecond ? second : first
@@ -56,7 +57,7 @@ function getOffset (formatter: Intl.DateTimeFormat, moment: number): number {
 }
 
 /** At the ends of the calendar, the day in UTC: other years cannot be compared. */
-function write (moment: number, { from, before }: Day): string {
+function writeMoment (moment: number, { from, before }: Day): string {
   const text = new Date(moment).toISOString()
   if (text.startsWith('0000')) return from
   return /^\d{4}-/.test(text) ? text : before

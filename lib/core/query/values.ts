@@ -106,14 +106,14 @@ export interface QueryLimits {
 export type PatternSizes = Pick<QueryLimits, 'maxPatternLength' | 'maxPatternSize'>
 
 /** A text to search for. */
-export function readSearch (text: string, { maxPatternLength }: PatternSizes): ReadResult<string> {
+export function readWords (text: string, { maxPatternLength }: PatternSizes): ReadResult<string> {
   if (text.length > maxPatternLength) return { expected: `must have at most ${maxPatternLength} characters` }
   return readText(text)
 }
 
 export function readPattern (text: string, limits: PatternSizes): ReadResult<string> {
   const { maxPatternSize } = limits
-  const read = readSearch(text, limits)
+  const read = readWords(text, limits)
   if ('expected' in read) return read
   try {
     // Compiled patterns are cached, so the storage does not compile it again.

@@ -26,11 +26,11 @@ export interface Intent {
 }
 
 /** The value that `authorize` may return. */
-export interface Grant<F extends string = string> {
+export interface Grant<Field extends string = string> {
   /** The name of the caller. Replays of commands are bound to it. */
   readonly principal?: string
   /** Conditions for every read and write of this request: for it, items that do not meet them do not exist. */
-  readonly where?: readonly Condition<F>[]
+  readonly where?: readonly Condition<Field>[]
   /** Facts about the caller for rules, as JSON: `context.claims`. Never logged or shown. */
   readonly claims?: Readonly<Record<string, unknown>>
   /** For `read` and `list`: the actions to offer. Default: `authorize` is called for each, with `tentative`. */
@@ -38,10 +38,10 @@ export interface Grant<F extends string = string> {
 }
 
 /** The result of `authorize`: nothing if the caller may do everything. */
-export type Granted<F extends string = string> = Grant<F> | undefined | void
+export type Granted<Field extends string = string> = Grant<Field> | undefined | void
 
-/** A change that was made to an item `I`, for `onCommitted`. */
-export interface Committed<I = Stored> {
+/** A change that was made to an item, for `onCommitted`. */
+export interface Committed<Item = Stored> {
   readonly family: string
   /** Such as `HoldDeal`, `CreateDeal` or `DeleteDeal`. */
   readonly action: string
@@ -54,9 +54,9 @@ export interface Committed<I = Stored> {
   /** When it was decided, `YYYY-MM-DDTHH:mm:ss.sssZ`. */
   readonly at: string
   /** Undefined for a creation. */
-  readonly before: I | undefined
+  readonly before: Item | undefined
   /** Undefined for a deletion. */
-  readonly after: I | undefined
+  readonly after: Item | undefined
 }
 
 /** A request, or a call of the service, for which items are read and written. */

@@ -28,6 +28,12 @@ export interface Passed {
   readonly position: number
 }
 
+interface FoundEntries {
+  readonly items: readonly FeedEntry[]
+  readonly more: boolean
+  readonly last: number | undefined
+}
+
 // Milliseconds. While many commits are made, followers read their entries together; many followers read less often.
 const pauseBetween = 20
 const pausePerFollower = 0.2
@@ -102,9 +108,8 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     const { parts: [part = []], order } = start === undefined
       ? { parts: [numbered], order: query.order }
       : listParts(list.fields, query.order, start)
-    const { items, more, last } = await this.#find({ ...query, where: [...query.where, ...part], order })
-    // After the page: what is pruned while it is read may be missing on it.
-    if (first !== undefined && !isBackwards) await refusePruned(this.storage, first, end, this.signal)
+    const asked = { ...query, where: [...query.where, ...part], order }
+    const { items, more, last } = await this.#find(asked, isBackwards ? undefined : first, end)
     const shown = isBackwards ? items.toReversed() : items
     const edge = last === undefined ? undefined : { position: last } as never
     const edges = isBackwards ? { more, first: edge } : { more, first: shown[0], last: edge }
@@ -126,36 +131,39 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     return async query => {
       from ??= await this.#findFirst({ ...query, limit: Infinity })
       this.#skippable = Infinity
-      const { items, last } = await this.#find({ ...query, where: [...numbered, ...query.where] })
-      if (from !== undefined) await refusePruned(this.storage, from, Infinity, this.signal)
+      const { items, last } = await this.#find({ ...query, where: [...numbered, ...query.where] }, from, Infinity)
       from = query.order[0]?.descending === true ? undefined : Math.max(from ?? 0, last ?? 0)
       return { items }
     }
   }
 
-  async #find (
-    query: Query
-  ): Promise<{ readonly items: readonly FeedEntry[], readonly more: boolean, readonly last: number | undefined }> {
+  /** @param from where to begin, if nothing after it may be missing because it was pruned */
+  async #find (query: Query, from: number | undefined, end: number): Promise<FoundEntries> {
     const { where: asked, order, limit } = query
     const where = [...this.#where, ...asked]
     const descending = order[0]?.descending === true
-    if (this.#isNarrowed) return await this.#findVisible({ ...query, where }, descending)
+    // After the entries: what is pruned while they are read may be missing.
+    const check = async (): Promise<void> => {
+      if (from !== undefined) await refusePruned(this.storage, from, end, this.signal)
+    }
+    if (this.#isNarrowed) return await this.#findVisible({ ...query, where }, descending, check)
     const oneMore = selectByPosition(where, limit + 1, descending)
     const { items: entries } = await this.storage.find('commands', oneMore, this.signal) as { items: FeedEntry[] }
     const part = new LogPart(this.storage, entries.slice(0, limit), this.signal)
-    const items = await this.#show(part, await this.#filter(part))
+    const [items] = await Promise.all([this.#show(part), check()])
     return { items, more: entries.length > limit, last: part.entries.at(-1)?.position }
   }
 
   /** Finds the keys of what the caller may see, and then these entries alone. */
-  async #findVisible ({ where, limit }: Query, descending: boolean) {
+  async #findVisible ({ where, limit }: Query, descending: boolean, check: () => Promise<void>): Promise<FoundEntries> {
     const { storage, signal } = this
     const found: EntryKey[] = []
     let size = storage.findText === undefined ? firstPartSize : keysPerRead
     for (let bound: readonly Condition[] = []; ;) {
       const { entries: keys, isEnd, most } = await findKeys(storage, [...where, ...bound], size, signal, descending)
       const part = new LogPart(storage, keys, signal)
-      found.push(...await this.#filter(part))
+      const [visible] = await Promise.all([this.#filter(part), check()])
+      found.push(...visible)
       this.#skippable -= part.count
       const more = found.length > limit
       const last = (more ? found[limit - 1] : part.entries.at(-1))?.position
@@ -163,6 +171,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
         const shown = found.slice(0, limit)
         const whole = await findByIds(storage, 'commands', shown.map(({ id }) => id), signal)
         const entries = shown.flatMap(({ id }) => whole.get(id) as FeedEntry | undefined ?? [])
+        if (entries.length < shown.length) await check()
         return { items: await this.#show(new LogPart(storage, entries, signal)), more: more || !isEnd, last }
       }
       size = choosePartSize(size, part, most)

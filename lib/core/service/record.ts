@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { TSchema } from '@sinclair/typebox'
-import { type Context, nameAction, type NounOperation } from '../family/definition.js'
+import { nameAction } from '../family/declared-operations.js'
+import type { Context, NounOperation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
 import { logFields } from '../family/fields.js'
 import { type FieldChanges, hideSecrets, listChanges } from '../family/params.js'

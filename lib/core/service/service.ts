@@ -1,16 +1,16 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
-import type { OperationParams } from '../family/definition.js'
+import type { CreateIn, EditIn, OperationParams } from '../family/definition.js'
 import type { CommandMembers } from '../family/fields.js'
 import type { AnyTypes, FamilyTypes, IdOf, ItemOf, KnownField, MemberName } from '../family/types.js'
 import type { ItemPage, PageOptions } from '../query/grammar.js'
 import type { Condition, Id, Storage } from '../storage/storage.js'
 import type { Granted, Intent } from './caller.js'
 
-/** Options of a service; conditions are on fields `F`. */
-export interface ServiceOptions<F extends string = string> {
+/** Options of a service; conditions are on its fields. */
+export interface ServiceOptions<Field extends string = string> {
   readonly storage: Storage
   /** Like the option of a mount, with the options of the call. A principal that it returns replaces the given one. */
-  readonly authorize?: (call: CallOptions, intent: Intent) => Granted<F> | Promise<Granted<F>>
+  readonly authorize?: (call: CallOptions, intent: Intent) => Granted<Field> | Promise<Granted<Field>>
   /** The time of decisions, for tests. Default: the system's. */
   readonly clock?: () => Date
   /** Makes the id of a new item. Default: `makeId` of the definition. */
@@ -70,12 +70,12 @@ export type LoggedCommand = CommandEntry & { readonly [member: string]: unknown 
 type CommandEntry = Static<typeof CommandMembers>
 
 /** The result of a command. */
-export interface Done<I> {
+export interface Done<Item> {
   /**
    * The item after it. Of a replay: the current one, undefined if deleted; of a creation, as it was created. Undefined
    * too, also of a creation, if `authorize` does not let the caller read it.
    */
-  readonly item: I
+  readonly item: Item
   /** Its entry. It has no id if it is not in the log: nothing was changed, and no id or key was given. */
   readonly command: Omit<CommandEntry, 'id'> & { readonly id?: string, readonly [member: string]: unknown }
   /** Whether the command changed anything, now or when it first ran. */
@@ -85,67 +85,67 @@ export interface Done<I> {
 }
 
 /** May be omitted if all parameters are optional. */
-type ParamsAndOptions<T extends TObject> = {} extends Static<T>
-  ? [params?: Static<T>, options?: RunOptions]
-  : [params: Static<T>, options?: RunOptions]
+type ParamsAndOptions<ParamSchema extends TObject> = {} extends Static<ParamSchema>
+  ? [params?: Static<ParamSchema>, options?: RunOptions]
+  : [params: Static<ParamSchema>, options?: RunOptions]
 
-type ParamsOf<T> = {} extends T ? { readonly params?: T } : { readonly params: T }
+type ParamsOf<Values> = {} extends Values ? { readonly params?: Values } : { readonly params: Values }
 
-type OnItem<K, P extends TProperties, T> = ParamsOf<T> & Omit<RunOptions, keyof CallOptions> &
-  { readonly operation: K, readonly id: IdOf<P> }
+type OnItem<Name, Fields extends TProperties, Values> = ParamsOf<Values> & Omit<RunOptions, keyof CallOptions> &
+  { readonly operation: Name, readonly id: IdOf<Fields> }
 
 /** One of the commands of `runAll`: an operation, `edit`, `create` or `remove`. */
 export type BookCommand<
-  P extends TProperties = TProperties,
-  O extends OperationParams = OperationParams,
-  M extends FamilyTypes = AnyTypes
+  Fields extends TProperties = TProperties,
+  Params extends OperationParams = OperationParams,
+  Types extends FamilyTypes = AnyTypes
 > =
-  | { [K in keyof O & string]: OnItem<K, P, Static<O[K]>> }[keyof O & string]
-  | OnItem<[keyof M['edit']] extends [never] ? never : 'edit', P, M['edit']>
-  | OnItem<'remove', P, {}>
-  | { readonly operation: 'create', readonly params: M['create'] } &
+  | { [K in keyof Params & string]: OnItem<K, Fields, Static<Params[K]>> }[keyof Params & string]
+  | OnItem<[Types['edited']] extends [never] ? never : 'edit', Fields, EditIn<Fields, Types>>
+  | OnItem<'remove', Fields, {}>
+  | { readonly operation: 'create', readonly params: CreateIn<Fields, Types> } &
     Omit<CreateOptions, keyof CallOptions>
 
 /** A family without HTTP: for jobs, scripts, tests, and other protocols. It refuses with the same problems. */
 export interface Service<
-  P extends TProperties = TProperties,
-  O extends OperationParams = OperationParams,
-  M extends FamilyTypes = AnyTypes
+  Fields extends TProperties = TProperties,
+  Params extends OperationParams = OperationParams,
+  Types extends FamilyTypes = AnyTypes
 > {
   /** Creates an item from the fields in `create` of the definition. */
-  create (fields: M['create'], options?: CreateOptions): Promise<Done<ItemOf<P>>>
-  run<K extends keyof O & string> (
-    operation: K,
-    id: IdOf<P>,
-    ...rest: ParamsAndOptions<O[K]>
-  ): Promise<Done<ItemOf<P> | undefined>>
+  create (fields: CreateIn<Fields, Types>, options?: CreateOptions): Promise<Done<ItemOf<Fields>>>
+  run<Name extends keyof Params & string> (
+    operation: Name,
+    id: IdOf<Fields>,
+    ...rest: ParamsAndOptions<Params[Name]>
+  ): Promise<Done<ItemOf<Fields> | undefined>>
   /** Edits fields; omitted ones stay unchanged. */
   run (
-    operation: [keyof M['edit']] extends [never] ? never : 'edit',
-    id: IdOf<P>,
-    params?: M['edit'],
+    operation: [Types['edited']] extends [never] ? never : 'edit',
+    id: IdOf<Fields>,
+    params?: EditIn<Fields, Types>,
     options?: RunOptions
-  ): Promise<Done<ItemOf<P> | undefined>>
+  ): Promise<Done<ItemOf<Fields> | undefined>>
   /** Runs many commands, in this order: with `atomic` all in one commit, or none, and then it throws. */
   runAll (
-    commands: readonly BookCommand<P, O, M>[],
+    commands: readonly BookCommand<Fields, Params, Types>[],
     options: RunAllOptions & { readonly atomic: true }
-  ): Promise<Done<ItemOf<P> | undefined>[]>
+  ): Promise<Done<ItemOf<Fields> | undefined>[]>
   runAll (
-    commands: readonly BookCommand<P, O, M>[],
+    commands: readonly BookCommand<Fields, Params, Types>[],
     options?: RunAllOptions
-  ): Promise<PromiseSettledResult<Done<ItemOf<P> | undefined>>[]>
+  ): Promise<PromiseSettledResult<Done<ItemOf<Fields> | undefined>>[]>
   /** Deletes an item; its log stays. */
-  remove (id: IdOf<P>, options?: RunOptions): Promise<Omit<Done<never>, 'item'>>
+  remove (id: IdOf<Fields>, options?: RunOptions): Promise<Omit<Done<never>, 'item'>>
   /** Throws the problem `not-found` if it does not exist. */
-  get (id: IdOf<P>, options?: GetOptions): Promise<ItemOf<P>>
+  get (id: IdOf<Fields>, options?: GetOptions): Promise<ItemOf<Fields>>
   /** Finds items by a query string, or by conditions that all must hold. */
-  find<F extends string> (
-    query?: string | readonly Condition<KnownField<F, MemberName<P>>>[],
+  find<Field extends string> (
+    query?: string | readonly Condition<KnownField<Field, MemberName<Fields>>>[],
     options?: FindOptions
-  ): Promise<ItemPage<ItemOf<P>>>
+  ): Promise<ItemPage<ItemOf<Fields>>>
   /** The commands of an item, in the order of the changes. A log outlives its item. */
-  log (id: IdOf<P>, options?: FindOptions): Promise<ItemPage<LoggedCommand>>
+  log (id: IdOf<Fields>, options?: FindOptions): Promise<ItemPage<LoggedCommand>>
   /**
    * The commands of all items, in the order in which they became visible, and then those that happen, until the signal
    * is aborted. Nothing is missed, whichever process wrote it.

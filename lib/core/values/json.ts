@@ -153,45 +153,93 @@ export interface BodyLimits {
 }
 
 /** Also finds repeated names, of which a parser keeps only the last. The parser checks whether it is JSON. */
-export function findFlawInJson (text: string, { maxMembers, maxDepth }: BodyLimits): MemberFlaw | undefined {
-  // The names so far are undefined in a list.
-  const levels: { readonly names: Set<string> | undefined, at: string | number }[] = []
-  let members = 0
+export function findFlawInJson (text: string, limits: BodyLimits): MemberFlaw | undefined {
+  const nesting = new Nesting(limits)
   // After an opening bracket or a comma.
   let isBeginning = false
   for (let index = 0; index < text.length; index++) {
     const character = text[index] as string
-    if (character === ' ' || character === '\n' || character === '\r' || character === '\t') continue
-    if (character === '}' || character === ']') {
-      levels.pop()
-      isBeginning = false
-      continue
-    }
-    if (character === ',') {
-      isBeginning = true
-      continue
-    }
+    if (isSpace(character)) continue
+    const isEnd = isClosing(character)
+    if (isEnd) nesting.close()
+    const isMember = isBeginning && nesting.isOpen
+    isBeginning = character === ','
+    if (isEnd || isBeginning) continue
     const start = index
     if (character === '"') index = findEndOfString(text, start)
     if (index === -1) return undefined
-    const level = isBeginning ? levels.at(-1) : undefined
-    isBeginning = character === '{' || character === '['
-    if (level !== undefined) {
-      if (level.names !== undefined && character !== '"') return undefined
-      if (++members > maxMembers) return explainMembers(maxMembers)
-      level.at = level.names === undefined ? Number(level.at) + 1 : readName(text.slice(start, index + 1))
-      if (String(level.at).length > longestName) return tooLong
-      if (level.names?.has(String(level.at)) === true) return locate('is given twice')
-      level.names?.add(String(level.at))
-    }
-    if (!isBeginning) continue
-    if (levels.length >= maxDepth) return locate(explainDepth(maxDepth))
-    levels.push({ names: character === '{' ? new Set() : undefined, at: -1 })
+    if (isMember && nesting.isObject && character !== '"') return undefined
+    isBeginning = isOpening(character)
+    const flaw = (isMember ? nesting.add(text, start, index + 1) : undefined) ??
+      (isBeginning ? nesting.open(character === '{') : undefined)
+    if (flaw !== undefined) return flaw
   }
   return undefined
+}
 
-  function locate (detail: string): MemberFlaw {
-    return { pointer: makePointer(levels.map(({ at }) => String(at))), detail }
+function isSpace (character: string): boolean {
+  return character === ' ' || character === '\n' || character === '\r' || character === '\t'
+}
+
+function isOpening (character: string): boolean {
+  return character === '{' || character === '['
+}
+
+function isClosing (character: string): boolean {
+  return character === '}' || character === ']'
+}
+
+interface Level {
+  /** Those so far; undefined in a list. */
+  readonly names: Set<string> | undefined
+  at: string | number
+}
+
+/** Where a text of JSON is, as it is read. */
+class Nesting {
+  readonly #levels: Level[] = []
+  #members = 0
+
+  constructor (readonly limits: BodyLimits) {}
+
+  get isOpen (): boolean {
+    return this.#levels.length > 0
+  }
+
+  get isObject (): boolean {
+    return this.#levels.at(-1)?.names !== undefined
+  }
+
+  open (isObject: boolean): MemberFlaw | undefined {
+    const { maxDepth } = this.limits
+    if (this.#levels.length >= maxDepth) return this.#locate(explainDepth(maxDepth))
+    this.#levels.push({ names: isObject ? new Set() : undefined, at: -1 })
+    return undefined
+  }
+
+  close (): void {
+    this.#levels.pop()
+  }
+
+  /** A value of a list, or the name of a member, which is from `start` to `end` of the text. */
+  add (text: string, start: number, end: number): MemberFlaw | undefined {
+    const level = this.#levels.at(-1) as Level
+    const { maxMembers } = this.limits
+    if (++this.#members > maxMembers) return explainMembers(maxMembers)
+    if (level.names === undefined) {
+      level.at = Number(level.at) + 1
+      return undefined
+    }
+    const name = readName(text.slice(start, end))
+    level.at = name
+    if (name.length > longestName) return tooLong
+    if (level.names.has(name)) return this.#locate('is given twice')
+    level.names.add(name)
+    return undefined
+  }
+
+  #locate (detail: string): MemberFlaw {
+    return { pointer: makePointer(this.#levels.map(({ at }) => String(at))), detail }
   }
 }
 

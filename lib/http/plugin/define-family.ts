@@ -9,7 +9,7 @@ import { makeService } from '../../core/book/make-service.js'
 import { errorCodes } from '../../core/errors.js'
 import { compileFamily } from '../../core/family/compile.js'
 import type {
-  CreateOf, EditOf, FamilyDefinition, FieldName, OperationParams, Renamed
+  FamilyDefinition, FieldName, OperationParams, Renamed, RenamedName
 } from '../../core/family/definition.js'
 import { type AnyExtension, extendDefinition, type FamilyExtension } from '../../core/family/extension.js'
 import {
@@ -50,12 +50,13 @@ import { answerUnknown, mountUnknown } from './unknown.js'
 /** A family as a Fastify plugin; you can register it any number of times. */
 // Of two call signatures, `register` of Fastify takes the last, which knows the fields; the first fits any options.
 export interface FamilyPlugin<
-  P extends TProperties = TProperties,
-  O extends OperationParams = OperationParams,
-  M extends FamilyTypes = AnyTypes
+  Fields extends TProperties = TProperties,
+  Params extends OperationParams = OperationParams,
+  Types extends FamilyTypes = AnyTypes
 > extends
-  FastifyPluginAsync<FamilyOptions<ItemOf<P>>>, FastifyPluginAsync<FamilyOptions<ItemOf<P>, MemberName<P>>> {
-  readonly definition: FamilyDefinition<P, O> & MountHook
+  FastifyPluginAsync<FamilyOptions<ItemOf<Fields>>>,
+  FastifyPluginAsync<FamilyOptions<ItemOf<Fields>, MemberName<Fields>>> {
+  readonly definition: FamilyDefinition<Fields, Params> & MountHook
   /**
    * A new family with more fields, operations, edits and queries.
    *
@@ -66,18 +67,21 @@ export interface FamilyPlugin<
    * })
    */
   extend<
-    X extends TProperties = {}, N extends OperationParams = {}, G extends FieldName<P & NoInfer<X>> = never,
-    C extends FieldName<P & NoInfer<X>> | 'id' = never, V = {}, W = {}, Y = {}, R = {}, S = {}
+    More extends TProperties = {}, MoreParams extends OperationParams = {},
+    Edited extends FieldName<Fields & NoInfer<More>> = never,
+    Created extends FieldName<Fields & NoInfer<More>> | 'id' = never,
+    Referred = {}, With = {}, Creates = {}, Given = {}, GivenInitial = {}
   > (
-    extension: FamilyExtension<P, X, N, G, C, V, W, Y, M> & {
-      readonly operations?: R & KnownFields<R, P & X, N, W, Y, M['references'] & V>
-      readonly initial?: S & KnownResult<S, Static<TObject<P & X>>, {}>
+    extension: FamilyExtension<Fields, More, MoreParams, Edited, Created, Referred, With, Creates, Types> & {
+      readonly operations?: Given &
+        KnownFields<Given, Fields & More, MoreParams, With, Creates, Types['references'] & Referred>
+      readonly initial?: GivenInitial & KnownResult<GivenInitial, Static<TObject<Fields & More>>, {}>
     }
-  ): FamilyPlugin<P & X, O & N, {
-    create: M['create'] & CreateOf<P & X, C>
-    edit: M['edit'] & EditOf<P & X, G>
-    references: M['references'] & V
-    items: M['items']
+  ): FamilyPlugin<Fields & More, Params & MoreParams, {
+    created: Types['created'] | Created
+    edited: Types['edited'] | Edited
+    references: Types['references'] & Referred
+    with: Types['with']
   }>
   /**
    * The same items with different names, for another version: in bodies, queries, pointers, logs, pages and documents.
@@ -86,13 +90,13 @@ export interface FamilyPlugin<
    * @example
    * app.register(deals.rename({ name: 'title' }), { storage, version: 'v2' })
    */
-  rename<const N extends { readonly [K in FieldName<P>]?: string }> (
-    names: N
-  ): FamilyPlugin<Renamed<P, N>, O, {
-    create: Renamed<M['create'], N>
-    edit: Renamed<M['edit'], N>
-    references: Renamed<M['references'], N>
-    items: M['items']
+  rename<const Names extends { readonly [K in FieldName<Fields>]?: string }> (
+    names: Names
+  ): FamilyPlugin<Renamed<Fields, Names>, Params, {
+    created: RenamedName<Types['created'], Names>
+    edited: RenamedName<Types['edited'], Names>
+    references: Renamed<Types['references'], Names>
+    with: { [K in keyof Types['with']]: RenamedName<Types['with'][K], Names> }
   }>
   /**
    * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
@@ -102,7 +106,9 @@ export interface FamilyPlugin<
    * const { item } = await book.create({ name: 'Tea', price: 100 }, { principal: 'ann', key: 'order-17' })
    * await book.run('hold', item.id, { reason: 'Papers' }, { principal: 'ann', command: 'c-1', revision: 1 })
    */
-  service<F extends string> (options: ServiceOptions<KnownField<F, MemberName<P>>>): Book<P, O, M>
+  service<Name extends string> (
+    options: ServiceOptions<KnownField<Name, MemberName<Fields>>>
+  ): Book<Fields, Params, Types>
 }
 
 declare module 'fastify' {
@@ -115,9 +121,9 @@ declare module 'fastify' {
     TypeProviderDefault extends FastifyTypeProvider = FastifyTypeProvider,
     LoggerDefault extends FastifyBaseLogger = FastifyBaseLogger
   > {
-    <F extends AnyFamily & FastifyPluginAsync<never>, N extends string> (
-      plugin: F,
-      opts: RegisterOptions & FamilyOptions<ItemOf<FieldsOf<F>>, KnownField<N, MemberIn<F>>>
+    <Plugin extends AnyFamily & FastifyPluginAsync<never>, Name extends string> (
+      plugin: Plugin,
+      opts: RegisterOptions & FamilyOptions<ItemOf<FieldsOf<Plugin>>, KnownField<Name, MemberIn<Plugin>>>
     ): T
   }
   /* eslint-enable @typescript-eslint/no-unused-vars */

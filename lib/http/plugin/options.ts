@@ -9,8 +9,8 @@ import { findFlaw, membersOf, oneOf, rules } from '../../core/values/rules.js'
 import type { Representation } from '../../representations/representation.js'
 import { type FormName, forms } from '../forms/forms.js'
 
-/** Options to register a family with items `I`; conditions are on fields `F`. */
-export interface FamilyOptions<I = Stored, F extends string = string> {
+/** Options to register a family with these items; conditions are on its fields. */
+export interface FamilyOptions<Item = Stored, Field extends string = string> {
   /** The storage, or a function that chooses one by request, such as one per tenant, or throws a problem. */
   readonly storage: Storage | ((request: FastifyRequest) => Storage | Promise<Storage>)
   /** Fastify's prefix, before all paths. */
@@ -46,9 +46,9 @@ export interface FamilyOptions<I = Stored, F extends string = string> {
    * such as `…/a.json` may name the item `a.json` or `a`: it is called for each. It is also called to read before a
    * write shows the item, and tentatively for each operation on offer.
    */
-  readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted<F> | Promise<Granted<F>>
+  readonly authorize?: (request: FastifyRequest, intent: Intent) => Granted<Field> | Promise<Granted<Field>>
   /** Called after every change, when it is durable; an error it throws is only logged. */
-  onCommitted? (change: Committed<I>, request: FastifyRequest): void | Promise<void>
+  onCommitted? (change: Committed<Item>, request: FastifyRequest): void | Promise<void>
   /** The current time, for decisions and `sunset`; for tests. Default: the time of the machine. */
   readonly clock?: () => Date
   /** Makes the id of a command that has none, and the key of a form. Default: a UUID of version 7. */

@@ -117,7 +117,9 @@ async function findInMemory (family: MemoryItems, query: Query, turn: Turn): Pro
   const sorted = family.listBy(field)
   // Those without a number come first in the order, and are not in the list.
   const isSorted = sorted !== undefined && (field === 'id' || query.where.some(each => each.field === field))
-  const { from, to, rest } = isSorted ? narrow(sorted, query.where, field) : narrow(family.items, query.where, 'id')
+  const { from, to, rest } = isSorted
+    ? filterItems(sorted, query.where, field)
+    : filterItems(family.items, query.where, 'id')
   const backwards = isSorted && first?.descending === true
   if (isSorted && rest.length === 0) {
     const items = backwards
@@ -141,7 +143,7 @@ async function findInMemory (family: MemoryItems, query: Query, turn: Turn): Pro
 }
 
 /** Applies the bounds on the field of the order, and returns the range that is left and the other conditions. */
-function narrow (items: readonly Stored[], where: readonly Condition[], field: string) {
+function filterItems (items: readonly Stored[], where: readonly Condition[], field: string) {
   let from = 0
   let to = items.length
   const rest: Condition[] = []

@@ -32,7 +32,7 @@ export const postgresDialect: Dialect = {
     const as = plainTypes[kind]
     // Fixed formats, since a session may have any DateStyle and TimeZone.
     const date = kind === 'date' ? `to_char(${column}, 'YYYY-MM-DD')` : column
-    const selected = kind === 'date-time' ? showMoment(`${column} AT TIME ZONE 'UTC'`) : date
+    const selected = kind === 'date-time' ? printMoment(`${column} AT TIME ZONE 'UTC'`) : date
     // Equality is the same in every collation; naming one would rule out a mapped table's index.
     const texts = { selected, compared: column, comparedAs: as, equated: column, equatedAs: as }
     return present === undefined ? texts : { ...texts, ...writeForeignColumn(column, field, present) }
@@ -47,8 +47,8 @@ export const postgresDialect: Dialect = {
   },
   encode: { json: value => JSON.stringify(value) },
   decode: {
-    integer: readInteger,
-    number: readNumber,
+    integer: toInteger,
+    number: toNumber,
     boolean: value => value === 't',
     json: value => JSON.parse(value as string) as unknown
   },
@@ -61,12 +61,12 @@ export const postgresDialect: Dialect = {
 }
 
 /** Values that a number cannot hold are text. */
-function readInteger (text: unknown): unknown {
+function toInteger (text: unknown): unknown {
   const value = Number(text)
   return Number.isSafeInteger(value) ? value : text
 }
 
-export function readNumber (text: unknown): unknown {
+export function toNumber (text: unknown): unknown {
   const value = Number(text)
   return Number.isFinite(value) ? value : String(value)
 }
@@ -114,7 +114,7 @@ function writeForeignColumn (column: string, field: ColumnField, present: Presen
 
 /** The column as a value that can be combined with a literal of its kind. */
 function writePlain (column: string, kind: Kind, { type }: PresentColumn): string {
-  if (kind === 'string') return isText(type) ? column : `${column}::text`
+  if (kind === 'string') return isTextType(type) ? column : `${column}::text`
   if (kind === 'json') return `to_json(${column})`
   if (kind === 'number') return showNumber(column, type)
   return kind === 'date-time' && !isZoned(type) ? `(${column} AT TIME ZONE 'UTC')` : column
@@ -122,7 +122,7 @@ function writePlain (column: string, kind: Kind, { type }: PresentColumn): strin
 
 function writeText (column: string, present: PresentColumn): Partial<ColumnTexts> {
   const { type } = present
-  if (isText(type)) return { compared: `${column} COLLATE "C"` }
+  if (isTextType(type)) return { compared: `${column} COLLATE "C"` }
   const text = `${column}::text`
   // Ordered by bytes, like their text.
   if (type === 'uuid') return { selected: text, compared: column, comparedAs: type, equated: column, equatedAs: type }
@@ -132,7 +132,7 @@ function writeText (column: string, present: PresentColumn): Partial<ColumnTexts
   return as === undefined ? { ...compared, equated: text } : { ...compared, equated: column, equatedAs: as }
 }
 
-function isText (type: string): boolean {
+function isTextType (type: string): boolean {
   return /^(text$|character varying)/.test(type)
 }
 
@@ -180,13 +180,13 @@ function writeMoment (column: string, type: string): Partial<ColumnTexts> {
   const compared = hasMore ? `date_trunc('milliseconds', ${moment})` : moment
   const as = 'timestamp'
   const selected = `CASE WHEN NOT isfinite(${moment}) THEN ${moment}::text ` +
-    `WHEN ${moment} < '0001-01-01' THEN ${showMoment(moment)} || ' BC' ELSE ${showMoment(moment)} END`
+    `WHEN ${moment} < '0001-01-01' THEN ${printMoment(moment)} || ' BC' ELSE ${printMoment(moment)} END`
   if (isZoned(type) && !hasMore) return { selected }
   return { selected, compared, comparedAs: as, equated: compared, equatedAs: as }
 }
 
 /** `moment` is in UTC, without a zone. */
-function showMoment (moment: string): string {
+function printMoment (moment: string): string {
   return `to_char(${moment}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 }
 
@@ -195,7 +195,7 @@ const mark = '\u001e'
 const marked = new RegExp(`${mark}([^${mark}]*)${mark}`, 'g')
 
 /** The value as `JSON.stringify` writes it, after `restoreNumbers`. */
-export function writeValue ({ kind, selected }: Column, mapped: boolean): string {
+export function writeJsonValue ({ kind, selected }: Column, mapped: boolean): string {
   const marked = `chr(30) || ${selected} || chr(30)`
   const text = `${selected}::text`
   switch (kind) {
@@ -218,5 +218,5 @@ export function writeValue ({ kind, selected }: Column, mapped: boolean): string
 }
 
 export function restoreNumbers (text: string): string {
-  return text.includes(mark) ? text.replace(marked, (_, number: string) => JSON.stringify(readNumber(number))) : text
+  return text.includes(mark) ? text.replace(marked, (_, number: string) => JSON.stringify(toNumber(number))) : text
 }

@@ -30,7 +30,7 @@ export async function openPool (
   const timeout = shareTimeout(connectionTimeoutMillis, urls.length)
   const open = (session: object): Hosts => {
     const sockets = new Set<Socket>()
-    const stream = (): Socket => keep(sockets, new Socket())
+    const stream = (): Socket => keepSocket(sockets, new Socket())
     const hosts = urls.map(connectionString => {
       const own = { ...options, ...session, connectionString, connectionTimeoutMillis: timeout, stream }
       return { name: describeHost(connectionString), pool: addErrorListeners(new Pool(own)) }
@@ -64,7 +64,7 @@ function shareTimeout (timeout: number, hosts: number): number {
   return Math.ceil(timeout * 0.9 / hosts)
 }
 
-function keep (sockets: Set<Socket>, socket: Socket): Socket {
+function keepSocket (sockets: Set<Socket>, socket: Socket): Socket {
   sockets.add(socket)
   return socket.once('close', () => { sockets.delete(socket) })
 }

@@ -11,9 +11,9 @@ import { makeListWriter } from '../../core/values/json.js'
 import {
   ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson, selectLength
 } from '../sql/clauses.js'
-import type { Filling, PlannedQuery } from '../sql/filling.js'
+import type { DefaultFilling, PlannedQuery } from '../sql/filling.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
-import { postgresDialect as dialect, restoreNumbers, writeValue } from './dialect.js'
+import { postgresDialect as dialect, restoreNumbers, writeJsonValue } from './dialect.js'
 import type { Positions } from './positions.js'
 import { KeptText, type ReadQueue } from './read-queue.js'
 import type { IndexedTable } from './tables.js'
@@ -43,7 +43,7 @@ export class PostgresTableReader {
   readonly #isShort: boolean
   readonly layout: Layout
   readonly indexes: IndexedTable['indexes']
-  readonly filling: Filling
+  readonly filling: DefaultFilling
   #isSmall = false
   #sizeIsOld = 0
 
@@ -204,7 +204,7 @@ export class PostgresTableReader {
     const keys = order.map(({ field }, index) =>
       ({ selected: getColumn(this.layout, field).selected, name: `key${index}` }))
     // Selected outside: inside, dates would be formatted for skipped rows too.
-    const numbered = `SELECT ${selectJson(members, column => writeValue(column, this.layout.mapped))}, ` +
+    const numbered = `SELECT ${selectJson(members, column => writeJsonValue(column, this.layout.mapped))}, ` +
       `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
       `row_number() OVER (${clauses.orderBy(order).trim()}) AS n FROM ${page}`
     const takeKeys = (at: string): string => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')

@@ -1,5 +1,5 @@
 import { indexedLength, type PresentColumn } from '../sql/dialect.js'
-import { Filling } from '../sql/filling.js'
+import { DefaultFilling } from '../sql/filling.js'
 import type { Layout } from '../sql/layout.js'
 import type { Run } from './connections.js'
 import { postgresDialect } from './dialect.js'
@@ -66,7 +66,7 @@ export interface IndexedTable {
   readonly layout: Layout
   /** The fields of each index. */
   readonly indexes: readonly (readonly string[])[]
-  readonly filling: Filling
+  readonly filling: DefaultFilling
 }
 
 /** With the indexes that the table really has. */
@@ -86,5 +86,5 @@ export async function readIndexed (run: Run, layout: Layout): Promise<IndexedTab
   })
   const indexed = { ...layout, columns }
   const names = named.map(([name]) => name)
-  return { layout: indexed, indexes, filling: new Filling(indexed, { fields: indexes, names }, postgresDialect) }
+  return { layout: indexed, indexes, filling: new DefaultFilling(indexed, { fields: indexes, names }, postgresDialect) }
 }

@@ -51,7 +51,7 @@ export class ClauseBuilder {
       case 'gt':
       case 'gte':
       case 'lt':
-      case 'lte': return prefix + this.#compare(column, column.compared, column.comparedAs, operators[condition.op])
+      case 'lte': return prefix + this.#compare(column, column.compared, column.comparedAs, comparisons[condition.op])
       case 'regex':
       case 'has': throw new Error('SQL does not search texts')
     }
@@ -81,7 +81,7 @@ export class ClauseBuilder {
   }
 }
 
-const operators = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
+const comparisons = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 
 export function encodeParameters (layout: Layout, dialect: Dialect, conditions: readonly Condition[]): unknown[] {
   return conditions.flatMap((condition): readonly unknown[] => {

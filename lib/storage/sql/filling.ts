@@ -23,7 +23,7 @@ export interface PresentIndexes {
  * Processes of an earlier version may write NULL where this one has a default, and indexes have the NULL. So the query
  * compares the columns as they are if an index also finds rows that lack the default, and otherwise the defaults too.
  */
-export class Filling {
+export class DefaultFilling {
   /** SQL by field: whether a row lacks the default; undefined if no index finds such rows. */
   readonly #probes: ReadonlyMap<string, string | undefined>
 
@@ -38,10 +38,11 @@ export class Filling {
     const names = new Set([...listFieldConditions(where), ...order].map(({ field }) => field))
     const used = [...names].filter(field => this.#probes.has(field))
     if (used.length === 0) return query
-    if (findIds(where) !== undefined) return rename(query, used)
+    if (findIds(where) !== undefined) return renameFilled(query, used)
     const probes = used.flatMap(field => this.#probes.get(field) ?? [])
-    const planned = rename(query, used.filter(field => this.#probes.get(field) === undefined))
-    return probes.length === 0 ? planned : { ...planned, lacking: probes.join(' OR '), filled: rename(query, used) }
+    const planned = renameFilled(query, used.filter(field => this.#probes.get(field) === undefined))
+    if (probes.length === 0) return planned
+    return { ...planned, lacking: probes.join(' OR '), filled: renameFilled(query, used) }
   }
 }
 
@@ -56,7 +57,7 @@ function writeProbe (
   return `(SELECT 1 FROM ${layout.table} WHERE ${term} IS NULL ORDER BY ${term} NULLS FIRST LIMIT 1) IS NOT NULL`
 }
 
-function rename (query: Query, fields: readonly string[]): Query {
+function renameFilled (query: Query, fields: readonly string[]): Query {
   if (fields.length === 0) return query
   const change = <Part extends Condition | Order>(part: Part): Part =>
     part.field !== undefined && fields.includes(part.field) ? { ...part, field: nameFilled(part.field) } : part

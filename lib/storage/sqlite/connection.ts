@@ -1,5 +1,5 @@
 import { HeavyReadQueue, type QueueLimits } from '../../core/storage/turns.js'
-import { Filling } from '../sql/filling.js'
+import { DefaultFilling } from '../sql/filling.js'
 import type { SqlConnection } from '../sql/sql-storage.js'
 import { ChangeNotifier, CommitBurst, ReadBurst } from './bursts.js'
 import { findFile, openDatabase, type SqliteDatabase } from './driver.js'
@@ -54,7 +54,7 @@ export async function openSqlite (options: OpenOptions, limits = pathLimits): Pr
           const indexes = readIndexes(database, layout)
           const fields = indexes.map(({ fields }) => fields)
           const names = listIndexNames(database, layout)
-          return { indexes, filling: new Filling(layout, { fields, names }, sqliteDialect) }
+          return { indexes, filling: new DefaultFilling(layout, { fields, names }, sqliteDialect) }
         }, { limits, burst, heavy, anchors }),
         writer: layout.writable ? new SqliteTableWriter(database, layout) : undefined
       }

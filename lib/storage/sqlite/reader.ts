@@ -2,7 +2,7 @@ import { findIds, isLower, isPlain } from '../../core/storage/conditions.js'
 import { askOneMore, toFoundText, writeFoundText } from '../../core/storage/pages.js'
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
 import { makeListWriter } from '../../core/values/json.js'
-import type { Filling, PlannedQuery } from '../sql/filling.js'
+import type { DefaultFilling, PlannedQuery } from '../sql/filling.js'
 import { type Column, getColumn, getColumns } from '../sql/layout.js'
 import type { ReadBurst } from './bursts.js'
 import { prepareRead } from './driver.js'
@@ -19,7 +19,7 @@ interface ReadSettings {
 
 interface UsableIndexes {
   readonly indexes: readonly Index[]
-  readonly filling: Filling
+  readonly filling: DefaultFilling
 }
 
 // Rows that are read at once by their ids.
@@ -68,8 +68,8 @@ export class SqliteTableReader {
     const count = Math.min(length, asked.limit)
     const end = shown.indexOf(mark)
     const hasFirst = count > 0 && asked.offset !== 0
-    const first = hasFirst ? parseItem(shown.slice(0, end === -1 ? undefined : end)) : undefined
-    const last = count === 0 ? undefined : parseItem(shown.slice(shown.lastIndexOf(mark) + 1))
+    const first = hasFirst ? parseRow(shown.slice(0, end === -1 ? undefined : end)) : undefined
+    const last = count === 0 ? undefined : parseRow(shown.slice(shown.lastIndexOf(mark) + 1))
     return toFoundText({ text: joinItems(shown, mark), count, more, first, last, total }, asked)
   }
 
@@ -133,6 +133,6 @@ function joinItems (text: string, mark: string): string {
   return mark === itemSeparator ? text.replace(separators, ',') : text
 }
 
-function parseItem (text: string): Stored {
+function parseRow (text: string): Stored {
   return JSON.parse(text) as Stored
 }

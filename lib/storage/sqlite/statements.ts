@@ -120,7 +120,7 @@ export class TableStatements {
     const parameters = [...this.#encode(used), ...this.#encode(others)]
     const writeRows = (clauses: ClauseBuilder): string => {
       const conditions = [clauses.where(used), clauses.where(others, true)].map(text => text.replace(' WHERE ', ''))
-      return `${table} WHERE ${[watch, ...conditions, search].filter(text => text !== '').join(' AND ')}`
+      return `${table} WHERE ${[watchRows, ...conditions, search].filter(text => text !== '').join(' AND ')}`
     }
     let row: unknown[] | undefined
     if (limit > 0) {
@@ -214,7 +214,7 @@ const numberFunction = 'dealbook_number'
 const searchFunction = 'dealbook_search'
 
 // Ends a statement early. Not called for every row: a call takes longer than a row.
-const watch = '(random() & 4095 OR dealbook_watch())'
+const watchRows = '(random() & 4095 OR dealbook_watch())'
 
 /** State for the functions: a thread runs one statement at a time. */
 export const running = {

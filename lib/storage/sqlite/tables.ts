@@ -227,17 +227,9 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
   const statements = isNew ? [] : layout.columns.flatMap(completeColumn)
   // An integer id is the rowid, other tables are ordered by id. So every index ends with the id.
   if (isNew) statements.push(writeCreate(layout, dialect) + (layout.id.kind === 'integer' ? '' : ' WITHOUT ROWID'))
-  const isMissing = (name: string): boolean => !names.includes(name)
-  for (const { name, columns } of listIndexes(layout)) {
-    if (!isMissing(name)) continue
-    const names = columns.map(({ name }) => quoteName(name as string)).join(', ')
-    statements.push(`CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${names})`)
-  }
-  for (const column of listNulls(layout)) {
-    if (isMissing(nameNulls(layout, column))) statements.push(writeNulls(layout, column))
-  }
+  statements.push(...listMissingIndexes(layout, names))
   for (const fields of layout.unique) {
-    const isNewRule = isMissing(nameUnique(layout, fields))
+    const isNewRule = !names.includes(nameUnique(layout, fields))
     if (!isNew && (isNewRule || fields.some(field => lacking.has(field)))) {
       refuseFound(layout, fields, prepareRead(database, writeClashes(layout, fields, present, dialect)).all([]))
     }
@@ -249,6 +241,15 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
     statements.push(writeNumbers(layout, sequence))
   }
   return statements
+}
+
+function listMissingIndexes (layout: Layout, present: readonly string[]): string[] {
+  const indexes = listIndexes(layout).filter(({ name }) => !present.includes(name)).map(({ name, columns }) => {
+    const names = columns.map(({ name }) => quoteName(name as string)).join(', ')
+    return `CREATE INDEX IF NOT EXISTS ${quoteName(name)} ON ${layout.table} (${names})`
+  })
+  const nulls = listNulls(layout).filter(column => !present.includes(nameNulls(layout, column)))
+  return [...indexes, ...nulls.map(column => writeNulls(layout, column))]
 }
 
 /** For items from before the sequence. */

@@ -184,16 +184,11 @@ export function isConstraint (error: unknown): boolean {
 /** Returns other errors unchanged. */
 export function explainWriteError (database: SqliteDatabase, error: unknown, write: TableWrite): unknown {
   if (!isConstraint(error)) return error
-  const { layout, item, id, type } = write
+  const { layout, id, type } = write
   const [, name = '', named = '', stored] = failure.exec((error as Error).message) ?? []
-  const isForeignKey = name === 'FOREIGN KEY'
-  const fields = isForeignKey
-    ? item === undefined ? [] : listDangling(database, layout, item)
-    : name === 'UNIQUE' && item !== undefined
-      ? findTaken(database, layout, item) ?? listNamed(layout, named, false)
-      : listNamed(layout, stored ?? named, name === 'CHECK')
-  const isReferredTo = isForeignKey && (type === 'delete' || (type === 'replace' && fields.length === 0))
-  if (isReferredTo || name === 'UNIQUE') {
+  const fields = listRefused(database, write, name, stored ?? named)
+  const isReferredTo = name === foreignKey && (type === 'delete' || (type === 'replace' && fields.length === 0))
+  if (isReferredTo || name === unique) {
     // A declared rule gives a better error, and references come first on every storage.
     try { for (const check of write.checks) check() } catch (declared) { return declared }
   }
@@ -201,6 +196,18 @@ export function explainWriteError (database: SqliteDatabase, error: unknown, wri
   const constraint = name === '' ? (error as Error).message : named
   const described = describeRule(layout, rule, fields)
   return new ConstraintError(layout.family, id, rule, { fields, constraint, cause: error, ...described })
+}
+
+const foreignKey = 'FOREIGN KEY'
+const unique = 'UNIQUE'
+
+/** The fields that a constraint with this name is about. @param text as of `listNamed` */
+function listRefused (
+  database: SqliteDatabase, { layout, item }: TableWrite, name: string, text: string
+): readonly string[] {
+  if (name === foreignKey) return item === undefined ? [] : listDangling(database, layout, item)
+  const taken = name === unique && item !== undefined ? findTaken(database, layout, item) : undefined
+  return taken ?? listNamed(layout, text, name === 'CHECK')
 }
 
 /** `text` is `table.column, table.column`, or the text of a check that has no name. */
