@@ -229,9 +229,14 @@ function describeEntry ({ singular, idSchema }: Family): TSchema {
 
 const commonInLogs = ['family', 'action', 'outcome', 'principal', 'min-createdAt', 'max-createdAt']
 
-function describeLogFilters (): Record<string, TSchema> {
-  const described = describeFilters(compileGrammar({ ...feedList, key: 'position' }, programLimits))
-  return Object.fromEntries(Object.entries(described).filter(([name]) => commonInLogs.includes(name)))
+let logFilters: Readonly<Record<string, TSchema>> | undefined
+
+/** The same for all families. */
+function describeLogFilters (): Readonly<Record<string, TSchema>> {
+  logFilters ??= Object.fromEntries(
+    Object.entries(describeFilters(compileGrammar({ ...feedList, key: 'position' }, programLimits)))
+      .filter(([name]) => commonInLogs.includes(name)))
+  return logFilters
 }
 
 const rare = ['revision', 'updatedAt']
