@@ -213,7 +213,8 @@ async function runMethod (
 
 function sendMessage (reply: FastifyReply, message: Members): FastifyReply {
   // A hook of the host may have set a serializer, which would encode the text again.
-  return reply.type('application/json; charset=utf-8').serializer(String).send(JSON.stringify(message))
+  return reply.headers({ 'content-type': 'application/json; charset=utf-8', vary: 'Accept' }).serializer(String)
+    .send(JSON.stringify(message))
 }
 
 function isMembers (value: unknown): value is Members {
