@@ -18,10 +18,12 @@ export type { FormName } from './http/forms/forms.js'
 export type { Count } from './http/reads/home.js'
 export type { Book, Offer, Preview } from './core/book/book.js'
 export { describe } from './core/book/describe.js'
-export type { ActionModel, FamilyModel, JsonSchema, StateModel } from './core/book/describe.js'
+export type { ActionModel, FamilyModel, JsonSchema, QueryModel, StateModel } from './core/book/describe.js'
 export { prepareFront } from './http/front.js'
 export type { FrontOptions } from './http/front.js'
 export { findMounts } from './http/plugin/mounts.js'
+export { describeProblems } from './http/plugin/problems.js'
+export type { MountProblems, ProblemExamples } from './http/plugin/problems.js'
 export { explainError } from './http/reply.js'
 export { readIdempotencyKey } from './http/request.js'
 export { makeValidator } from './core/values/validate.js'
@@ -35,7 +37,8 @@ export type { OperatorName } from './core/query/operators.js'
 export type {
   OneView, PageView, ProblemView, Representation, Rows, SubmitTarget, Target, View
 } from './representations/representation.js'
-export type { Aim, FamilyMount, SentForm } from './representations/target.js'
+export { canShow } from './representations/representation.js'
+export type { Aim, FamilyMount, RouteModel, RouteTarget, SentForm } from './representations/target.js'
 export type { Committed, Grant, Granted, Intent } from './core/service/caller.js'
 export type {
   BookCommand, CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand,

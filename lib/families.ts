@@ -6,10 +6,11 @@ import type { KnownFields, KnownResult } from './core/family/known-fields.js'
 import type { ItemsAtCreation } from './core/family/types.js'
 import { html } from './html/html.js'
 import { type FamilyPlugin, makeFamily, type MountHook } from './http/plugin/define-family.js'
+import { document } from './openapi/document.js'
 import { csv, json, ndjson, xml } from './representations/formats.js'
 import type { Representation } from './representations/representation.js'
 
-// Here formats and pages are put together: what makes a family knows none of them.
+// Here formats, pages and documents are put together: what makes a family knows none of them.
 
 /**
  * The built-in representations; the first is the default.
@@ -46,7 +47,7 @@ export function defineFamily<
   with: CreatedWith
 }> {
   // Internally, definitions are of no particular family; the types are for the host.
-  return makeFamily(definition as unknown as FamilyDefinition, representations) as never
+  return makeFamily(definition as unknown as FamilyDefinition, { representations, document }) as never
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { TSchema } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Book } from '../core/book/book.js'
 import { errorCodes } from '../core/errors.js'
@@ -12,7 +11,7 @@ import type { Called } from '../core/service/renamed.js'
 import type { Id, Stored } from '../core/storage/storage.js'
 import type { Members } from '../core/values/json.js'
 import type { Representation } from '../representations/representation.js'
-import type { FamilyMount } from '../representations/target.js'
+import type { FamilyMount, RouteModel } from '../representations/target.js'
 import type { Choice, Chooser } from './negotiate.js'
 import type { Urls } from './request.js'
 import { announceRetirement, type Endpoint, hasEnded, type Retirement } from './routes.js'
@@ -44,14 +43,10 @@ export interface Mount {
   readonly preconditions: 'optional' | 'required'
   readonly maxCommands: number | undefined
   readonly forms: ReadonlySet<string>
-  /** The form of operations that is described in full. */
+  /** The first of them. */
   readonly recommendedForm: string | undefined
-  /** The schemas that route descriptions refer to, by id; the descriptions add them. */
-  readonly schemas: Map<string, TSchema>
-  /** Their ids by their names. */
-  readonly schemaIds: Map<string, string>
-  /** The schemas of all mounts in the application, as JSON, by their ids. */
-  readonly schemaTexts: Map<string, string>
+  /** The routes that it declared, for documents. */
+  readonly routes: RouteModel[]
   readonly trustedOrigins: readonly string[]
   /** Whether it claims the paths without a version; false if it leaves them to other mounts. */
   readonly unversioned: boolean | undefined
@@ -137,12 +132,8 @@ export class Neighbours {
   readonly commands = new Map<string, Owned<{ read (sent: Members): Command }>>()
   /** Only those with operations. */
   readonly puts = new Map<string, Owned<{ readonly put: Endpoint['handler'] }>>()
-  /** Of `/rest/commands`: bodies of one command and of many, commands, results, and entries of the feed. */
-  readonly schemas: Readonly<Record<'bodies' | 'sent' | 'commands' | 'results' | 'entries', TSchema[]>> =
-    { bodies: [], sent: [], commands: [], results: [], entries: [] }
-
-  /** The actions under `/command`, the schemas of their bodies, and the mounts that answer. */
-  readonly actions = { names: [] as string[], bodies: [] as TSchema[], mounts: [] as Mount[] }
+  /** The actions under `/command`, and the mounts that answer. */
+  readonly actions = new Map<string, Mount>()
   readonly #unversioned = new Map<string, Owned<{ endpoint: Endpoint }>>()
 
   /** Prefers the same version, then the one of the paths without a version, and one that has not ended. */
@@ -158,12 +149,11 @@ export class Neighbours {
     return this.mounts.filter(({ retirement }) => !hasEnded(retirement))
   }
 
-  /** Returns whether this version of the family answers now. */
-  addCommands<T> (mount: Mount, known: Map<string, Owned<T>>, value: T): boolean {
+  addCommands<T> (mount: Mount, known: Map<string, Owned<T>>, value: T): void {
     const { singular } = mount.family
-    const isOwner = takesOver(mount, known.get(singular)?.mount, `/rest/commands with "${singular}"`)
-    if (isOwner) known.set(singular, { mount, ...value })
-    return isOwner
+    if (takesOver(mount, known.get(singular)?.mount, `/rest/commands with "${singular}"`)) {
+      known.set(singular, { mount, ...value })
+    }
   }
 
   /** Empty if another version of the family has already declared the route, which then calls its current owner. */
@@ -173,15 +163,14 @@ export class Neighbours {
     if (!takesOver(mount, before?.mount, endpoint.path)) return []
     const owned = { mount, endpoint: announceRetirement(endpoint, mount.retirement) }
     this.#unversioned.set(key, owned)
-    if (before !== undefined) {
-      Object.assign(before.endpoint.schema, { deprecated: false }, owned.endpoint.schema)
-      return []
-    }
-    const get = (): Endpoint => (this.#unversioned.get(key) as typeof owned).endpoint
+    if (before !== undefined) return []
+    const get = () => this.#unversioned.get(key) as typeof owned
+    const { documented } = endpoint
     return [{
       ...owned.endpoint,
-      before: reply => get().before?.(reply),
-      handler: (request, reply) => get().handler(request, reply)
+      ...(documented && { documented: { ...documented, targets: () => [{ mount: get().mount.shown }] } }),
+      before: reply => get().endpoint.before?.(reply),
+      handler: (request, reply) => get().endpoint.handler(request, reply)
     }]
   }
 }

@@ -113,9 +113,9 @@ const headers: Readonly<Record<string, string>> =
 
 /** The Accept-Patch, Accept-Post and Accept-Query headers of these endpoints. */
 export function listAccepted (
-  endpoints: readonly { readonly method: string, readonly schema: Described, readonly isList?: boolean }[]
+  endpoints: readonly (Described & { readonly method: string, readonly isList?: boolean })[]
 ): Record<string, string> {
-  return Object.fromEntries(endpoints.flatMap(({ method, schema: { consumes = onlyJson }, isList }) => {
+  return Object.fromEntries(endpoints.flatMap(({ method, consumes = onlyJson, isList }) => {
     if (isList === true) return [['accept-query', queryTypes.join(', ')]]
     const header = headers[method]
     return header === undefined ? [] : [[header, consumes.join(', ')]]

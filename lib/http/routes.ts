@@ -4,28 +4,37 @@ import type {
 import { errorCodes } from '../core/errors.js'
 import { waitToBegin } from '../core/phases.js'
 import { Problem } from '../core/problems.js'
+import type { FamilyMount, RouteModel, RouteTarget } from '../representations/target.js'
 import { writeHttpDate } from './conditional.js'
 import { queryTypes } from './negotiate.js'
 import { addLinks } from './reply.js'
 import { isRouterSet } from './request.js'
 
-/** The OpenAPI description of a route; it validates nothing. */
-export interface RouteSchema extends FastifySchema {
-  readonly operationId?: string
-  readonly summary?: string
-  readonly description?: string
-  readonly tags?: readonly string[]
-  readonly deprecated?: boolean
+/** The schema of a route; it validates nothing. */
+interface RouteSchema extends FastifySchema {
+  /** Whether documents do not show it. */
   readonly hide?: boolean
   /** The media types of the body, unless it is only JSON. */
   readonly consumes?: readonly string[]
-  readonly [extension: `x-${string}`]: unknown
+}
+
+/** What documents say about a route. */
+export interface Documented extends Pick<RouteModel, 'kind' | 'query'> {
+  readonly isShared?: boolean
+  readonly forms?: readonly string[]
+  /** The operation that it runs. */
+  readonly action?: string
+  /** Default: the mount. Called once the application is loaded. */
+  targets? (): readonly RouteTarget[]
 }
 
 export interface Endpoint {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
-  readonly schema: RouteSchema
+  /** Undefined if documents do not show it. */
+  readonly documented?: Documented
+  /** The media types of the body, unless it is only JSON. */
+  readonly consumes?: readonly string[]
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
   /** Of GET: also for QUERY (RFC 10008), whose body has the parameters. */
   readonly isList?: boolean
@@ -38,14 +47,19 @@ export interface Endpoint {
 }
 
 export interface RouteSettings {
+  readonly mount: FamilyMount
+  /** Gets those that documents show. */
+  readonly routes: RouteModel[]
+  /** The last one, as hooks of the host left it. */
+  declared?: RouteOptions
   readonly bodyLimit: number
   readonly unknown: Endpoint['handler']
 }
 
 /** Each path with and without a trailing slash, and HEAD with every GET, regardless of the host's settings. */
 export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoint[], settings: RouteSettings): void {
-  const routes = shareRoutes(app, endpoints)
-  for (const endpoint of routes) declareRoute(app, settings, endpoint, endpoint.path, endpoint.schema)
+  const routes = shareRoutes(app, endpoints, settings.mount)
+  for (const endpoint of routes) declareRoute(app, settings, endpoint, endpoint.path)
   const unknown = endpoints.flatMap(({ method, path }): Endpoint[] => {
     const parent = path.replace(/\/:\w+$/, '')
     const methods = endpoints.filter(each => each.path === parent).map(each => each.method)
@@ -53,7 +67,7 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
     // Another mount may have it, such as the feed.
     if (app.hasRoute({ method, url: `${app.prefix.replace(/\/+$/, '')}${parent}/` })) return []
     // To the router, the parameter of DELETE /deals/:id is just empty in DELETE /deals/.
-    return [{ method, path: parent, schema: {}, handler: settings.unknown }]
+    return [{ method, path: parent, handler: settings.unknown }]
   })
   mountSlashed(app, isRouterSet(app, 'ignoreTrailingSlash') ? unknown : [...routes, ...unknown], settings)
 }
@@ -62,22 +76,22 @@ export function mountEndpoints (app: FastifyInstance, endpoints: readonly Endpoi
 function mountSlashed (app: FastifyInstance, endpoints: readonly Endpoint[], settings: RouteSettings): void {
   const alike = new Map<string, Endpoint[]>()
   for (const endpoint of endpoints) {
-    const { path, schema: { consumes = [] }, before, isList } = endpoint
+    const { path, consumes = [], before, isList } = endpoint
     const key = [path, before === undefined, isList === true, ...consumes].join(' ')
     alike.set(key, [...alike.get(key) ?? [], endpoint])
   }
   for (const group of alike.values()) {
-    const [{ path, schema: { consumes }, before, isList = false }] = group as [Endpoint]
+    const [{ path, consumes, before, isList = false }] = group as [Endpoint]
     const byMethod = new Map<string, Endpoint>(group.map(each => [each.method, each]))
     const handler: Endpoint['handler'] = (request, reply) =>
       (byMethod.get(request.method) ?? byMethod.get('GET') as Endpoint).handler(request, reply)
     const route = { method: group.map(({ method }) => method), handler, isList, ...(before && { before }) }
-    declareRoute(app, settings, route, `${path}/`, { hide: true, ...(consumes && { consumes }) })
+    declareRoute(app, settings, { ...route, ...(consumes && { consumes }) }, `${path}/`)
   }
 }
 
 /** One route for all words takes less time at boot than one for each, and less space in documents. */
-function shareRoutes (app: FastifyInstance, endpoints: readonly Endpoint[]): Endpoint[] {
+function shareRoutes (app: FastifyInstance, endpoints: readonly Endpoint[], mount: FamilyMount): Endpoint[] {
   const shared = new Map<string, Map<string, Endpoint>>()
   for (const endpoint of endpoints) {
     const { method, path, word = '' } = endpoint
@@ -90,8 +104,10 @@ function shareRoutes (app: FastifyInstance, endpoints: readonly Endpoint[]): End
     const pattern = [...byWord.keys()].join('|')
     const anyCase = pattern.replace(/[a-z]/g, letter => `[${letter}${letter.toUpperCase()}]`)
     const words = isRouterSet(app, 'caseSensitive', false) ? anyCase : pattern
+    const targets = Array.from(byWord, ([word, { documented: { action = '' } = {} }]) => ({ mount, action, word }))
     return {
       ...first,
+      ...(first.documented && { documented: { ...first.documented, targets: () => targets } }),
       path: key.slice(key.indexOf('/')).replace('/:word', `/:word(^(?:${words})$)`),
       handler: (request, reply) => {
         const { word } = request.params as { word: string }
@@ -106,18 +122,20 @@ export function namePlugin (name: string, plugin: FastifyPluginAsync): FastifyPl
   return Object.assign(plugin, { [Symbol.for('fastify.display-name')]: name })
 }
 
-/** Describes a path for several routes, which are hidden; its own route matches nothing. */
-export function documentRoute (app: FastifyInstance, settings: RouteSettings, path: string, schema: RouteSchema): void {
+/** For documents to show a path of several routes, which are hidden; its own route matches nothing. */
+export function documentRoute (
+  app: FastifyInstance, settings: RouteSettings, path: string, documented: Documented
+): void {
   const url = `${path}(^(?!)$)`
   // Another scope at the same prefix may have it.
   if (app.hasRoute({ method: 'POST', url: app.prefix.replace(/\/+$/, '') + url })) return
-  declareRoute(app, settings, { method: 'POST', handler: settings.unknown }, url, schema)
+  declareRoute(app, settings, { method: 'POST', handler: settings.unknown, documented }, url)
 }
 
 export function mountRoot (
   app: FastifyInstance,
   settings: RouteSettings,
-  schema: RouteSchema,
+  documented: Documented,
   handler: Endpoint['handler']
 ): void {
   const { prefix } = app
@@ -125,7 +143,7 @@ export function mountRoot (
   const isOpen = prefix === '' || /[:*][^/]*$/.test(prefix)
   const paths = prefix.endsWith('/') ? [''] : isOpen ? ['/'] : ['', '/']
   for (const path of isRouterSet(app, 'ignoreTrailingSlash') ? paths.slice(0, 1) : paths) {
-    declareRoute(app, settings, { method: 'GET', handler }, path, path === paths[0] ? schema : { hide: true })
+    declareRoute(app, settings, { method: 'GET', handler, ...(path === paths[0] && { documented }) }, path)
   }
 }
 
@@ -134,24 +152,25 @@ const adviceForOwn = 'It belongs to your application, or to a family in a differ
 const adviceForShared = 'Register the families of one prefix in one scope, or set "unversioned: false" for one of ' +
   'them, which leaves /rest/commands, /command and /query to the others'
 
-interface Declared extends Pick<Endpoint, 'handler' | 'before' | 'isList'> {
+interface Declared extends Pick<Endpoint, 'handler' | 'before' | 'isList' | 'documented' | 'consumes'> {
   readonly method: Endpoint['method'] | Endpoint['method'][]
 }
 
 function declareRoute (
   app: FastifyInstance,
-  { bodyLimit }: RouteSettings,
-  { method, handler, before, isList = false }: Declared,
-  url: string,
-  schema: RouteSchema
+  settings: RouteSettings,
+  declared: Declared,
+  url: string
 ): void {
+  const { method, handler, before, isList = false, documented, consumes } = declared
+  const schema: RouteSchema = { ...(documented === undefined && { hide: true }), ...(consumes && { consumes }) }
   const route: RouteOptions = {
     // For @fastify/response-validation: our responses are already text when it checks them.
     ...{ responseValidation: false },
     method,
     url,
     schema,
-    bodyLimit,
+    bodyLimit: settings.bodyLimit,
     prefixTrailingSlash: 'slash',
     exposeHeadRoute: false,
     handler (request, reply) {
@@ -168,12 +187,33 @@ function declareRoute (
     const others = hasQuery ? ['HEAD', 'QUERY'] : ['HEAD']
     const hidden: RouteSchema = { hide: true, ...(hasQuery && { consumes: queryTypes }) }
     app.route(isOne ? { ...route, method: [...others, ...[method].flat()], schema: { ...schema, ...hidden } } : route)
+    if (documented !== undefined) settings.routes.push(showRoute(settings, declared, documented, url))
     if (isRead && !isOne) app.route({ ...route, method: others, schema: hidden })
   } catch (error) {
     if ((error as { code?: string }).code !== 'FST_ERR_DUPLICATED_ROUTE') throw error
     const advice = /^\/(?:rest\/commands|command|query)\b/.test(url) ? adviceForShared : adviceForOwn
     // A prefix with a trailing slash is the same prefix.
     throw new errorCodes.FST_DEALBOOK_ROUTE_TAKEN(app.prefix.replace(/\/+$/, '') + url, advice, { cause: error })
+  }
+}
+
+function showRoute (
+  { mount, declared: route = {} as RouteOptions }: RouteSettings,
+  { method }: Declared,
+  { kind, query, isShared = false, forms = [], action, targets }: Documented,
+  url: string
+): RouteModel {
+  const [single] = [method].flat() as [Endpoint['method']]
+  return {
+    kind,
+    method: single,
+    // Without the pattern of a parameter.
+    path: url.replace(/\(.*\)$/, ''),
+    isShared,
+    forms,
+    ...query !== undefined && { query },
+    get targets () { return targets?.() ?? [{ mount, ...action !== undefined && { action } }] },
+    get schema () { return route.schema as FastifySchema }
   }
 }
 
@@ -194,15 +234,7 @@ export interface Retirement {
 export function announceRetirement (endpoint: Endpoint, retirement: Retirement): Endpoint {
   const { deprecation, sunset, successor } = retirement
   if (deprecation === undefined && sunset === undefined && successor === undefined) return endpoint
-  return {
-    ...endpoint,
-    schema: { ...endpoint.schema, deprecated: isRetired(retirement) },
-    before: reply => retire(reply, retirement)
-  }
-}
-
-export function isRetired ({ deprecation, sunset }: Retirement): boolean {
-  return deprecation !== undefined || sunset !== undefined
+  return { ...endpoint, before: reply => retire(reply, retirement) }
 }
 
 /** RFC 9745 and RFC 8594; throws a problem if the version has ended. */

@@ -119,6 +119,7 @@ export type SubmitTarget = Chosen & {
   readonly id?: Id
 }
 
+/** Whether a representation has items, or pages. */
 export function canShow (representation: Representation, kind: View['kind']): boolean {
   return representation[kind] !== undefined || (kind === 'page' && representation.rows !== undefined)
 }

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyRequest, FastifySchema } from 'fastify'
 import type { Book } from '../core/book/book.js'
 import type { FamilyModel } from '../core/book/describe.js'
 import type { AnyFamily } from '../core/family/types.js'
@@ -11,7 +11,7 @@ export interface FamilyMount {
   /** The family, such as for `consume`, or for a service of what acts without a request. */
   readonly family: AnyFamily & { service (options: ServiceOptions): Book }
   readonly model: FamilyModel
-  /** Those with which it was registered (`FamilyOptions`). */
+  /** Those with which it was registered (`FamilyOptions`), and its `representations`. */
   readonly options: object
   readonly prefix: string
   readonly version?: string
@@ -39,6 +39,45 @@ export interface FamilyMount {
   findFlaws (action: string, params: unknown): readonly MemberFlaw[]
   /** The family as the caller of a request may use it: by `authorize`, the storage and the limits of the mount. */
   book (request: FastifyRequest): Book
+  /** The forms of operations that it takes (`FormName`), the recommended one first. */
+  readonly forms: readonly string[]
+  /** The routes that it declared, for documents: one that families share is declared by the first. */
+  readonly routes: readonly RouteModel[]
+  /** The mount of a family that links and references of this one lead to; undefined if it is not mounted beside. */
+  beside (family: string): FamilyMount | undefined
+}
+
+/** What a route leads to. */
+export interface RouteTarget {
+  readonly mount: FamilyMount
+  /** As `authorize` has it, such as `HoldDeal`. */
+  readonly action?: string
+  /** Where the path has one of several words: that of the action. */
+  readonly word?: string
+}
+
+/** What a route is for, and where it is: for documents. */
+export interface RouteModel {
+  /**
+   * `entry` and `command` are the same path; `commands` takes many. An `operation` has its word in the path, an
+   * `update` the item alone, an `action` the name of the action, without a version.
+   */
+  readonly kind:
+    | 'home' | 'list' | 'item' | 'operations' | 'log' | 'entry' | 'feed' | 'query'
+    | 'create' | 'remove' | 'operation' | 'update' | 'command' | 'commands' | 'action'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** After the prefix, such as `/rest/v1/deals/:id`. A `:word` is one of several. */
+  readonly path: string
+  /** Whether all families at the prefix share it. */
+  readonly isShared: boolean
+  /** The forms of operations that it takes; the body selects one. */
+  readonly forms: readonly string[]
+  /** The name of a query (`FamilyModel`). */
+  readonly query?: string
+  /** The families, or the actions, that it leads to. Complete in `onReady`. */
+  readonly targets: readonly RouteTarget[]
+  /** That of the Fastify route, for documents to fill in, in `onReady`. It validates nothing. */
+  readonly schema: FastifySchema
 }
 
 /** What a read asks for. */

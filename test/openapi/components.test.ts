@@ -1,13 +1,13 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger'
 import swagger from '@fastify/swagger'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, RouteOptions } from 'fastify'
 import Fastify from 'fastify'
 import type { Test } from 'tap'
 import t from 'tap'
 import { invoices } from '../../examples/own-family.js'
 import { ourDeals } from '../../examples/own-operation.js'
-import { customers, dealbook, deals, memoryStorage } from '../../lib/index.js'
+import { customers, dealbook, deals, findMounts, memoryStorage } from '../../lib/index.js'
 import { bills, people } from '../family/keyed.js'
 import { wholeDocument } from './whole.js'
 
@@ -131,6 +131,31 @@ t.test('what is referred to may stand in the place of its id, where it is read',
   t.notMatch(JSON.stringify(paths['/keyed/bills']?.['post']), '"boss"', 'what was written has ids')
 })
 
+t.test('items of a family that is not mounted stand nowhere', async t => {
+  const { components: { schemas } } = await documentOf(t, app => app.register(bills, { storage: memoryStorage() }))
+  t.ok(schemas['dealbook.Bill'])
+  t.strictSame(Object.keys(schemas).filter(name => /Expanded|Person/.test(name)), [])
+})
+
+t.test('nothing is described until it is asked for', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const known: (RouteOptions | FastifyInstance)[] = []
+  app.addHook('onRoute', route => { known.push(route) })
+  app.addHook('onRegister', scope => { known.push(scope) })
+  registerBoth(app)
+  await app.ready()
+  t.ok(known.length > 100, `${known.length} routes and scopes`)
+  const described = known.flatMap(each => 'schema' in each ? Object.keys(each.schema ?? {}) : [])
+  t.strictSame([...new Set(described)].sort(), ['consumes', 'hide'])
+  const scopes = known.filter(each => 'getSchemas' in each)
+  const scope = scopes.find(scope => Object.keys(scope.getSchemas()).length > 0)
+  t.match(scope?.getSchema('dealbook.Problem'), { required: ['type', 'title', 'status', 'detail'] })
+  const hold = findMounts(app).flatMap(({ routes }) => routes).find(({ path }) => path.endsWith('/:id/hold'))
+  t.match(hold, { kind: 'operation', method: 'PUT', forms: ['verb'], targets: [{ action: 'HoldDeal' }] })
+  t.match(hold?.schema, { body: { $ref: 'dealbook.HoldDealParams#' } }, 'as all routes are')
+})
+
 t.test('every parameter of a path is described', async t => {
   const { whole: { paths } } = await documentOf(t, app =>
     app.register(dealbook, { storage: memoryStorage(), prefix: '/:tenant/crm', version: 'v1' }))
@@ -188,6 +213,28 @@ t.test('what a host does to routes and to the document is done', async t => {
   t.notOk(paths['/api/rest/v1/deals/{id}/operations'])
   t.strictSame(paths['/api/customers']?.['get']?.['security'], [])
   t.ok(components.schemas['dealbook.Deal'])
+})
+
+t.test('what a host adds to routes when they are declared stays', async t => {
+  const table: readonly ((route: RouteOptions) => void)[] = [
+    route => { route.schema = { ...route.schema, security: [], tags: ['ours'] } },
+    route => { Object.assign(route.schema ?? {}, { security: [], tags: ['ours'] }) }
+  ]
+  for (const change of table) {
+    const app = Fastify()
+    t.teardown(() => app.close())
+    await app.register(swagger, { openapi: { openapi: '3.1.0', info } })
+    app.addHook('onRoute', change)
+    app.addSchema({ $id: 'dealbook.Home', type: 'object', title: 'Of the host' })
+    registerBoth(app)
+    await app.ready()
+    const { paths, components } = app.swagger() as unknown as Document
+    const { summary, tags, security } = paths['/rest/v1/deals/{id}/hold']?.['put'] ?? {}
+    t.strictSame({ summary, tags, security }, {
+      summary: 'Hold a deal for a reason', tags: ['ours'], security: []
+    })
+    t.match(JSON.stringify(components), 'Of the host')
+  }
 })
 
 t.test('swagger in a scope, under another name, and asked twice', async t => {

@@ -284,13 +284,19 @@ t.test('OpenAPI: a text with a pattern, and a number too where it is sent', asyn
   app.register(invoices, { storage: memoryStorage() })
   await app.ready()
   const { components, paths } = app.swagger() as any
-  const { Invoice, NewInvoice, PayInvoiceParams } = Object.fromEntries(
-    Object.entries<any>(components.schemas).map(([name, schema]) => [name.split('.').at(-1), schema.properties]))
+  const { Invoice, NewInvoice, PayInvoiceParams, PayInvoiceProperties, EditInvoiceProperties, InvoiceChanges } =
+    Object.fromEntries(Object.entries<any>(components.schemas).map(([name, schema]) =>
+      [name.split('.').at(-1), schema.properties]))
   const text = { type: 'string', format: 'decimal', pattern: '^-?(0|[1-9][0-9]*)\\.[0-9]{2}$', minimum: -1000 }
   t.match(Invoice.total, { ...text, description: 'In euros', examples: ['19.99'] })
   t.match(NewInvoice.total, { description: 'In euros', anyOf: [text, { type: 'number' }] })
   t.match(NewInvoice.discount.anyOf, [{ format: 'decimal' }, { type: 'null' }, { type: 'number' }])
-  t.match(PayInvoiceParams.amount.anyOf, [{ format: 'decimal' }, { type: 'number' }])
+  for (const sent of [PayInvoiceParams.amount, PayInvoiceProperties.amount]) {
+    t.match(sent.anyOf, [{ format: 'decimal' }, { type: 'number' }])
+  }
+  for (const sent of [EditInvoiceProperties.tax, InvoiceChanges.tax]) {
+    t.match(sent.anyOf, [{ format: 'decimal' }, { type: 'null' }, { type: 'number' }])
+  }
   const named = paths['/invoices'].get.parameters.find(({ name }: { name: string }) => name === 'min-total')
   t.match(named.schema, { type: 'string', format: 'decimal' })
 })

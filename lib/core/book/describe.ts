@@ -1,12 +1,15 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { Operation } from '../family/definition.js'
 import { type AnyFamily, type Family, getFamily } from '../family/family.js'
-import { withoutNull } from '../family/fields.js'
+import { CommandMembers, withoutNull } from '../family/fields.js'
 import type { Labels, Tone } from '../family/presentation.js'
 import { writeOrder } from '../query/cursor.js'
 import { compileGrammar, type Grammar } from '../query/grammar.js'
 import { type OperatorName, operatorNames, operators } from '../query/operators.js'
+import { describeValue } from '../query/values.js'
 import { programLimits } from '../service/arguments.js'
+import { feedList } from '../service/record.js'
+import type { Field } from '../storage/storage.js'
 import { textIdPattern } from '../values/ids.js'
 import { addArticle } from '../values/words.js'
 import { listActions, type Target } from './offers.js'
@@ -53,6 +56,13 @@ export interface StateModel {
   readonly filter?: string
 }
 
+/** A list that has a name: the items with one value of a field. */
+export interface QueryModel {
+  readonly field: string
+  /** The schema of the value. */
+  readonly value: JsonSchema
+}
+
 /** Everything about a family that a front end, a document or an agent needs: plain data, as JSON. */
 export interface FamilyModel {
   readonly name: string
@@ -71,8 +81,12 @@ export interface FamilyModel {
   readonly title: string
   /** The members that a list shows. */
   readonly list: readonly string[]
-  /** The common parameters of lists, and the schemas of their values. */
+  /** The common filters of lists, and the schemas of their values. */
   readonly filters: Readonly<Record<string, JsonSchema>>
+  /** The other parameters of lists, such as `sort`. */
+  readonly parameters: Readonly<Record<string, JsonSchema>>
+  /** The results of `/query`, by their names. */
+  readonly queries: Readonly<Record<string, QueryModel>>
   /** Names of all filters. */
   readonly filterNames: readonly string[]
   /** The operators of filters, such as `ne`: each may follow the name of a field and a dot. */
@@ -87,8 +101,14 @@ export interface FamilyModel {
   /** The families that fields refer to. */
   readonly references: Readonly<Record<string, string>>
   readonly labels: Readonly<Record<string, Labels>>
+  /** The members that a client can change without naming an operation. */
+  readonly changeable: readonly string[]
   /** Whether items change, and so have a log. */
   readonly isWritable: boolean
+  /** The schema of a command in the log. */
+  readonly entry: JsonSchema
+  /** The common filters of logs; `family` is only in those of several families. */
+  readonly logFilters: Readonly<Record<string, JsonSchema>>
   /** Without reading. */
   readonly actions: readonly ActionModel[]
 }
@@ -105,7 +125,8 @@ export function describe (family: AnyFamily): FamilyModel {
 }
 
 export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
-  const { name, singular, schema, idSchema, members, presentation, references, writable, lifecycle } = family
+  const { name, singular, schema, idSchema, members, presentation, references, writable, lifecycle, edit } = family
+  const fieldsByName = new Map(family.fields.map(field => [field.name, field]))
   const { title, list, states, labels } = presentation
   const actions = listActions(family)
   const model: FamilyModel = {
@@ -119,6 +140,9 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
     title,
     list,
     filters: describeFilters(grammar),
+    parameters: describeParameters(family, grammar),
+    queries: Object.fromEntries(Array.from(family.queries, ([name, { field }]) =>
+      [name, { field, value: describeValue(fieldsByName.get(field) as Field) }])),
     filterNames: [...grammar.filters.keys()],
     operators: listOperators(grammar),
     search: grammar.search,
@@ -127,7 +151,10 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
     states: Array.from(states, ([name, { tone, filter }]) => ({ name, tone, ...filter !== undefined && { filter } })),
     references: Object.fromEntries(Array.from(references, ([field, { name }]) => [field, name])),
     labels,
+    changeable: [...family.attributes?.fields ?? [], ...edit?.operation.changes ?? []],
     isWritable: writable,
+    entry: describeEntry(family),
+    logFilters: describeLogFilters(),
     actions: actions.flatMap(({ kind, name, action, params, target }) => {
       if (kind === 'find' || kind === 'get') return []
       const own: Partial<Target> = target ?? { ...lifecycle }
@@ -160,22 +187,67 @@ function summarizeAction ({ kind, name }: Pick<ActionModel, 'kind' | 'name'>, on
 }
 
 /** A decimal may be sent as a number. */
-export function acceptNumbers (schema: TObject): TObject {
+function acceptNumbers (schema: TObject): TObject {
   const decimals = Object.entries(schema.properties).filter(([, each]) => withoutNull(each).format === 'decimal')
   const either = decimals.map(([name, { description, anyOf, ...decimal }]) =>
     [name, { description, anyOf: [...anyOf ?? [decimal], { type: 'number' }] }])
   return { ...schema, properties: { ...schema.properties, ...Object.fromEntries(either) } }
 }
 
+function describeParameters (
+  { members }: Family,
+  { limits: { pageSize, maxPageSize }, order, references, states, search, filters }: Grammar
+): Record<string, TSchema> {
+  const state = Type.Unsafe<string>({ type: 'string', enum: states })
+  const hasDays = [...filters.values()].some(({ field: { kind } }) => kind === 'date-time')
+  const fields = references.join('|')
+  return {
+    page: Type.Integer({ minimum: 1, default: 1, description: 'Page number' }),
+    after: Type.String({ description: 'The start, from links.next' }),
+    before: Type.String({ description: 'The end, from links.prev' }),
+    maxpagesize: Type.Integer({ minimum: 1, default: pageSize, description: `At most ${maxPageSize}` }),
+    sort: Type.String({ default: writeOrder(order), description: `Such as -${members.at(-1)},id` }),
+    fields: Type.String({ description: 'Only these members, such as id' }),
+    ...states.length > 0 && { state: Type.Union([state, Type.Array(state)], { description: 'The state' }) },
+    ...search.length > 0 && { search: Type.String({ description: `Words, each in one of ${search.join(', ')}` }) },
+    ...hasDays && { 'time-zone': Type.String({ description: 'Default: UTC', examples: ['Europe/Berlin'] }) },
+    ...references.length > 0 && {
+      expand: Type.String({
+        pattern: `^(${fields})(,(${fields}))*$`,
+        description: `Includes the items that these fields refer to: ${references.join(', ')}`
+      })
+    },
+    count: Type.Literal('exact', { description: 'Adds total' })
+  }
+}
+
+/** As `GET …/commands/{id}` shows it, without links. */
+function describeEntry ({ singular, idSchema }: Family): TSchema {
+  const { id, ...members } = CommandMembers.properties
+  return Type.Object({ id, [singular]: idSchema, ...members })
+}
+
+const commonInLogs = ['family', 'action', 'outcome', 'principal', 'min-createdAt', 'max-createdAt']
+
+let logFilters: Readonly<Record<string, TSchema>> | undefined
+
+/** The same for all families. */
+function describeLogFilters (): Readonly<Record<string, TSchema>> {
+  logFilters ??= Object.fromEntries(
+    Object.entries(describeFilters(compileGrammar({ ...feedList, key: 'position' }, programLimits)))
+      .filter(([name]) => commonInLogs.includes(name)))
+  return logFilters
+}
+
 const rare = ['revision', 'updatedAt']
 
-export function listOperators ({ filters }: Grammar): readonly OperatorName[] {
+function listOperators ({ filters }: Grammar): readonly OperatorName[] {
   const used = new Set(Array.from(filters.values(), ({ op }) => op))
   return operatorNames.filter(op => used.has(op))
 }
 
 /** Filters that have a shorter name (`.gte` is `min-`), or that few clients need, are only mentioned. */
-export function describeFilters ({ filters }: Grammar): Record<string, TSchema> {
+function describeFilters ({ filters }: Grammar): Record<string, TSchema> {
   const described: Record<string, TSchema> = {}
   for (const [name, { field, op }] of filters) {
     const operator = operators[op]

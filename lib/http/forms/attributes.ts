@@ -8,37 +8,22 @@ import type { Command } from '../../core/service/decide.js'
 import { digestParams } from '../../core/service/record.js'
 import type { Stored } from '../../core/storage/storage.js'
 import { escapePointer, type MemberFlaw, type Members } from '../../core/values/json.js'
-import { addArticle, didYouMean } from '../../core/values/words.js'
+import { didYouMean } from '../../core/values/words.js'
 import { getJsonBody } from '../body.js'
 import { type ItemLinks, linkItem, type Mount } from '../mount.js'
-import { describeItemLinks, nameItem, nameSchema } from '../openapi/schemas.js'
 import { readItemId } from '../request.js'
-import { type Form, makeItemEndpoint, type Write } from './write.js'
+import { answeredByItem, type Form, makeWriteEndpoint, type Write } from './write.js'
 
 /** `PUT …/{id}` or a merge patch with members of the item. The differences must amount to one operation. */
 export const attributes: Form<'attributes'> = {
   name: 'attributes',
   endpoints (mount) {
-    const { singular, schema, attributes, edit } = mount.family
-    const changeable = [...attributes?.fields ?? [], ...edit?.operation.changes ?? []].join(', ') || 'none'
-    const common = { path: '/:id', read: compileReader(mount) }
-    // Absent members stay: defaults are only for new items.
-    const members = Object.entries(schema.properties).map(([name, { default: _, ...member }]) => [name, member])
-    const edited = edit?.params.schema.properties ?? {}
-    const changes = Type.Object({ ...Object.fromEntries(members), ...edited, links: describeItemLinks(mount) })
-    const body = nameSchema(mount, `${nameItem(mount)}Changes`, Type.Partial(changes))
+    const documented = { kind: 'update', forms: ['attributes'] } as const
+    const common = { path: '/:id', read: compileReader(mount), ...answeredByItem, documented }
+    const consumes = ['application/merge-patch+json', 'application/json']
     return [
-      makeItemEndpoint(mount, 'attributes', `update-${singular}`, { ...common, method: 'PUT' }, {
-        summary: `Change ${addArticle(singular)}`,
-        description: 'Without an action: sets the members that you send.',
-        body
-      }),
-      makeItemEndpoint(mount, 'attributes', `patch-${singular}`, { ...common, method: 'PATCH' }, {
-        summary: `Change members of ${addArticle(singular)}`,
-        description: `A JSON merge patch (RFC 7396). It can change ${changeable}.`,
-        consumes: ['application/merge-patch+json', 'application/json'],
-        body
-      })
+      makeWriteEndpoint(mount, { ...common, method: 'PUT' }),
+      makeWriteEndpoint(mount, { ...common, method: 'PATCH', consumes })
     ]
   }
 }

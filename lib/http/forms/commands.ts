@@ -5,17 +5,12 @@ import { compileParams, type Params, readParams } from '../../core/family/params
 import { invalidBody } from '../../core/problems.js'
 import { readTarget } from '../../core/service/record.js'
 import { isObject, type Members } from '../../core/values/json.js'
-import { addArticle, didYouMean } from '../../core/values/words.js'
+import { didYouMean } from '../../core/values/words.js'
 import { getJsonBody, readJsonParams } from '../body.js'
 import type { Mount } from '../mount.js'
-import {
-  commandIdParameter, describeCommandAnswers, describeForm, describeItemRoute, describeNothing,
-  describeRequestHeaders, describeSharedRoute, writeConditions
-} from '../openapi/routes.js'
-import { describeAction, describeCommand, describeNew, nameSchema } from '../openapi/schemas.js'
 import { readCommandId, readItemId, requireId } from '../request.js'
-import { documentRoute, type Endpoint, isRetired, type RouteSettings } from '../routes.js'
-import { answerEntry, type Form, makeItemEndpoint, makeWriteEndpoint, writeHandler } from './write.js'
+import { documentRoute, type Endpoint, type RouteSettings } from '../routes.js'
+import { answeredByItem, answerEntry, type Form, makeWriteEndpoint, writeHandler } from './write.js'
 
 interface Envelope {
   readonly action: string
@@ -49,15 +44,13 @@ export const update: Form<'update'> = {
   endpoints (mount) {
     const { family } = mount
     const readEnvelope = compileEnvelope(actionMembers, family.operations)
-    return [makeItemEndpoint(mount, 'update', `update-${family.singular}`, {
+    return [makeWriteEndpoint(mount, {
       method: 'PUT',
       path: '/:id',
       accepts: body => isObject(body) && Object.hasOwn(body, 'action'),
-      read: request => ({ ...readEnvelope(getJsonBody(request)), target: readItemId(family, request) })
-    }, {
-      summary: `Change ${addArticle(family.singular)}`,
-      description: 'With an action: runs that operation.',
-      body: describeAction(mount)
+      read: request => ({ ...readEnvelope(getJsonBody(request)), target: readItemId(family, request) }),
+      ...answeredByItem,
+      documented: { kind: 'update', forms: ['update'] }
     })]
   }
 }
@@ -75,19 +68,10 @@ export const command: Form<'command'> = {
         ...readEnvelope(getJsonBody(request)), target: readItemId(family, request), id: readCommandId(request)
       }),
       answer: answerEntry,
-      schema: describeForm(mount, 'command', describeItemRoute(mount, 'operations', `put-${family.singular}-command`, {
-        summary: `Change ${addArticle(family.singular)}`,
-        description: commandRule,
-        path: { command: commandIdParameter },
-        headers: describeRequestHeaders(...writeConditions, 'prefer'),
-        body: describeAction(mount),
-        response: describeCommandAnswers(mount, 'command', describeCommand(mount))
-      }))
+      documented: { kind: 'command', forms: ['command'] }
     })]
   }
 }
-
-export const commandRule = 'You choose the id of the command, which makes retries safe.'
 
 /** `POST /command/{action}/` for every operation, creation and deletion; the response is 200 without a body. */
 export function actionEndpoints (mount: Mount): Endpoint[] {
@@ -103,14 +87,9 @@ export function actionEndpoints (mount: Mount): Endpoint[] {
 }
 
 function makeEndpoint (mount: Mount, action: string, own: Params, isTargeted: boolean): Endpoint {
-  const { family, urls, neighbours: { actions: { names, bodies, mounts } }, unversioned } = mount
+  const { family, urls, neighbours: { actions }, unversioned } = mount
   const body = isTargeted ? compileParams(Type.Object({ id: family.idSchema, ...own.schema.properties })) : own
-  const index = names.includes(action) ? names.indexOf(action) : names.length
-  if (index === names.length || unversioned === true) {
-    names[index] = action
-    bodies[index] = isTargeted ? nameSchema(mount, `${action}Properties`, body.schema) : describeNew(mount, body)
-    mounts[index] = mount
-  }
+  if (!actions.has(action) || unversioned === true) actions.set(action, mount)
   return {
     method: 'POST',
     path: `/command/${action}`,
@@ -127,25 +106,16 @@ function makeEndpoint (mount: Mount, action: string, own: Params, isTargeted: bo
         if (!isTargeted) reply.header('location', urls.item(request, readTarget(family, record)))
         return reply.code(200).send()
       }
-    }),
-    schema: { hide: true }
+    })
   }
 }
 
 /** One path for the actions of all families at a prefix; each has a route, which documents do not show. */
 export function documentActions (app: FastifyInstance, settings: RouteSettings, mount: Mount): void {
-  const { names, bodies, mounts } = mount.neighbours.actions
-  const schema = describeSharedRoute(mount, 'all commands', 'command', {
-    summary: 'Change an item of any family by its action',
-    description: 'The bodies are in the order of the words.',
-    // Later families add theirs.
-    path: { word: Type.Unsafe<string>({ type: 'string', enum: names }) },
-    headers: describeRequestHeaders('idempotency-key'),
-    body: { anyOf: bodies },
-    response: { 200: describeNothing('Done') }
-  })
-  documentRoute(app, settings, '/command/:word', schema)
-  app.addHook('onReady', async () => {
-    if (mounts.every(({ retirement }) => isRetired(retirement))) Object.assign(schema, { deprecated: true })
+  const { actions } = mount.neighbours
+  documentRoute(app, settings, '/command/:word', {
+    kind: 'action',
+    isShared: true,
+    targets: () => Array.from(actions, ([action, { shown }]) => ({ mount: shown, action, word: action }))
   })
 }

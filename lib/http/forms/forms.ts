@@ -2,23 +2,20 @@ import type { FastifyReply } from 'fastify'
 import { listTargets } from '../../core/book/offers.js'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
-import { addArticle } from '../../core/values/words.js'
 import { readJsonParams, readSentParams } from '../body.js'
 import { makeEtag, markItem, writeHttpDate } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
-import { describeWriteProblems } from '../openapi/problems.js'
-import {
-  describeAnswer, type DescribedWord, describeItemRoute, describeItemWrite, describeNothing, describeRequestHeaders,
-  describeRoute, describeWords, jsonOrForm, minimal, redirected, writeConditions
-} from '../openapi/routes.js'
-import { describeCommand, describeLinkedItem, describeNew, describeUnchanged } from '../openapi/schemas.js'
 import { logEndpoints } from '../reads/log.js'
 import { readItemId } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { attributes } from './attributes.js'
 import { actionEndpoints, command, update } from './commands.js'
 import { commands } from './rest-commands.js'
-import { answeredByItem, answerEntry, type Form, type FormEndpoint, makeWriteEndpoint, sendItem } from './write.js'
+import {
+  answeredByItem, answerEntry, documentWord, type Form, type FormEndpoint, makeWriteEndpoint, sendItem
+} from './write.js'
+
+const jsonOrForm = ['application/json', 'application/x-www-form-urlencoded']
 
 /** `PUT …/{id}/hold` with the parameters as the body. */
 const verb = makeWordForm('verb')
@@ -34,10 +31,7 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
       // Some verbs equal their participle (split, put).
       const operations = [...family.operations.values()]
         .filter(({ operation }) => word === 'verb' || operation.participle !== operation.verb || !forms.has('verb'))
-      const words = operations.map(({ operation }) => operation[word])
-      const described = describeWords(mount, word, words, operations, action =>
-        describeItemWrite(mount, word, action))
-      return operations.map(({ operation, params }, index) => makeWriteEndpoint(mount, {
+      return operations.map(({ operation, params }) => makeWriteEndpoint(mount, {
         method: 'PUT',
         path: `/:id/${operation[word]}`,
         read: request => ({
@@ -46,7 +40,7 @@ function makeWordForm<W extends 'verb' | 'participle'> (word: W): Form<W> {
           params: readJsonParams(params, request)
         }),
         ...answeredByItem,
-        ...described[index] as DescribedWord
+        ...documentWord(mount, word, operation.action, operation[word])
       }))
     }
   }
@@ -57,20 +51,7 @@ const noun: Form<'noun'> = {
   name: 'noun',
   endpoints (mount) {
     const { family } = mount
-    const targeted = listTargets(family)
-    const nouns = targeted.map(({ operation: { noun } }) => noun)
-    const described = describeWords(mount, 'noun', nouns, targeted, action => ({
-      headers: describeRequestHeaders(...writeConditions, 'idempotency-key', 'prefer'),
-      consumes: jsonOrForm,
-      response: {
-        200: describeAnswer(mount, 'written', 'Nothing to change', describeUnchanged(mount)),
-        201: describeAnswer(mount, 'written', 'The new entry of the log', describeCommand(mount), 'location'),
-        204: minimal,
-        303: redirected,
-        ...describeWriteProblems(mount, action, 'noun')
-      }
-    }))
-    return targeted.flatMap(({ operation, params }, index) => [
+    return listTargets(family).flatMap(({ operation, params }) => [
       makeWriteEndpoint(mount, {
         method: 'POST',
         path: `/:id/${operation.noun}`,
@@ -83,7 +64,8 @@ const noun: Form<'noun'> = {
         // Only a change makes an entry.
         answer: (exchange, outcome) =>
           answerEntry(exchange, outcome, outcome.record.outcome === 'done', operation.noun),
-        ...described[index] as DescribedWord
+        consumes: jsonOrForm,
+        ...documentWord(mount, 'noun', operation.action, operation.noun)
       }),
       ...logEndpoints(mount, operation)
     ])
@@ -92,7 +74,7 @@ const noun: Form<'noun'> = {
 
 /** `POST` on the collection creates, `DELETE` on an item deletes it. */
 function lifecycleEndpoints (mount: Mount): Endpoint[] {
-  const { family, family: { lifecycle, singular } } = mount
+  const { family, family: { lifecycle } } = mount
   if (lifecycle === undefined) return []
   const { createAction, params, deletion } = lifecycle
   const create = makeWriteEndpoint(mount, {
@@ -105,20 +87,8 @@ function lifecycleEndpoints (mount: Mount): Endpoint[] {
       params: readSentParams(params, request)
     }),
     answer: answerCreated,
-    schema: describeRoute(mount, 'items', `create-${singular}`, {
-      summary: `Create ${addArticle(singular)}`,
-      description: 'Send an Idempotency-Key to make retries safe.',
-      headers: describeRequestHeaders('idempotency-key', 'prefer'),
-      consumes: jsonOrForm,
-      body: describeNew(mount, params),
-      response: {
-        201: describeAnswer(
-          mount, 'written', `The new ${singular}`, describeLinkedItem(mount), 'location', 'etag'
-        ),
-        303: redirected,
-        ...describeWriteProblems(mount, createAction)
-      }
-    })
+    consumes: jsonOrForm,
+    documented: { kind: 'create', action: createAction }
   })
   if (deletion === undefined) return [create]
   const remove = makeWriteEndpoint(mount, {
@@ -130,15 +100,7 @@ function lifecycleEndpoints (mount: Mount): Endpoint[] {
       params: readJsonParams(deletion.params, request)
     }),
     answer: ({ reply }) => reply.code(204).send(),
-    schema: describeItemRoute(mount, 'items', `delete-${singular}`, {
-      summary: `Delete ${addArticle(singular)}`,
-      description: 'Its log is kept.',
-      headers: describeRequestHeaders(...writeConditions, 'idempotency-key'),
-      response: {
-        204: describeNothing('Deleted'),
-        ...describeWriteProblems(mount, deletion.operation.action)
-      }
-    })
+    documented: { kind: 'remove', action: deletion.operation.action }
   })
   return [create, remove]
 }
@@ -172,7 +134,7 @@ export function writeEndpoints (mount: Mount): Endpoint[] {
       const route = `${endpoint.method} ${endpoint.path}`
       // Reads have no body to distinguish two forms on one path.
       if (endpoint.method === 'GET') reads.push(endpoint)
-      else writes.set(route, combine(writes.get(route), endpoint, name === mount.recommendedForm ? '' : name))
+      else writes.set(route, combine(writes.get(route), endpoint))
     }
   }
   return [
@@ -183,20 +145,13 @@ export function writeEndpoints (mount: Mount): Endpoint[] {
   ]
 }
 
-/** Forms may share a route: the body selects the form. @param name empty for the form that needs no mention */
-function combine (before: FormEndpoint | undefined, endpoint: FormEndpoint, name: string): FormEndpoint {
-  const { schema } = endpoint
-  if (before === undefined) {
-    return name === '' ? endpoint : { ...endpoint, schema: { ...schema, summary: `${schema.summary} (form ${name})` } }
-  }
+/** Forms may share a route: the body selects the form. */
+function combine (before: FormEndpoint | undefined, endpoint: FormEndpoint): FormEndpoint {
+  if (before === undefined) return endpoint
+  const { documented: first, documented: { forms: others = [] } = {} } = before
   return {
     ...endpoint,
-    schema: {
-      ...before.schema,
-      summary: before.schema.summary?.replace(/\(form (.*)\)$/, `(forms $1 and ${name})`) as string,
-      description: `${before.schema.description} ${schema.description}`,
-      body: { anyOf: [before.schema.body, schema.body] }
-    },
+    ...(first && { documented: { ...first, forms: [...others, ...endpoint.documented?.forms ?? []] } }),
     handler: (request, reply) =>
       (before.accepts?.(request.body) === true ? before : endpoint).handler(request, reply)
   }

@@ -1,7 +1,7 @@
-import { type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { compileParams, readParams } from '../../core/family/params.js'
-import { idReused, invalidBody, pointToCommand, Problem } from '../../core/problems.js'
+import { invalidBody, pointToCommand, Problem } from '../../core/problems.js'
 import { type Caller, intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/decide.js'
 import type { Outcome } from '../../core/service/execute.js'
@@ -10,25 +10,17 @@ import { authorizeReader, mayRead } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
 import { expectRevision } from '../../core/service/refusal.js'
 import { endLongTurn } from '../../core/storage/turns.js'
-import { hashText } from '../../core/values/ids.js'
+import { hashText, textIdPattern } from '../../core/values/ids.js'
 import { isObject, type Members } from '../../core/values/json.js'
+import type { RouteTarget } from '../../representations/target.js'
 import { getJsonBody, readKey } from '../body.js'
 import { type Exchange, logOutcome, type Mount, showItem } from '../mount.js'
-import { describeProblems } from '../openapi/problems.js'
-import {
-  commandIdParameter, describeAnswer, describeCommandAnswers, describeForm, describeRequestHeaders,
-  describeSharedRoute, describeShortly, writeConditions
-} from '../openapi/routes.js'
-import {
-  describeActions, describeCommand, describeId, describeLinkedItem, describeNew, describeParams, nameItem, nameSchema,
-  ProblemSchema
-} from '../openapi/schemas.js'
 import { linkCommand, sendEntry } from '../reads/log.js'
 import { answerRead, type Loading, type OneQuery, parseOne, type Read } from '../reads/read.js'
 import { logFailure, send, toProblem } from '../reply.js'
 import { readCommandId, readPreference, requireId } from '../request.js'
-import { explainEnd, hasEnded, retire, type RouteSchema } from '../routes.js'
-import { actionMembers, commandRule, compileEnvelope } from './commands.js'
+import { explainEnd, hasEnded, retire } from '../routes.js'
+import { actionMembers, compileEnvelope } from './commands.js'
 import { answerEntry, type Form, type FormEndpoint, sendSeen, startWrite, writeHandler } from './write.js'
 
 /** `/rest/commands`: PUT and GET of one command, POST of many; the singular of the item selects the family. */
@@ -37,7 +29,7 @@ export const commands: Form<'commands'> = {
   endpoints (mount) {
     const { family, family: { singular }, neighbours, unversioned } = mount
     if (unversioned === false) return []
-    const { commands, puts, schemas: { bodies, commands: entries, sent, results } } = neighbours
+    const { commands, puts } = neighbours
     const isFirst = commands.size === 0
     const isFirstToPut = puts.size === 0 && family.operations.size > 0
     const readEnvelope = compileEnvelope({ [singular]: family.idSchema, ...actionMembers }, family.operations)
@@ -49,31 +41,22 @@ export const commands: Form<'commands'> = {
       },
       answer: answerEntry
     })
-    if (family.operations.size > 0 && neighbours.addCommands(mount, puts, { put })) {
-      addReferences(bodies, describeActions(mount, 'Command', { [singular]: describeId(mount) }))
-    }
-    if (neighbours.addCommands(mount, commands, { read: compileReader(mount) })) {
-      addReferences(entries, [describeCommand(mount)])
-      addReferences(sent, describeSent(mount))
-      addReferences(results, [describeResult(mount)])
-    }
+    if (family.operations.size > 0) neighbours.addCommands(mount, puts, { put })
+    neighbours.addCommands(mount, commands, { read: compileReader(mount) })
     // The first mount at a prefix declares the routes for all families there.
     return [...isFirstToPut ? singleEndpoints(mount) : [], ...isFirst ? [manyEndpoint(mount)] : []]
   }
 }
 
-// A version that takes over the paths has most schemas in common with the one before, whose others stay.
-function addReferences (list: TSchema[], more: readonly TSchema[]): void {
-  list.push(...more.filter(({ $ref }) => !list.some(known => known.$ref === $ref)))
+/** The families that a shared route leads to, for documents. */
+function showOwners (known: ReadonlyMap<string, { readonly mount: Mount }>): RouteTarget[] {
+  return Array.from(known.values(), ({ mount: { shown } }) => ({ mount: shown }))
 }
 
 /** `PUT /rest/commands/{command_id}` with `{ "deal", "action", "params" }`, and GET. */
 function singleEndpoints (mount: Mount): FormEndpoint[] {
-  const { neighbours: { commands, puts, schemas } } = mount
+  const { neighbours: { commands, puts } } = mount
   const path = '/rest/commands/:command'
-  const parameters = { command: commandIdParameter }
-  // Later families add theirs.
-  const answer = Type.Unsafe({ anyOf: schemas.commands })
   return [
     {
       method: 'PUT',
@@ -85,14 +68,7 @@ function singleEndpoints (mount: Mount): FormEndpoint[] {
         retire(reply, retirement)
         return await put(request, reply)
       },
-      schema: describeForm(mount, 'commands', describeSharedRoute(mount, 'all commands', 'put-command', {
-        summary: 'Change an item of any family',
-        description: commandRule,
-        path: parameters,
-        headers: describeRequestHeaders(...writeConditions, 'prefer'),
-        body: { anyOf: schemas.bodies },
-        response: describeCommandAnswers(mount, 'commands', answer)
-      }))
+      documented: { kind: 'command', isShared: true, forms: ['commands'], targets: () => showOwners(puts) }
     },
     {
       method: 'GET',
@@ -102,12 +78,7 @@ function singleEndpoints (mount: Mount): FormEndpoint[] {
         const [first, ...others] = [...commands.values()].map(({ mount }) => commandRead(mount))
         return await answerRead([first as Read<OneQuery>, ...others], request, reply)
       },
-      schema: describeShortly(mount, describeSharedRoute(mount, 'all commands', 'read-command', {
-        summary: 'Read a command',
-        description: 'The request and its outcome.',
-        path: parameters,
-        response: { 200: describeAnswer(mount, 'one', 'The command', answer) }
-      }))
+      documented: { kind: 'entry', isShared: true, targets: () => showOwners(commands) }
     }
   ]
 }
@@ -169,11 +140,13 @@ function manyEndpoint (mount: Mount): FormEndpoint {
     path: '/rest/commands',
     sharedBy: 'families',
     handler: (request, reply) => answerMany(mount, request, reply),
-    schema: describeMany(mount)
+    documented: {
+      kind: 'commands', isShared: true, forms: ['commands'], targets: () => showOwners(mount.neighbours.commands)
+    }
   }
 }
 
-const id = Type.Optional(commandIdParameter)
+const id = Type.Optional(Type.String({ pattern: textIdPattern }))
 
 function listActions ({ operations, lifecycle }: Mount['family']) {
   const deletion = lifecycle?.deletion
@@ -273,58 +246,4 @@ async function showOutcome (exchange: Exchange, outcome: Outcome, isMinimal: boo
     command: { ...linkCommand(exchange, outcome), ...secrets },
     ...(isShown && { item: showItem(exchange.mount, request, item) })
   }
-}
-
-function describeSent (mount: Mount): TSchema[] {
-  const { family, family: { singular, lifecycle } } = mount
-  const actions = listActions(family)
-  const params = Array.from(actions, ([action, { params }]) => describeParams(mount, action, params))
-  const targeted = {
-    id,
-    [singular]: describeId(mount),
-    action: Type.Unsafe<string>({ type: 'string', enum: [...actions.keys()] }),
-    params: Type.Optional(Type.Unsafe<object>({ anyOf: params })),
-    revision: Type.Optional(Type.Integer({ description: 'The revision you know' }))
-  }
-  const name = (name: string, properties: TProperties) =>
-    nameSchema(mount, `Sent${name}`, Type.Object(properties, { additionalProperties: false }))
-  const sent = actions.size === 0 ? [] : [name(`${nameItem(mount)}Command`, targeted)]
-  if (lifecycle === undefined) return sent
-  const action = Type.Literal(lifecycle.createAction)
-  const creating = { id, action, params: describeNew(mount, lifecycle.params) }
-  return [...sent, name(lifecycle.createAction, creating)]
-}
-
-function describeResult (mount: Mount): TSchema {
-  return nameSchema(mount, `${nameItem(mount)}Result`, Type.Object({
-    status: Type.Integer({ description: 'As of the command alone' }),
-    replayed: Type.Optional(Type.Boolean({ description: 'Whether it ran before' })),
-    command: Type.Optional(describeCommand(mount)),
-    item: Type.Optional(describeLinkedItem(mount)),
-    problem: Type.Optional(nameSchema(mount, 'Problem', ProblemSchema))
-  }))
-}
-
-function describeMany (mount: Mount): RouteSchema {
-  const { sent, results } = mount.neighbours.schemas
-  const flaw = invalidBody([{ pointer: '/params/reason', detail: 'is required' }])
-  return describeForm(mount, 'commands', describeSharedRoute(mount, 'all commands', 'send-commands', {
-    summary: 'Send many commands',
-    description: 'In this order, each for itself; with atomic all in one commit, or none.',
-    headers: describeRequestHeaders('idempotency-key', 'prefer'),
-    body: Type.Object({
-      // Later families add theirs.
-      commands: Type.Array(Type.Unsafe({ anyOf: sent }), { minItems: 1 }),
-      atomic: Type.Optional(Type.Boolean({ default: false }))
-    }, { additionalProperties: false }),
-    response: {
-      200: describeAnswer(mount, 'written', 'The outcome of each, in this order',
-        Type.Object({ items: Type.Array(Type.Unsafe({ anyOf: results })) })),
-      ...mount.recommendedForm === 'commands' &&
-        describeProblems(mount, 'SentCommands', {
-          'invalid-body': () => pointToCommand(3, flaw),
-          'id-reused': () => pointToCommand(3, idReused(commandIdParameter.examples?.[0]))
-        })
-    }
-  }))
 }

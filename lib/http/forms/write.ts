@@ -9,7 +9,6 @@ import type { Members } from '../../core/values/json.js'
 import { FormBody, readKey } from '../body.js'
 import { checkWriteConditions, explainTags, markItem } from '../conditional.js'
 import { type Exchange, logOutcome, type Mount, showItem } from '../mount.js'
-import { describeForm, describeItemRoute, describeItemWrite, type Description } from '../openapi/routes.js'
 import { linkCommand } from '../reads/log.js'
 import { seenHeader } from '../reads/read.js'
 import { sendPreferred } from '../reply.js'
@@ -115,7 +114,7 @@ function makePrecondition (
   }
 }
 
-/** A form of operations: its routes, how they are read and answered, and their descriptions. */
+/** A form of operations: its routes, and how they are read and answered. */
 export interface Form<N extends string = string> {
   readonly name: N
   endpoints (mount: Mount): FormEndpoint[]
@@ -129,22 +128,24 @@ export interface FormEndpoint extends Endpoint {
 /** `path` is relative to the collection. */
 export function makeWriteEndpoint (
   mount: Mount,
-  { path, method, schema, word, accepts, ...write }: Write & Omit<FormEndpoint, 'handler'>
+  { path, method, documented, consumes, word, accepts, ...write }: Write & Omit<FormEndpoint, 'handler'>
 ): FormEndpoint {
-  const handler = writeHandler(mount, write)
-  return { method, path: mount.home + path, schema, handler, ...(word && { word }), ...(accepts && { accepts }) }
+  return {
+    method,
+    path: mount.home + path,
+    handler: writeHandler(mount, write),
+    ...(documented && { documented }),
+    ...(consumes && { consumes }),
+    ...(word && { word }),
+    ...(accepts && { accepts })
+  }
 }
 
-export function makeItemEndpoint (
-  mount: Mount,
-  form: string,
-  name: string,
-  endpoint: Pick<Write, 'read'> & Pick<FormEndpoint, 'path' | 'method' | 'accepts'>,
-  description: Description
-): FormEndpoint {
-  const full = { ...description, ...describeItemWrite(mount, form) }
-  const schema = describeForm(mount, form, describeItemRoute(mount, 'operations', name, full))
-  return makeWriteEndpoint(mount, { ...endpoint, ...answeredByItem, schema })
+/** In the form that is described in full, each operation has a path in documents; the others show one for all words. */
+export function documentWord (
+  { recommendedForm }: Mount, form: string, action: string, word: string
+): Pick<Endpoint, 'documented' | 'word'> {
+  return { documented: { kind: 'operation', forms: [form], action }, ...form !== recommendedForm && { word } }
 }
 
 function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {

@@ -33,7 +33,6 @@ import { documentActions } from '../forms/commands.js'
 import { forms, writeEndpoints } from '../forms/forms.js'
 import { findNeighbours, keepMount, type Mount, type Neighbours, Streams } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
-import { addSchemas, findSchemaTexts } from '../openapi/schemas.js'
 import { collectionEndpoints, queryEndpoints } from '../reads/collection.js'
 import { familyFeedEndpoints, sharedFeedEndpoints } from '../reads/feed.js'
 import { mountHome } from '../reads/home.js'
@@ -42,7 +41,7 @@ import { logEndpoints } from '../reads/log.js'
 import { readSeen } from '../reads/read.js'
 import { sendProblem } from '../reply.js'
 import { makeUrls } from '../request.js'
-import { announceRetirement, mountEndpoints, namePlugin, type RouteSettings } from '../routes.js'
+import { announceRetirement, type Endpoint, mountEndpoints, namePlugin, type RouteSettings } from '../routes.js'
 import { makeCallers } from './callers.js'
 import { openBook, showMount } from './mounts.js'
 import { checkOptions, type FamilyOptions } from './options.js'
@@ -147,18 +146,26 @@ export interface MountHook {
   onMount? (mount: FamilyMount, app: FastifyInstance): void | Promise<void>
 }
 
-/** @param defaults the representations of a mount without that option */
+/** What a family has besides its definition. */
+export interface FamilyParts {
+  /** The representations of a mount without that option. */
+  readonly representations: readonly Representation[]
+  /** Describes the routes of a mount, in the scope that has them. */
+  document (mount: FamilyMount, scope: FastifyInstance): void
+}
+
 export function makeFamily (
-  definition: FamilyDefinition & MountHook, defaults: readonly Representation[], renaming?: Renaming
+  definition: FamilyDefinition & MountHook, parts: FamilyParts, renaming?: Renaming
 ): AnyFamily {
   const family = compileFamily(definition, renaming)
   const name = `fastify-dealbook-${family.name}`
   // Called in the host's scope, by which families registered there find each other.
   const mountIn: FastifyPluginAsync<FamilyOptions> = async (scope, options) => {
-    const { representations = defaults } = options
+    const { representations = parts.representations } = options
     let mounted: Mount | undefined
     const mount = namePlugin(name, async app => {
       mounted = await mountFamily(family, plugin, { ...options, representations }, scope, app)
+      parts.document(mounted.shown, app)
     })
     await scope.register(mount, options as RegisterOptions)
     if (definition.onMount === undefined) return
@@ -169,12 +176,12 @@ export function makeFamily (
   const plugin = Object.assign(fp(mountIn, { fastify: '5.x || 6.x', name }), {
     definition,
     extend (extension: AnyExtension) {
-      if (renaming === undefined) return makeFamily(extendDefinition(definition, extension), defaults)
+      if (renaming === undefined) return makeFamily(extendDefinition(definition, extension), parts)
       throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(family.name, 'extend the family before you rename it')
     },
     rename (names: Readonly<Record<string, string>>) {
       const renaming = makeRenaming(family, names)
-      return makeFamily(renameDefinition(definition, names), defaults, renaming)
+      return makeFamily(renameDefinition(definition, names), parts, renaming)
     },
     service: (options: ServiceOptions) => makeService(family, options)
   })
@@ -196,7 +203,7 @@ async function mountFamily (
   // /crm and /crm/ are the same prefix.
   const prefix = app.prefix.replace(/\/+$/, '')
   const neighbours = findNeighbours(scope, prefix)
-  const mount = await makeMount(family, plugin, prefix, neighbours, options, findSchemaTexts(app))
+  const mount = await makeMount(family, plugin, prefix, neighbours, options)
   if (neighbours.mounts.some(({ home, family: { name } }) => home === mount.home && name === family.name)) {
     throw new errorCodes.FST_DEALBOOK_MOUNTED_TWICE(family.name, prefix + mount.home)
   }
@@ -217,7 +224,7 @@ async function mountFamily (
   parseJson(app, ['application/json', 'application/merge-patch+json'], limits)
   parseForms(app, limits)
   app.setErrorHandler((error, request, reply) => sendProblem(mount, error, request, reply))
-  const isFirst = neighbours.actions.names.length === 0
+  const isFirst = neighbours.actions.size === 0
   const all = [
     ...collectionEndpoints(mount),
     ...itemEndpoints(mount),
@@ -239,11 +246,13 @@ async function mountFamily (
     return [announceRetirement(endpoint, mount.retirement)]
   })
   neighbours.endpoints.push(...endpoints.map(endpoint => ({ mount, endpoint })))
-  const settings: RouteSettings = { bodyLimit, unknown: (request, reply) => answerUnknown(mount, request, reply) }
+  const { shown, routes } = mount
+  const unknown: Endpoint['handler'] = (request, reply) => answerUnknown(mount, request, reply)
+  const settings: RouteSettings = { mount: shown, routes, bodyLimit, unknown }
+  app.addHook('onRoute', route => { settings.declared = route })
   mountEndpoints(app, endpoints, settings)
-  if (isFirst && neighbours.actions.names.length > 0) documentActions(app, settings, mount)
+  if (isFirst && neighbours.actions.size > 0) documentActions(app, settings, mount)
   mountHome(app, mount, settings, options.home)
-  addSchemas(app, mount)
   mountUnknown(app, mount)
   return mount
 }
@@ -257,8 +266,7 @@ async function makeMount (
   plugin: AnyFamily,
   prefix: string,
   neighbours: Neighbours,
-  options: MountedOptions,
-  schemaTexts: Map<string, string>
+  options: MountedOptions
 ): Promise<Mount> {
   checkOptions(family, prefix, options)
   const { version, representations } = options
@@ -298,9 +306,7 @@ async function makeMount (
     maxCommands: options.maxCommands,
     forms: mounted,
     recommendedForm: forms.find(({ name }) => mounted.has(name))?.name,
-    schemas: new Map(),
-    schemaIds: new Map(),
-    schemaTexts,
+    routes: [],
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned,
     retirement: {

@@ -8,6 +8,7 @@ import { errorCodes } from '../../core/errors.js'
 import { callRules, checkCallOptions } from '../../core/service/arguments.js'
 import type { Storage } from '../../core/storage/storage.js'
 import type { FamilyMount } from '../../representations/target.js'
+import { forms } from '../forms/forms.js'
 import { listMounts, logOutcome, type Mount } from '../mount.js'
 import { explainEnd, hasEnded } from '../routes.js'
 
@@ -65,7 +66,10 @@ export function showMount (mount: Mount): FamilyMount {
       const read = found.params.read(params)
       return 'flaws' in read ? read.flaws : []
     },
-    book
+    book,
+    forms: forms.map(({ name }) => name).filter(name => mount.forms.has(name)),
+    routes: mount.routes,
+    beside: name => mount.neighbours.find(name, mount)?.shown
   }
 }
 

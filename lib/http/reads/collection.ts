@@ -1,40 +1,21 @@
-import { Type } from '@sinclair/typebox'
-import { listOperators } from '../../core/book/describe.js'
 import { addTitleColumns, makeExpand } from '../../core/book/expand.js'
 import { findOffers } from '../../core/book/offers.js'
 import { invalidQuery, Problem } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { operators } from '../../core/query/operators.js'
-import { describeValue, readOperand, readValue } from '../../core/query/values.js'
+import { readOperand, readValue } from '../../core/query/values.js'
 import { intendToList } from '../../core/service/caller.js'
 import { selectById } from '../../core/storage/pages.js'
 import type { Field } from '../../core/storage/storage.js'
 import { shorten } from '../../core/values/words.js'
 import type { Mount } from '../mount.js'
-import { describeListProblems } from '../openapi/problems.js'
-import {
-  describeAnswer, describePage, describeQuerystring, describeRoute, describeSharedRoute,
-  describeShortly
-} from '../openapi/routes.js'
-import { describeListedItem, nameItem } from '../openapi/schemas.js'
 import type { Endpoint } from '../routes.js'
 import { findDownload, type Listing, loadPage } from './page.js'
 import { type Loading, parseQuery, type Read, readEndpoints } from './read.js'
 
 /** `GET /customers`, also with a path suffix that names the representation. */
 export function collectionEndpoints (mount: Mount): Endpoint[] {
-  const { home, family: { name, members: [first] } } = mount
-  const suffixes = listOperators(mount.grammar).map(operator => `.${operator}`).join(', ')
-  return readEndpoints(collectionRead(mount), home, describeRoute(mount, 'items', `list-${name}`, {
-    summary: `List ${name}`,
-    description: 'Items match all filters, and any value of a repeated one. ' +
-      `Fields also have ${suffixes}, or are compared as in ${first}>=1.`,
-    querystring: describeQuerystring(mount, 'page'),
-    response: {
-      200: describePage(mount, `${nameItem(mount)}Page`, `A page of ${name}`, describeListedItem(mount)),
-      ...describeListProblems(mount)
-    }
-  }))
+  return readEndpoints(collectionRead(mount), mount.home, { kind: 'list' })
 }
 
 function collectionRead (mount: Mount): Read<ParsedQuery> {
@@ -82,16 +63,8 @@ export async function listItems (
 export function queryEndpoints (mount: Mount): Endpoint[] {
   const { family } = mount
   return [...family.queries].flatMap(([name, query]) => {
-    const list = Type.Array(describeListedItem(mount))
     const field = family.fields.find(({ name }) => name === query.field) as Field
-    const schema = describeShortly(mount, describeSharedRoute(mount, 'other forms', `query-${name}`, {
-      summary: `List ${family.name} by ${field.name}`,
-      description: 'An array of items. 404 if there are none.',
-      path: { parameter: describeValue(field) },
-      querystring: describeQuerystring(mount, 'bare'),
-      response: { 200: describeAnswer(mount, 'page', `The ${family.name}`, list) }
-    }))
-    return readEndpoints(queryRead(mount, field), `/query/${name}/:parameter`, schema)
+    return readEndpoints(queryRead(mount, field), `/query/${name}/:parameter`, { kind: 'query', query: name })
       .map(endpoint => ({ ...endpoint, sharedBy: 'versions' as const }))
   })
 }

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
 import { CommandMembers } from '../../core/family/fields.js'
@@ -18,49 +17,29 @@ import type { Condition, Id } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import { readSearch } from '../body.js'
 import type { Exchange, Mount } from '../mount.js'
-import {
-  describePage, describeQuerystring, describeRoute, describeSharedRoute, describeShortly
-} from '../openapi/routes.js'
-import { describeEntry, nameItem } from '../openapi/schemas.js'
 import { toProblem, tryEach } from '../reply.js'
 import { readRequestedFormat } from '../request.js'
-import type { Endpoint } from '../routes.js'
+import type { Documented, Endpoint } from '../routes.js'
 import { eventStream, sendEvents, type Streaming, watchEnd } from './events.js'
 import { findDownload, type Listing, loadPage } from './page.js'
 import { makeReadEndpoints, parseQuery } from './read.js'
 
 /** `GET …/commands`: what happened to all items of a family. */
 export function familyFeedEndpoints (mount: Mount): Endpoint[] {
-  const { family } = mount
-  const page = 'A page of commands, in the order in which they became visible'
-  return feedEndpoints(`${mount.home}/commands`, () => ({ mount, mounts: [mount] }), describeShortly(mount,
-    describeRoute(mount, 'log', `follow-${family.name}-commands`, {
-      summary: `Read what happened to all ${family.name}`,
-      description: feedRule,
-      querystring: describeQuerystring(mount, 'feed'),
-      response: { 200: describePage(mount, `${nameItem(mount)}EntryPage`, page, describeEntry(mount)) }
-    })))
+  return feedEndpoints(`${mount.home}/commands`, () => ({ mount, mounts: [mount] }), { kind: 'feed' })
 }
-
-const feedRule = 'In the order in which the commands became visible. Continue from links.follow later: nothing in ' +
-  'between is missed. With Accept: text/event-stream the response continues as commands are made; Prefer: wait=20 ' +
-  'holds an empty page.'
 
 /** `GET /rest/commands`: what happened to the items of all families at the prefix. The first mount declares it. */
 export function sharedFeedEndpoints (mount: Mount): Endpoint[] {
-  const { family: { name }, neighbours: { schemas: { entries }, mounts } } = mount
-  // Later families add theirs; versions of one have the same.
-  if (mounts.find(({ family }) => family.name === name) !== mount) return []
-  entries.push(describeEntry(mount))
-  if (entries.length > 1) return []
-  const page = 'A page of commands of all families, in the order in which they became visible'
-  const schema = describeShortly(mount, describeSharedRoute(mount, 'all commands', 'follow-commands', {
-    summary: 'Read what happened to the items of all families',
-    description: feedRule,
-    querystring: describeQuerystring(mount, 'feed'),
-    response: { 200: describePage(mount, undefined, page, Type.Unsafe({ anyOf: entries })) }
-  }))
-  const endpoints = feedEndpoints('/rest/commands', () => shareFeed(mount), schema)
+  const { neighbours: { mounts } } = mount
+  // The first declares it.
+  if (mounts.find(({ family }) => family.writable) !== mount) return []
+  // Versions of a family have the same entries.
+  const listFirst = () => mounts.filter((each, index) => each.family.writable &&
+    mounts.findIndex(({ family }) => family.name === each.family.name) === index)
+  const endpoints = feedEndpoints('/rest/commands', () => shareFeed(mount), {
+    kind: 'feed', isShared: true, targets: () => listFirst().map(({ shown }) => ({ mount: shown }))
+  })
   return endpoints.map(endpoint => ({ ...endpoint, sharedBy: 'families' }))
 }
 
@@ -73,9 +52,9 @@ export function listLogged ({ neighbours }: Mount): Mount[] {
   return [...byFamily.values()]
 }
 
-function feedEndpoints (path: string, scope: () => Scope, schema: Endpoint['schema']): Endpoint[] {
+function feedEndpoints (path: string, scope: () => Scope, documented: Documented): Endpoint[] {
   const handler: Endpoint['handler'] = (request, reply) => answerFeed(scope(), request, reply)
-  return makeReadEndpoints(path, schema, handler, true, true)
+  return makeReadEndpoints(path, documented, handler, true, true)
 }
 
 function wantsEvents ({ headers: { accept = '' } }: FastifyRequest): boolean {

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Family } from '../../core/family/family.js'
 import type { Tone } from '../../core/family/presentation.js'
@@ -7,12 +6,9 @@ import { authorizeReader, type Reader } from '../../core/service/reader.js'
 import type { Condition } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type { Mount } from '../mount.js'
-import { describeProblems } from '../openapi/problems.js'
-import { describeAnswer, describeQuerystring, describeSharedRoute } from '../openapi/routes.js'
-import { linkSchema, nameSchema } from '../openapi/schemas.js'
 import { send, tryEach } from '../reply.js'
 import { readRequestedFormat, refuseParameters, splitUrl } from '../request.js'
-import { type Endpoint, mountRoot, retire, type RouteSchema, type RouteSettings } from '../routes.js'
+import { type Endpoint, mountRoot, retire, type RouteSettings } from '../routes.js'
 
 /** `GET {prefix}/`, once for all families, and only if the host has no such route. By default not at the root. */
 export function mountHome (
@@ -25,7 +21,7 @@ export function mountHome (
   const hasOwn = [prefix, `${prefix}/`].some(url => url !== '' && app.hasRoute({ method: 'GET', url }))
   if (wanted && !hasOwn) {
     const handler: Endpoint['handler'] = (request, reply) => sendHome(mount, request, reply)
-    mountRoot(app, settings, describeHome(mount), handler)
+    mountRoot(app, settings, { kind: 'home', isShared: true }, handler)
   }
   neighbours.hasHome ||= wanted || hasOwn
 }
@@ -113,32 +109,4 @@ export async function countUpTo (reader: Reader, where: readonly Condition[], mo
   if (oneMore !== undefined) return { atLeast: most }
   const { total } = await reader.find({ ...query, offset: 0, limit: 0, count: true })
   return { total: total as number }
-}
-
-function describeHome (mount: Mount): RouteSchema {
-  const counts = {
-    total: Type.Optional(Type.Integer({ minimum: 0 })),
-    atLeast: Type.Optional(Type.Integer({ description: 'Instead of total, if there are more' }))
-  }
-  const links = Type.Object({ list: linkSchema })
-  const state = Type.Object({ state: Type.String(), ...counts, links })
-  const family = Type.Object({
-    name: Type.String(),
-    version: Type.Optional(Type.String()),
-    ...counts,
-    states: Type.Optional(Type.Array(state, { description: 'If items of the family have states' })),
-    links
-  })
-  const home = nameSchema(mount, 'Home', Type.Object({
-    families: Type.Array(family), links: Type.Object({ self: linkSchema })
-  }))
-  return describeSharedRoute(mount, 'home', 'read-home', {
-    summary: 'List the families',
-    description: 'The families that you may list, each with the number of its items and of those in each state.',
-    querystring: describeQuerystring(mount, 'format'),
-    response: {
-      200: describeAnswer(mount, 'one', 'The families', home),
-      ...describeProblems(mount)
-    }
-  })
 }

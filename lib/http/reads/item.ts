@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { makeExpand } from '../../core/book/expand.js'
 import { findOffers, findTargets, type Target } from '../../core/book/offers.js'
@@ -8,15 +7,9 @@ import { intendToRead } from '../../core/service/caller.js'
 import type { Reader } from '../../core/service/reader.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import { makePicker } from '../../core/values/json.js'
-import { addArticle } from '../../core/values/words.js'
 import type { PageView } from '../../representations/representation.js'
 import { markItem } from '../conditional.js'
 import { type Exchange, type Mount, showItem } from '../mount.js'
-import {
-  describeAnswer, describeItemAnswers, describeItemRoute, describeQuerystring, describeRequestHeaders, describeShortly,
-  readConditions
-} from '../openapi/routes.js'
-import { describeReadItem, linkSchema, nameItem, nameSchema } from '../openapi/schemas.js'
 import { sendOne, sendText } from '../reply.js'
 import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -25,14 +18,7 @@ import { type OneQuery, parseOne, type Read, readEndpoints } from './read.js'
 
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
 export function itemEndpoints (mount: Mount): Endpoint[] {
-  const { home, family: { singular } } = mount
-  return readEndpoints(itemRead(mount), `${home}/:id`, describeItemRoute(mount, 'items', `read-${singular}`, {
-    summary: `Read ${addArticle(singular)}`,
-    description: 'With the ETag of an earlier response in If-None-Match: 304 if nothing has changed.',
-    querystring: describeQuerystring(mount, 'one'),
-    headers: describeRequestHeaders(...readConditions),
-    response: describeItemAnswers(mount, describeReadItem(mount))
-  }))
+  return readEndpoints(itemRead(mount), `${mount.home}/:id`, { kind: 'item' })
 }
 
 function itemRead (mount: Mount): Read<OneQuery> {
@@ -107,7 +93,7 @@ export function operationsEndpoints (mount: Mount): Endpoint[] {
     }
   }
   // It has no parameters that a body could have.
-  return readEndpoints(read, `${home}/:id/operations`, describeOperations(mount), false)
+  return readEndpoints(read, `${home}/:id/operations`, { kind: 'operations' }, false)
 }
 
 export async function listOperations (
@@ -148,28 +134,3 @@ export function findAddress (
 }
 
 const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']
-
-function describeOperations (mount: Mount): Endpoint['schema'] {
-  const { singular } = mount.family
-  const text = (description: string) => Type.Optional(Type.String({ description }))
-  const operation = nameSchema(mount, 'OperationOffer', Type.Object({
-    name: Type.String(),
-    action: Type.String({ description: 'The action, for update and the commands' }),
-    summary: Type.String(),
-    method: text('The HTTP method'),
-    href: text('The URL'),
-    form: text('The form of the request: update takes { action, params }, the others only the params'),
-    params: Type.Unsafe<object>({ type: 'object', description: 'A JSON Schema of the parameters' }),
-    allowed: Type.Boolean({ description: 'Whether the state allows it now' }),
-    reason: text('Why the state does not allow it')
-  }))
-  const operations = nameSchema(mount, `${nameItem(mount)}Operations`, Type.Object({
-    items: Type.Array(operation),
-    links: Type.Object({ self: linkSchema, [singular]: linkSchema })
-  }))
-  return describeShortly(mount, describeItemRoute(mount, 'operations', `list-${singular}-operations`, {
-    summary: `List the operations of ${addArticle(singular)}`,
-    description: 'The operations that you may use, and whether the state allows them now.',
-    response: { 200: describeAnswer(mount, 'page', 'The operations', operations) }
-  }))
-}

@@ -9,16 +9,11 @@ import { type Find, findPage } from '../../core/service/reader.js'
 import { type CommandRecord, nameRecord, readTarget, showCommand } from '../../core/service/record.js'
 import type { Id } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
-import { addArticle } from '../../core/values/words.js'
 import type { OneView } from '../../representations/representation.js'
 import type { Exchange, Mount } from '../mount.js'
-import {
-  commandIdParameter, describeAnswer, describeItemRoute, describePage, describeQuerystring, describeShortly
-} from '../openapi/routes.js'
-import { describeCommand, describeEntry, nameItem } from '../openapi/schemas.js'
 import { sendOne } from '../reply.js'
 import { readItemId } from '../request.js'
-import type { Endpoint, RouteSchema } from '../routes.js'
+import type { Documented, Endpoint } from '../routes.js'
 import { answerFeed, isFeedRequest, listMembers } from './feed.js'
 import { findDownload, type Listing, loadPage } from './page.js'
 import {
@@ -28,12 +23,12 @@ import {
 /** The log of an item (`…/{id}/commands`) or, for an operation, the part of it that its noun names. */
 export function logEndpoints (mount: Mount, operation?: NounOperation): Endpoint[] {
   const path = `${mount.home}/:id/${operation?.noun ?? 'commands'}`
-  // The part of an operation is read like the whole log, which is described.
-  const { list, one } = operation === undefined ? describeLog(mount) : { list: { hide: true }, one: { hide: true } }
+  // The part of an operation is read like the whole log, which documents show.
+  const document = (kind: Documented['kind']) => operation === undefined ? { kind } : undefined
   const endpoints = [
-    ...readEndpoints(logRead(mount, operation), path, list).map(endpoint =>
+    ...readEndpoints(logRead(mount, operation), path, document('log')).map(endpoint =>
       operation === undefined ? orFeed(mount, endpoint) : endpoint),
-    ...readEndpoints(entryRead(mount, operation), `${path}/:command`, one)
+    ...readEndpoints(entryRead(mount, operation), `${path}/:command`, document('entry'))
   ]
   return operation === undefined ? endpoints : endpoints.map(endpoint => ({ ...endpoint, word: operation.noun }))
 }
@@ -46,26 +41,6 @@ function orFeed (mount: Mount, endpoint: Endpoint): Endpoint {
     handler: (request, reply) => isFeedRequest(request)
       ? answerFeed({ mount, mounts: [mount], id: readItemId(family, request) }, request, reply)
       : endpoint.handler(request, reply)
-  }
-}
-
-function describeLog (mount: Mount): { readonly list: RouteSchema, readonly one: RouteSchema } {
-  const { singular } = mount.family
-  const owner = addArticle(singular)
-  const page = 'A page of commands'
-  return {
-    list: describeShortly(mount, describeItemRoute(mount, 'log', `list-${singular}-commands`, {
-      summary: `List the commands of ${owner}`,
-      description: `Oldest first, with the filters of lists. The log is kept if the ${singular} is deleted.`,
-      querystring: describeQuerystring(mount, 'log'),
-      response: { 200: describePage(mount, `${nameItem(mount)}EntryPage`, page, describeEntry(mount)) }
-    })),
-    one: describeShortly(mount, describeItemRoute(mount, 'log', `read-${singular}-commands`, {
-      summary: `Read a command of ${owner}`,
-      description: 'The request and its outcome.',
-      path: { command: commandIdParameter },
-      response: { 200: describeAnswer(mount, 'one', 'The command', describeCommand(mount)) }
-    }))
   }
 }
 

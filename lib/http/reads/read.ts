@@ -11,7 +11,7 @@ import type { Exchange, Mount } from '../mount.js'
 import type { Choice, RequestedFormat } from '../negotiate.js'
 import { toProblem } from '../reply.js'
 import { readParameter, readRequestedFormat } from '../request.js'
-import type { Endpoint, RouteSchema } from '../routes.js'
+import type { Documented, Endpoint } from '../routes.js'
 
 export type Answer = (exchange: Exchange) => FastifyReply | Promise<FastifyReply>
 
@@ -49,18 +49,23 @@ export interface Loading<Q> {
 }
 
 export function readEndpoints<Q> (
-  read: Read<Q>, path: string, schema: RouteSchema, isList = read.kind === 'page'
+  read: Read<Q>, path: string, documented: Documented | undefined, isList = read.kind === 'page'
 ): Endpoint[] {
   const reads = [read] as const
   const handler: Endpoint['handler'] = (request, reply) => answerRead(reads, request, reply)
-  return makeReadEndpoints(path, schema, handler, isList, read.parameter === undefined)
+  return makeReadEndpoints(path, documented, handler, isList, read.parameter === undefined)
 }
 
 export function makeReadEndpoints (
-  path: string, schema: RouteSchema, handler: Endpoint['handler'], isList: boolean, hasSuffixes: boolean
+  path: string,
+  documented: Documented | undefined,
+  handler: Endpoint['handler'],
+  isList: boolean,
+  hasSuffixes: boolean
 ): Endpoint[] {
-  const endpoint: Endpoint = { method: 'GET', path, schema, handler, isList }
-  return hasSuffixes ? [endpoint, { ...endpoint, path: `${path}.:extension`, schema: { hide: true } }] : [endpoint]
+  const plain: Endpoint = { method: 'GET', path, handler, isList }
+  const endpoint = documented === undefined ? plain : { ...plain, documented }
+  return hasSuffixes ? [endpoint, { ...plain, path: `${path}.:extension` }] : [endpoint]
 }
 
 /**
