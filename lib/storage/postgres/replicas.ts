@@ -159,9 +159,9 @@ export function addReplicas (primary: PostgresServer, servers: readonly Postgres
         find: (family, query, signal) => isPositioned(family, query)
           ? find(family, query, signal)
           : read(least, signal, source => source.find(family, query, signal)),
-        findText: (family, query, members, signal) => isPositioned(family, query)
-          ? findText(family, query, members, signal)
-          : read(least, signal, source => (source as TextReads).findText(family, query, members, signal)),
+        findText: (...given) => isPositioned(...given)
+          ? findText(...given)
+          : read(least, given[3], source => (source as TextReads).findText(...given)),
         get: (family, id, signal) => read(least, signal, source => source.get(family, id, signal))
       }
     }
