@@ -2,7 +2,6 @@ import { findTargets, isGranted, listTargets, type OpenTarget, type Target } fro
 import type { Family } from '../core/family/family.js'
 import { logFields, ServiceFields } from '../core/family/fields.js'
 import { hideSecrets, listChanges } from '../core/family/params.js'
-import { toOwnItem } from '../core/family/rename.js'
 import { makeState } from '../core/family/states.js'
 import { intendToRead } from '../core/service/caller.js'
 import type { Command, Decision } from '../core/service/decide.js'
@@ -235,7 +234,8 @@ async function showOther (
   const there = family === mount.family ? mount : mount.neighbours.find(family.name, mount)
   // They are decided on under the names of the base.
   const shown = there?.family ?? family
-  const [before, now] = [toOwnItem(shown, current), toOwnItem(shown, after)]
+  const { renaming } = shown
+  const [before, now] = [current && (renaming?.show(current) ?? current), renaming?.show(after) ?? after]
   const { title, labels } = shown.presentation
   const changes = showChanges(shown, listChanges(shown.ownFields, before ?? {}, now))
   if (before === undefined) {

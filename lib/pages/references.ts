@@ -248,7 +248,7 @@ export async function findRelated (here: Here, item: Stored): Promise<RelatedLis
   const related = mount.neighbours.list().filter(hasPages)
     .filter(there => mount.neighbours.find(there.family.name, mount) === there)
     .flatMap(there => [...there.family.references]
-      .filter(([, referred]) => (referred.renaming?.base ?? referred).name === family.name)
+      .filter(([, referred]) => referred.name === family.name)
       .map(([field], _, { length }) => ({ there, field, isOne: length === 1 })))
   return (await Promise.all(related.map(async ({ there, field, isOne }): Promise<RelatedList[]> => {
     const list = await open(here, there.family)

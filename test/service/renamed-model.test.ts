@@ -83,7 +83,7 @@ const things = defineFamily({
       changes: ['alpha'],
       apply (thing, { as }) {
         if (as !== 'a0') return { ...thing, alpha: as }
-        throw new Problem('wrong-state', '/alpha it is not', { errors: [{ pointer: '/alpha', detail: 'is taken' }] })
+        throw new Problem('wrong-state', 'No such call', { errors: [{ pointer: '/alpha', detail: 'is taken' }] })
       }
     },
     give: {

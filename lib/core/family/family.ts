@@ -9,6 +9,7 @@ import type {
 import { commandsShape } from './fields.js'
 import type { Params } from './params.js'
 import type { Presentation } from './presentation.js'
+import type { Renaming } from './renaming.js'
 import type { AnyFamily } from './types.js'
 
 export interface CompiledOperation {
@@ -44,17 +45,6 @@ export interface Lifecycle {
   readonly initial: ((item: Members, context: Context) => unknown) | undefined
   readonly others: readonly OtherDefinition[]
 }
-
-/** Other names of the same items: rules, storage and log have those of the base. */
-export interface Renaming {
-  readonly base: Family
-  /** The names in the base, by those here. */
-  readonly toBase: Names
-  /** The names here, by those in the base. */
-  readonly toOwn: Names
-}
-
-export type Names = ReadonlyMap<string, string>
 
 /** A definition, checked and compiled once for all its mounts. */
 export interface Family {
@@ -129,7 +119,7 @@ export function findFamily (value: unknown): Family | undefined {
  * and the log.
  */
 export function listShapes (family: Family): readonly FamilyShape[] {
-  const shapes = [...listWithReferred(family).map(getStoredShape), ...family.tables]
+  const shapes = [...listWithReferred(family).map(each => getBase(each).shape), ...family.tables]
   return family.writable ? [...shapes, commandsShape] : shapes
 }
 
@@ -140,17 +130,17 @@ export function listShapes (family: Family): readonly FamilyShape[] {
  * const table = { ...shapeOf(deliveries), name: 'webhook-deliveries' }
  */
 export function shapeOf (family: AnyFamily): FamilyShape {
-  return getStoredShape(getFamily(family))
+  return getBase(getFamily(family)).shape
 }
 
-/** The shape in the names of the storage. */
-export function getStoredShape ({ shape, renaming }: Family): FamilyShape {
-  return renaming?.base.shape ?? shape
+/** The family under the names that rules, the storage and the log have. */
+export function getBase (family: Family): Family {
+  return family.renaming?.base ?? family
 }
 
 /** Whether a version has all fields of the family that rules are written for. */
-export function hasFieldsOf ({ renaming, ...version }: Family, declared: Family): boolean {
-  const { schema } = renaming?.base ?? version
+export function hasFieldsOf (version: Family, declared: Family): boolean {
+  const { schema } = getBase(version)
   return declared.ownFields.every(({ name }) => Object.hasOwn(schema.properties, name))
 }
 

@@ -12,12 +12,11 @@ import type {
   FamilyDefinition, FieldName, OperationParams, Renamed, RenamedName
 } from '../../core/family/definition.js'
 import { type AnyExtension, extendDefinition, type FamilyExtension } from '../../core/family/extension.js'
-import {
-  type AnyFamily, type Family, hasFieldsOf, keepFamily, listShapes, type Renaming
-} from '../../core/family/family.js'
+import { type AnyFamily, type Family, hasFieldsOf, keepFamily, listShapes } from '../../core/family/family.js'
 import type { KnownFields, KnownResult } from '../../core/family/known-fields.js'
 import { renameDefinition } from '../../core/family/members.js'
 import { makeRenaming } from '../../core/family/rename.js'
+import type { Renaming } from '../../core/family/renaming.js'
 import type {
   AnyTypes, FamilyTypes, FieldsOf, ItemOf, KnownField, MemberIn, MemberName
 } from '../../core/family/types.js'
