@@ -103,7 +103,7 @@ function findFlawInPart ({ schema: part, path }: SchemaPart, member: Members): s
   return findFlawInTransform(part, member)
 }
 
-function findFlawInTransform ({ type, transform }: TSchema, member: Members): string | undefined {
+function findFlawInTransform ({ type, transform }: Members, member: Members): string | undefined {
   if (transform === undefined) return undefined
   const isField = type === 'string' && withoutNull(member as TSchema).transform === transform
   if (!isField) return ' has transform, but is not a text field'

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
-  type Change, ConflictError, ConstraintError, DuplicateError, getId, type Id
+  type Change, ConflictError, ConstraintError, DuplicateError, getId, type Id, type Stored
 } from '../../core/storage/storage.js'
 import { listSetReferences, type Reference, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
 import { type Column, type Layout, listWritten } from '../sql/layout.js'
