@@ -140,6 +140,17 @@ t.test('no file of lib has more than 400 lines', async t => {
   t.strictSame(long, [])
 })
 
+t.test('every reason why a mutant stays is of a line that is there, and given once', async t => {
+  const path = 'test/mutation/equivalent.json'
+  const reasons = JSON.parse(readFileSync(path, 'utf8')) as { file: string, line: string, reason: string }[]
+  t.ok(reasons.length > 100, `${reasons.length} reasons`)
+  const stale = reasons.filter(({ file, line }) => !linesOf(file).some(each => each.trim() === line))
+  t.strictSame(stale, [])
+  const changes = reasons.map(({ reason, ...change }) => JSON.stringify(change))
+  t.strictSame(changes.filter((change, index) => changes.indexOf(change) !== index), [])
+  t.strictSame(reasons.filter(({ reason }) => reason.length < 10), [])
+})
+
 t.test('no line has more than 120 characters', async t => {
   t.ok(sources.length > 200, `${sources.length} files`)
   const long = sources.flatMap(path => linesOf(path).flatMap((line, index) =>

@@ -3,7 +3,7 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import Fastify from 'fastify'
 import type * as library from '../../lib/index.js'
-import type { AnyFamily, CallOptions, Intent, Service, Storage } from '../../lib/index.js'
+import type { AnyFamily, CallOptions, Committed, Intent, Service, Storage } from '../../lib/index.js'
 import type * as mcpModule from '../../lib/mcp/mcp.js'
 
 /** A build of the package: what its entry points export. */
@@ -13,7 +13,8 @@ export type Build = Pick<typeof library, 'customers' | 'deals' | 'decimal' | 'de
 /**
  * One application with all that requests can differ in: chosen, counted and made ids, references, lists, decimals,
  * unique fields, states, operations that change and create other items, renamed and narrower versions, roles, tools.
- * Time and made ids come from the header `step` of the request, so that two of them answer alike.
+ * Time and made ids come from the header `step` of the request, so that two of them answer alike. The header `hooks` of
+ * an answer has what hooks were called with.
  */
 export async function makeApp (build: Build, storage: Storage): Promise<FastifyInstance> {
   const { customers, deals, mcp } = build
@@ -26,13 +27,29 @@ export async function makeApp (build: Build, storage: Storage): Promise<FastifyI
   const steps = new AsyncLocalStorage<Step>()
   // A request that makes more ids, or asks more often for the time, does not change later ones.
   app.addHook('onRequest', ({ headers: { step = '0' } }, _reply, done) => {
-    steps.run({ name: String(step), moment: Date.UTC(2026, 0, 1) + parseInt(String(step)) * 60_000, made: 0 }, done)
+    const moment = Date.UTC(2026, 0, 1) + parseInt(String(step)) * 60_000
+    steps.run({ name: String(step), moment, made: 0, hooks: new Set() }, done)
   })
-  const find = (): Step => steps.getStore() ?? { name: 'none', moment: 0, made: 0 }
+  const find = (): Step => steps.getStore() ?? { name: 'none', moment: 0, made: 0, hooks: new Set() }
+  app.addHook('onSend', async (_request, reply) => {
+    const hooks = [...find().hooks].sort()
+    if (hooks.length > 0) reply.header('hooks', encodeURIComponent(hooks.join(' ')))
+  })
+  const note = (hook: object): void => { find().hooks.add(JSON.stringify(hook, sortMembers)) }
+  // How often it is asked, and what it is asked tentatively, is not part of an answer.
+  const noteIntent = (intent: Intent): void => {
+    const { action, params, tentative } = intent
+    if (tentative !== true && Object.keys(params).length > 0) note({ action, params })
+  }
+  const authorize = ({ headers: { 'x-role': role } }: FastifyRequest, intent: Intent) => {
+    noteIntent(intent)
+    return authorizeRole(role, intent)
+  }
+  const onCommitted = (change: Committed): void => { note(change) }
   let dealt = 0
   const makeCommandId = (): string => `made-${find().name}-${++find().made}`
   const clock = (): Date => new Date(find().moment += 1000)
-  const shared = { storage, authorize, makeCommandId, clock }
+  const shared = { storage, authorize, makeCommandId, clock, onCommitted }
   const ourDeals = deals.extend({
     fields: build.Type.Object({ region: build.Type.Optional(build.Type.String()) }),
     create: ['region'],
@@ -42,14 +59,28 @@ export async function makeApp (build: Build, storage: Storage): Promise<FastifyI
   app.register(mcp, { prefix: '/crm' })
   app.register(customers, crm)
   app.register(ourDeals, { ...crm, version: 'v1' })
-  app.register(ourDeals.rename({ price: 'amount' }), { ...crm, version: 'v2' })
+  const dealsV2 = ourDeals.rename({ price: 'amount' })
+  app.register(dealsV2, { ...crm, version: 'v2' })
   const shop = { ...shared, prefix: '/shop' }
   app.register(shops, shop)
   app.register(products, { ...shop, pageSize: 3, maxPageSize: 5 })
   app.register(orders, { ...shop, version: '1' })
   app.register(products, { ...shared, prefix: '/strict', preconditions: 'required', emptyList: 'not-found' })
+  const [shopsV2, productsV2, ordersV2] =
+    [shops.rename(names.shops), products.rename(names.products), orders.rename(names.orders)]
+  const renamed = {
+    ...shared,
+    prefix: '/renamed',
+    authorize: (request: FastifyRequest, intent: Intent) => renameGrant(authorize(request, intent), intent)
+  }
+  app.register(mcp, { prefix: '/renamed' })
+  app.register(shopsV2, renamed)
+  app.register(productsV2, { ...renamed, pageSize: 3, maxPageSize: 5 })
+  app.register(ordersV2, { ...renamed, version: '1' })
   app.get('/openapi', () => app.swagger())
-  serve(app, { deals: ourDeals, products, orders }, { storage, makeCommandId, clock })
+  serve(app, { deals: ourDeals, products, orders }, noteIntent, { storage, makeCommandId, clock })
+  const named = { 'renamed-deals': dealsV2, 'renamed-products': productsV2, 'renamed-orders': ordersV2 }
+  serve(app, named, noteIntent, { storage, makeCommandId, clock })
   await app.ready()
   const past = { createdAt: '2025-12-31T00:00:00.000Z', updatedAt: '2025-12-31T00:00:00.000Z', revision: 1 }
   await storage.commit(Array.from({ length: 12 }, (_, index) => ({
@@ -66,10 +97,32 @@ export async function makeApp (build: Build, storage: Storage): Promise<FastifyI
   return app
 }
 
+// Storages return members in different orders.
+function sortMembers (_name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => one < other ? -1 : 1))
+}
+
 interface Step {
   readonly name: string
   moment: number
   made: number
+  readonly hooks: Set<string>
+}
+
+/** The names of the renamed versions, by the families. Some names mean another field there. */
+export const names = {
+  shops: { city: 'town', pin: 'city' },
+  products: { name: 'title', price: 'fee', stock: 'left', shop: 'store', tags: 'marks' },
+  orders: { product: 'article', quantity: 'pieces', note: 'due', due: 'note', status: 'stage' }
+} as const
+
+/** Conditions have the names of the version. */
+function renameGrant (granted: ReturnType<typeof authorizeRole>, { family }: Intent): ReturnType<typeof authorizeRole> {
+  const grant = granted as { readonly where?: readonly { readonly field: string }[] } | undefined
+  if (grant?.where === undefined) return granted
+  const own: Readonly<Record<string, string>> = names[family as keyof typeof names]
+  return { ...grant, where: grant.where.map(each => ({ ...each, field: own[each.field] ?? each.field })) } as never
 }
 
 /** What is asked of a service: the name of a method, and what it is called with. */
@@ -80,20 +133,30 @@ export interface Call {
 }
 
 /** Services of families, so that they are compared as HTTP is. */
-function serve (app: FastifyInstance, families: Readonly<Record<string, AnyFamily>>, options: object): void {
-  const allow = ({ principal }: CallOptions, intent: Intent) => authorizeRole(principal, intent)
-  const services = Object.fromEntries(Object.entries(families).map(([name, family]) =>
-    [name, (family as never as { service (options: object): Service }).service({ ...options, authorize: allow })]))
-  app.post<{ Params: { family: string }, Body: Call }>('/service/:family', async ({ params, body }, reply) => {
-    const { method, args, options } = body
-    const service = services[params.family] as never as Record<string, (...args: unknown[]) => unknown>
-    try {
-      const result = service[method]?.(...args, options)
-      return { result: method === 'follow' ? await takeTwo(result as AsyncIterable<unknown>) : await result }
-    } catch (error) {
-      return await reply.code(500).send({ ...error as Error, message: (error as Error).message })
+function serve (
+  app: FastifyInstance,
+  families: Readonly<Record<string, AnyFamily>>,
+  noteIntent: (intent: Intent) => void,
+  options: object
+): void {
+  for (const [name, family] of Object.entries(families)) {
+    const authorize = ({ principal }: CallOptions, intent: Intent) => {
+      noteIntent(intent)
+      const granted = authorizeRole(principal, intent)
+      return name.startsWith('renamed') && intent.family !== 'deals' ? renameGrant(granted, intent) : granted
     }
-  })
+    const made = (family as never as { service (options: object): Service }).service({ ...options, authorize })
+    const service = made as never as Record<string, (...args: unknown[]) => unknown>
+    app.post<{ Body: Call }>(`/service/${name}`, async ({ body }, reply) => {
+      const { method, args, options } = body
+      try {
+        const result = service[method]?.(...args, options)
+        return { result: method === 'follow' ? await takeTwo(result as AsyncIterable<unknown>) : await result }
+      } catch (error) {
+        return await reply.code(500).send({ ...error as Error, message: (error as Error).message })
+      }
+    })
+  }
 }
 
 // Those that every application has from its beginning.
@@ -218,10 +281,6 @@ const conditions: Readonly<Record<string, object>> = {
   deals: { field: 'name', op: 'ne', values: ['Tea'] },
   products: { field: 'stock', op: 'gt', value: 3 },
   orders: { field: 'quantity', op: 'lt', value: 5 }
-}
-
-function authorize ({ headers: { 'x-role': role } }: FastifyRequest, intent: Intent) {
-  return authorizeRole(role, intent)
 }
 
 function authorizeRole (role: unknown, { family, action }: Intent) {

@@ -1,5 +1,5 @@
 import type { InjectOptions } from 'fastify'
-import { type Call, firstIds, roles } from './app.js'
+import { type Call, firstIds, names, roles } from './app.js'
 
 export interface Sent extends Pick<InjectOptions, 'method' | 'url' | 'payload'> {
   readonly method: NonNullable<InjectOptions['method']>
@@ -39,6 +39,8 @@ export class Random {
 
 interface Kind {
   readonly home: string
+  /** Of the service of the family, if the application has one. */
+  readonly service?: string
   readonly singular: string
   readonly fields: readonly string[]
   readonly actions: Readonly<Record<string, readonly [words: readonly string[], params: Params]>>
@@ -65,10 +67,11 @@ const dealActions: Kind['actions'] = {
   DeleteDeal: [['deletions'], () => ({})]
 }
 
-const kinds: readonly Kind[] = [
+const base: readonly Kind[] = [
   { home: '/crm/customers', singular: 'customer', fields: ['age', 'children'], actions: {}, body: () => ({ age: 3 }) },
   ...[['v1', 'price'], ['v2', 'amount']].map(([version, price = '']) => ({
     home: `/crm/rest/${version}/deals`,
+    service: version === 'v1' ? 'deals' : 'renamed-deals',
     singular: 'deal',
     fields: ['name', price, 'held', 'holdReason', 'status', 'completionDate', 'region', 'revision', 'createdAt'],
     actions: dealActions,
@@ -91,6 +94,7 @@ const kinds: readonly Kind[] = [
   },
   ...['/shop/products', '/strict/products'].map(home => ({
     home,
+    service: 'products',
     singular: 'product',
     fields: ['name', 'price', 'stock', 'shop', 'tags'],
     actions: {
@@ -110,6 +114,7 @@ const kinds: readonly Kind[] = [
   })),
   {
     home: '/shop/rest/1/orders',
+    service: 'orders',
     singular: 'order',
     fields: ['product', 'quantity', 'status', 'due', 'note', 'state'],
     actions: {
@@ -124,8 +129,27 @@ const kinds: readonly Kind[] = [
   }
 ]
 
-// Families that the application has a service of.
-const served = ['deal', 'product', 'order']
+/** Those of the version that has other names. Most requests have these. */
+function renameKind (kind: Kind): Kind {
+  const { home, service, fields, actions, body } = kind
+  const own: Readonly<Record<string, string>> = names[home.split('/').at(-1) as keyof typeof names]
+  const rename = (members: object): object =>
+    Object.fromEntries(Object.entries(members).map(([name, value]) => [own[name] ?? name, value]))
+  const takesFields = (action: string): boolean => action.startsWith('Edit')
+  return {
+    ...kind,
+    home: home.replace('/shop', '/renamed'),
+    ...(service !== undefined && { service: `renamed-${service}` }),
+    fields: [...fields.map(name => own[name] ?? name), ...fields.slice(0, 1)],
+    actions: Object.fromEntries(Object.entries(actions).map(([action, [words, params]]) =>
+      [action, [words, takesFields(action) ? (random, requests) => rename(params(random, requests)) : params]])),
+    body: (random, requests) => random.chance(0.95) ? rename(body(random, requests)) : body(random, requests)
+  }
+}
+
+const kinds = [...base, ...base.filter(({ home }) => home.startsWith('/shop/')).map(renameKind)]
+const served = kinds.filter(({ service }) => service !== undefined)
+const findPrefixOf = ({ home }: Kind): string => home.slice(0, home.indexOf('/', 1))
 
 const accepts = [
   'application/json', 'text/html', 'application/xml', 'text/csv', 'application/x-ndjson', '*/*', 'image/png',
@@ -137,6 +161,7 @@ function writeForm (entries: readonly (readonly [name: string, value: unknown] |
   return entries.map(entry => entry.map(each => encodeURIComponent(String(each))).join('=')).join('&')
 }
 
+const toId = (id: string): number | string => /^\d+$/.test(id) ? Number(id) : id
 const isRead = ({ method }: Sent): boolean => ['GET', 'HEAD'].includes(method)
 const findPrefix = ({ url }: Sent): string => url.split('/')[1] as string
 
@@ -150,7 +175,7 @@ export class Requests {
   readonly #random: Random
   readonly #ids = new Map(Object.entries(firstIds).map(([singular, ids]) => [singular, [...ids]]))
   readonly #tags: string[] = ['"1"', '"2-json"', '*', 'W/"1"', '"1', '"99"']
-  readonly #links: string[] = ['/crm/', '/shop/', '/strict/']
+  readonly #links: string[] = ['/crm/', '/shop/', '/strict/', '/renamed/']
   #sent: Sent[] = []
   #isFirst: boolean
 
@@ -260,8 +285,10 @@ export class Requests {
         () => `fields=id,${field}`,
         () => `or.${field}.gte=${random.pick(values)}`,
         () => `${field}.null=${random.pick(['true', 'false', '1'])}`,
-        () => random.pick(['count=exact', 'page=2', 'page=0', 'maxpagesize=2', 'expand=shop', 'expand=product',
-          'search=te', 'format=xml', 'format=html', 'format=csv', 'download=true', 'state=open'])
+        () => random.pick([
+          'count=exact', 'page=2', 'page=0', 'maxpagesize=2', 'search=te', 'state=open', 'download=true',
+          'expand=shop', 'expand=product', 'expand=store', 'expand=article', 'format=xml', 'format=html', 'format=csv'
+        ])
       ])()
     }).join('&')
     const path = home + (random.chance(0.1) ? random.pick(suffixes) : random.chance(0.1) ? '/' : '')
@@ -303,7 +330,7 @@ export class Requests {
     const command = random.pick(['c-1', 'c-2', 'c-3', `d-${random.below(40)}`, `d-${random.below(40)}`, 'c 4'])
     const url = `${home}/${encodeURIComponent(id)}`
     const own = { [singular]: /^\d+$/.test(id) && singular !== 'deal' ? Number(id) : id }
-    const prefix = home.slice(0, home.indexOf('/', 1))
+    const prefix = findPrefixOf(kind)
     const form = writeForm(Object.entries(params))
     const headers = this.#conditions()
     return random.pick<() => Partial<Sent>>([
@@ -354,9 +381,9 @@ export class Requests {
     return { method: 'DELETE', url, headers: this.#conditions() }
   }
 
-  #shared ({ home }: Kind): Partial<Sent> {
+  #shared (kind: Kind): Partial<Sent> {
     const random = this.#random
-    const prefix = home.slice(0, home.indexOf('/', 1))
+    const prefix = findPrefixOf(kind)
     const paths = [
       '/', '/rest/commands', '/rest/commands?maxpagesize=3', '/rest/commands/c-1', '/query/deals/deal-1',
       '/query/deals-by-status/open', '/query/customers-by-age/30', '/query/products-by-stock/10', '/query/none/1',
@@ -395,7 +422,7 @@ export class Requests {
   /** What a service is asked, through a route of the application. */
   #serve (): Partial<Sent> {
     const random = this.#random
-    const { home, singular, actions, body } = random.pick(kinds.filter(({ singular }) => served.includes(singular)))
+    const { service, singular, actions, body } = random.pick(served)
     const id = singular === 'deal' ? this.pickId(singular) : Number(this.pickId(singular))
     const command = random.chance(0.3) ? { command: `s-${random.below(20)}` } : {}
     const key = random.chance(0.3) ? { key: `s-${random.below(20)}` } : {}
@@ -418,14 +445,14 @@ export class Requests {
     ])
     const principal = role !== undefined && (method !== 'follow' || role === 'ann') ? { principal: role } : {}
     const payload: Call = { method, args, options: { ...options, ...principal } }
-    return { method: 'POST', url: `/service/${home.split('/').at(-1)}`, payload: payload as never, headers: {} }
+    return { method: 'POST', url: `/service/${service}`, payload: payload as never, headers: {} }
   }
 
   /** Several commands on several items. */
   #together (kind: Kind): Partial<Sent> {
     const random = this.#random
-    const { home, singular, actions, body } = kind
-    const prefix = home.slice(0, home.indexOf('/', 1))
+    const { singular, actions, body } = kind
+    const prefix = findPrefixOf(kind)
     const commands = Array.from({ length: random.below(6) }, () => {
       const id = this.pickId(singular)
       const action = random.pick([...Object.keys(actions), `Create${singular[0]?.toUpperCase()}${singular.slice(1)}`])
@@ -442,19 +469,32 @@ export class Requests {
     return { method: 'POST', url: `${prefix}/rest/commands`, payload, headers: this.#conditions() }
   }
 
-  #tool ({ singular }: Kind): Partial<Sent> {
+  #tool (kind: Kind): Partial<Sent> {
+    const { singular, body, actions, fields } = kind
     const random = this.#random
     const id = this.pickId(singular)
-    const call = random.pick([
-      { method: 'tools/list' },
-      { method: 'tools/call', params: { name: 'deals_find', arguments: { status: 'open' } } },
-      { method: 'tools/call', params: { name: 'deals_get', arguments: { id } } },
-      { method: 'tools/call', params: { name: 'deals_hold', arguments: { id: this.pickId('deal'), reason: 'a' } } },
-      { method: 'tools/call', params: { name: 'deals_create', arguments: { name: random.pick(texts), price: 1 } } },
-      { method: 'tools/call', params: { name: 'deals_log', arguments: { id: this.pickId('deal') } } },
-      { method: 'none' }
-    ])
+    const tools = kind.home.split('/').at(-1)
+    const edit = Object.entries(actions).find(([action]) => action.startsWith('Edit'))?.[1][1] ?? body
+    const prefix = findPrefixOf(kind) === '/renamed' ? '/renamed' : '/crm'
+    const call = prefix === '/renamed'
+      ? random.pick([
+        { method: 'tools/list' },
+        { method: 'tools/call', params: { name: `${tools}_find`, arguments: { [random.pick(fields)]: 'a' } } },
+        { method: 'tools/call', params: { name: `${tools}_get`, arguments: { id: toId(id) } } },
+        { method: 'tools/call', params: { name: `${tools}_create`, arguments: body(random, this) } },
+        { method: 'tools/call', params: { name: `${tools}_edit`, arguments: { id: toId(id), ...edit(random, this) } } },
+        { method: 'tools/call', params: { name: `${tools}_log`, arguments: { id: toId(id) } } }
+      ])
+      : random.pick([
+        { method: 'tools/list' },
+        { method: 'tools/call', params: { name: 'deals_find', arguments: { status: 'open' } } },
+        { method: 'tools/call', params: { name: 'deals_get', arguments: { id } } },
+        { method: 'tools/call', params: { name: 'deals_hold', arguments: { id: this.pickId('deal'), reason: 'a' } } },
+        { method: 'tools/call', params: { name: 'deals_create', arguments: { name: random.pick(texts), price: 1 } } },
+        { method: 'tools/call', params: { name: 'deals_log', arguments: { id: this.pickId('deal') } } },
+        { method: 'none' }
+      ])
     const payload = { jsonrpc: '2.0', id: 1, ...call }
-    return { method: 'POST', url: '/crm/mcp', payload, headers: { accept: 'application/json, text/event-stream' } }
+    return { method: 'POST', url: `${prefix}/mcp`, payload, headers: { accept: 'application/json, text/event-stream' } }
   }
 }
