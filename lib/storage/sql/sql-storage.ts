@@ -173,7 +173,7 @@ class SqlTables<Write> {
     return await done
   }
 
-  async #connect (): Promise<SqlConnection<Write>> {
+  async #getConnection (): Promise<SqlConnection<Write>> {
     this.#opening ??= this.#open()
     return await this.#opening.catch(error => {
       this.#opening = undefined
@@ -182,7 +182,7 @@ class SqlTables<Write> {
   }
 
   async #prepare (shape: FamilyShape): Promise<void> {
-    const opened = await this.#connect()
+    const opened = await this.#getConnection()
     const merged = mergeShapes(this.#shapes.get(shape.name), shape)
     const layout = await this.#layOut(opened, merged)
     const others = Array.from(this.#tables.values(), table => table.layout)
@@ -212,7 +212,7 @@ class SqlTables<Write> {
   }
 
   async #writeMigration (families: readonly FamilyShape[]): Promise<string> {
-    const opened = await this.#connect()
+    const opened = await this.#getConnection()
     // Versions of one family share a table.
     const merged = new Map<string, FamilyShape>()
     for (const shape of families) merged.set(shape.name, mergeShapes(merged.get(shape.name), shape))
