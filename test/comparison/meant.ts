@@ -25,7 +25,7 @@ const sortMembers = (_name: string, value: unknown): unknown =>
     : Object.fromEntries(Object.entries(value).sort(([one], [other]) => one < other ? -1 : 1))
 
 const withoutItems = ({ status, body }: Got): string =>
-  status + JSON.stringify(JSON.parse(body, (name, value) => name === 'item' ? undefined : value))
+  status + JSON.stringify(JSON.parse(body, (name, value) => ['item', 'replayed'].includes(name) ? undefined : value))
 
 interface Followed { readonly result?: readonly { readonly position?: number, readonly changes?: object }[] }
 
@@ -82,7 +82,7 @@ const meant: readonly Meant[] = [
     reason: 'a service returns the item of a command only to who may read it',
     since: '5f3eea2a',
     holds: ({ url }, before, after) => url.startsWith('/service/') && withoutItems(before) === withoutItems(after) &&
-      after.body.length < before.body.length
+      after.body.split('"item":').length < before.body.split('"item":').length
   },
   {
     reason: 'tags where clients choose ids have a mark of the creation',
