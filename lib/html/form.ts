@@ -1,4 +1,4 @@
-import type { Members } from '../core/values/json.js'
+import type { Members } from '../exports.js'
 import type {
   FormAffordance, Many, ManyAffordance, ManyItem, Refusal, SampleRequest, WrongState
 } from '../pages/affordances.js'

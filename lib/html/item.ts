@@ -1,6 +1,5 @@
-import type { Members } from '../core/values/json.js'
+import type { Members, OneView } from '../exports.js'
 import type { ChangedItem, Confirmation, ItemAffordances, RelatedList } from '../pages/affordances.js'
-import type { OneView } from '../representations/representation.js'
 import { formatReason, renderOperation, renderRefusal, renderRequests } from './form.js'
 import { type Content, type Markup, markup, renderHidden, renderLink, renderTerms } from './markup.js'
 import {

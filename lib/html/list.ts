@@ -1,11 +1,9 @@
 import { isAmount, writeAmount } from '../core/query/amounts.js'
 import { isDate } from '../core/values/formats.js'
-import type { Members } from '../core/values/json.js'
 import { isVisible } from '../core/values/words.js'
-import type {
-  ActiveFilter, FormAffordance, FormField, Home, PageAffordances, ShownKind
-} from '../pages/affordances.js'
-import { type PageView, writeInTurns } from '../representations/representation.js'
+import type { Members, PageView } from '../exports.js'
+import type { ActiveFilter, FormAffordance, FormField, Home, PageAffordances, ShownKind } from '../pages/affordances.js'
+import { writeInTurns } from '../representations/representation.js'
 import { filterForm, hasAmount, listChoices, renderField, renderInputs, renderLanguage } from './fields.js'
 import { renderMany, renderRefusal, renderRequests } from './form.js'
 import { type Content, type Markup, markup, renderHidden, renderLink, shorten } from './markup.js'

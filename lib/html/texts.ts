@@ -1,4 +1,5 @@
-import { type OperatorName, operators } from '../core/query/operators.js'
+import { operators } from '../core/query/operators.js'
+import type { OperatorName } from '../exports.js'
 
 // The range of integers, which only matters to programs.
 const anySize = ` from ${Number.MIN_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}`

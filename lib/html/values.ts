@@ -1,5 +1,6 @@
 import { isDate, readDateTime } from '../core/values/formats.js'
-import { isObject, type Members } from '../core/values/json.js'
+import { isObject } from '../core/values/json.js'
+import type { Members } from '../exports.js'
 import type { Referred, ShownKind, ShownState } from '../pages/affordances.js'
 import { type Content, type Markup, markup, renderLink, shorten } from './markup.js'
 import {

@@ -1,6 +1,5 @@
 import { BoundedCache } from '../core/cache.js'
-import type { Labels } from '../core/family/presentation.js'
-import type { Count } from '../http/reads/home.js'
+import type { Count, Labels } from '../exports.js'
 import type { LabelTable } from '../pages/affordances.js'
 import type { Texts } from './texts.js'
 

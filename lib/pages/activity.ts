@@ -6,7 +6,7 @@ import { Feed, writePosition } from '../core/service/feed.js'
 import type { FeedEntry } from '../core/service/log-part.js'
 import { readTarget } from '../core/service/record.js'
 import { selectById } from '../core/storage/pages.js'
-import type { Id } from '../core/storage/storage.js'
+import type { Id } from '../exports.js'
 import type { Exchange, Mount } from '../http/mount.js'
 import {
   explainPruned, listFeed, listLogged, openSources, type Scope, shareFeed, type Source

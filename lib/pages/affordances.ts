@@ -1,7 +1,4 @@
-import type { OperatorName } from '../core/query/operators.js'
-import type { Kind } from '../core/storage/storage.js'
-import type { Members } from '../core/values/json.js'
-import type { Count } from '../http/reads/home.js'
+import type { Count, Kind, Members, OperatorName } from '../exports.js'
 import type {
   Feedback, Kinds, LabelTable, LogEntry, Referred, ShownChange, ShownKind, ShownMember, ShownState, WrongState
 } from './shown.js'

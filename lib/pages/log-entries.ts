@@ -5,8 +5,7 @@ import { writePosition } from '../core/service/feed.js'
 import type { Reader } from '../core/service/reader.js'
 import { type CommandRecord, nameRecord, readTarget } from '../core/service/record.js'
 import { explainInState, type InState } from '../core/service/refusal.js'
-import type { Condition, Field, Id, Stored } from '../core/storage/storage.js'
-import type { Members } from '../core/values/json.js'
+import type { Condition, Field, Id, Members, Stored } from '../exports.js'
 import type { Exchange, Mount } from '../http/mount.js'
 import type {
   ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState

@@ -4,11 +4,9 @@ import { type Grammar, makePageUrl, type ParsedQuery, startParameters } from '..
 import { operators } from '../core/query/operators.js'
 import { splitQuery } from '../core/query/query-string.js'
 import type { Reader } from '../core/service/reader.js'
-import { matcher } from '../core/storage/conditions.js'
-import type { Condition, Found, Id } from '../core/storage/storage.js'
+import { canShow, type Condition, type Count, type Found, type Id, matcher } from '../exports.js'
 import type { Exchange } from '../http/mount.js'
-import { type Count, countUpTo } from '../http/reads/home.js'
-import { canShow } from '../representations/representation.js'
+import { countUpTo } from '../http/reads/home.js'
 import type {
   ActiveFilter, Feedback, FormAffordance, ManyAffordance, PageAffordances
 } from './affordances.js'

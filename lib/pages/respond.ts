@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Target } from '../exports.js'
 import { type Exchange, mountOf } from '../http/mount.js'
 import { readFresh } from '../http/reads/read.js'
-import type { Target } from '../representations/representation.js'
 import { sendActivityPage } from './activity.js'
 import { readFeedback } from './feedback.js'
 import { sendHomePage } from './home.js'

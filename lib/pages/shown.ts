@@ -1,5 +1,4 @@
-import type { Labels, Tone } from '../core/family/presentation.js'
-import type { Kind } from '../core/storage/storage.js'
+import type { Kind, Labels, Tone } from '../exports.js'
 
 /** The labels of a family, by language. */
 export type LabelTable = Readonly<Record<string, Labels>>

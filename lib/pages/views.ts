@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import type { Stored } from '../core/storage/storage.js'
+import type { OneView, PageView, ProblemView, Stored } from '../exports.js'
 import type { Exchange, Mount } from '../http/mount.js'
 import { checkConditions, sendText } from '../http/reply.js'
-import type { OneView, PageView, ProblemView } from '../representations/representation.js'
 import type {
   Crumb, Home, ItemAffordances, LabelTable, Many, PageAffordances, Site, WrongState
 } from './affordances.js'

@@ -10,13 +10,13 @@ import { addArticle } from '../values/words.js'
 import { listOperations, nameAction, readCreate } from './declared-operations.js'
 import type { AttributeForm, FamilyDefinition, Operation } from './definition.js'
 import {
-  type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition
+  type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition,
+  type Renaming
 } from './family.js'
 import { isTaggedByRevision, listDefaults, listFields, ServiceFields } from './fields.js'
 import { findFlawInDefinition } from './members.js'
 import { compileParams } from './params.js'
 import type { Presentation } from './presentation.js'
-import type { Renaming } from './renaming.js'
 import { listStates, makeState } from './states.js'
 import type { AnyFamily } from './types.js'
 

@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import type { FamilyShape, Field, Id, Order } from '../storage/storage.js'
+import type { Condition, FamilyShape, Field, Id, Order, StorageReads, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Validator } from '../values/validate.js'
 import type {
@@ -9,7 +9,6 @@ import type {
 import { commandsShape } from './fields.js'
 import type { Params } from './params.js'
 import type { Presentation } from './presentation.js'
-import type { Renaming } from './renaming.js'
 import type { AnyFamily } from './types.js'
 
 export interface CompiledOperation {
@@ -44,6 +43,27 @@ export interface Lifecycle {
   readonly defaults: Members
   readonly initial: ((item: Members, context: Context) => unknown) | undefined
   readonly others: readonly OtherDefinition[]
+}
+
+export type Names = ReadonlyMap<string, string>
+
+/** Other names of the same items: rules, the storage and the log have those of the base. */
+export interface Renaming {
+  readonly base: Family
+  /** The name in the base. */
+  toBase (name: string): string
+  /** An item of the base, under the names here. Without members that only other versions have. */
+  show<T extends Members> (item: T): T
+  /** An item, under the names of the base. */
+  parse (item: Stored): Stored
+  parseConditions (conditions: readonly Condition[]): Condition[]
+  /** The parameters of a command, which are fields only of a creation and an edit. */
+  showParams (action: string | undefined, params: Members): Members
+  parseParams (action: string | undefined, params: Members): Members
+  /** The names that pointers have here: parameters that are not fields keep theirs. */
+  listPointed (action: string | undefined): Names
+  /** The items of the base in a storage, asked for and shown under the names here. */
+  read (storage: StorageReads): StorageReads
 }
 
 /** A definition, checked and compiled once for all its mounts. */

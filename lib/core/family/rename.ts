@@ -2,8 +2,8 @@ import { errorCodes } from '../errors.js'
 import { isObject, type Members } from '../values/json.js'
 import { didYouMean } from '../values/words.js'
 import type { Operation } from './definition.js'
-import type { Family } from './family.js'
-import { type Names, Renaming } from './renaming.js'
+import type { Family, Names, Renaming } from './family.js'
+import { VersionNames } from './renaming.js'
 
 /** @param earlier set if the family is already renamed */
 export function makeRenaming (family: Family, names: unknown, earlier = family.renaming): Renaming {
@@ -20,7 +20,7 @@ export function makeRenaming (family: Family, names: unknown, earlier = family.r
   }
   const sources = new Map(renamed.map(([own, before]) => [own, earlier?.toBase(before) ?? before]))
   const named = new Map(Array.from(sources, ([own, name]) => [name, own]))
-  return new Renaming(earlier?.base ?? family, sources, named)
+  return new VersionNames(earlier?.base ?? family, sources, named)
 }
 
 function renameMembers<T extends Members> (names: Names, members: T): T {

@@ -1,12 +1,9 @@
 import { mapConditions } from '../storage/conditions.js'
 import type { Condition, FoundText, Query, StorageReads, Stored } from '../storage/storage.js'
 import { makeListWriter, type Members } from '../values/json.js'
-import type { Family } from './family.js'
+import type { Family, Names, Renaming } from './family.js'
 
-export type Names = ReadonlyMap<string, string>
-
-/** A version with other names of the same items: rules, the storage and the log have those of the base. */
-export class Renaming {
+export class VersionNames implements Renaming {
   /** The fields of the base, by lists of names. */
   readonly #fields = new WeakMap<readonly string[], readonly string[]>()
 
@@ -17,12 +14,10 @@ export class Renaming {
     return this.sources.get(name) ?? name
   }
 
-  /** An item of the base, under the names here. Without members that only other versions have. */
   show<T extends Members> (members: T): T {
     return takeKnown(this.names, members)
   }
 
-  /** An item, under the names of the base. */
   parse (item: Stored): Stored {
     return Object.fromEntries(Object.entries(item).map(([name, value]) => [this.toBase(name), value])) as never
   }
@@ -31,7 +26,6 @@ export class Renaming {
     return mapConditions(conditions, each => ({ ...each, field: this.toBase(each.field) }))
   }
 
-  /** The parameters of a command, whose action may take none of the fields. */
   parseParams (action: string | undefined, params: Members): Members {
     return takesFields(this.base, action) ? takeKnown(this.sources, params) : params
   }
@@ -40,14 +34,12 @@ export class Renaming {
     return takesFields(this.base, action) ? takeKnown(this.names, params) : params
   }
 
-  /** The names here that pointers have: parameters that are not fields keep theirs. */
   listPointed (action: string | undefined): Names {
     if (takesFields(this.base, action)) return this.names
     const params = this.base.operations.get(action ?? '')?.params.schema.properties ?? {}
     return new Map([...this.names].filter(([name]) => !Object.hasOwn(params, name)))
   }
 
-  /** The items of the base in a storage, asked for and shown under the names here. */
   read (storage: StorageReads): StorageReads {
     const { findText } = storage
     return {

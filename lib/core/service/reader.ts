@@ -1,6 +1,5 @@
 import type { NounOperation } from '../family/definition.js'
-import type { Family } from '../family/family.js'
-import type { Renaming } from '../family/renaming.js'
+import type { Family, Renaming } from '../family/family.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'

@@ -1,6 +1,5 @@
 import { errorCodes } from '../errors.js'
-import { type Family, hasFieldsOf } from '../family/family.js'
-import type { Names, Renaming } from '../family/renaming.js'
+import { type Family, hasFieldsOf, type Names, type Renaming } from '../family/family.js'
 import { changeProblem, type Flaw, invalidBody, Problem } from '../problems.js'
 import { ConstraintError } from '../storage/storage.js'
 import { escapePointer, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
