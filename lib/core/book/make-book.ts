@@ -4,29 +4,29 @@ import type { CallOptions, RunOptions } from '../service/service.js'
 import type { Id } from '../storage/storage.js'
 import type { Book } from './book.js'
 import { askForAny, findOffers, findTargets } from './offers.js'
-import { find, followLog, get, getEntry, listLog, readItem } from './reads.js'
+import { findItem, findLogged, followLog, readLog, readOne, readPage } from './reads.js'
 import { BookParts, type BookSource, changes } from './source.js'
-import { type AnyCommand, previewChange, run, runAll } from './writes.js'
+import { type AnyCommand, previewChange, runAll, runOne } from './writes.js'
 
 export function makeBook (family: Family, source: BookSource): Book {
   const book = new BookParts(family, source)
   return {
     async create (fields, options = {}) {
-      return await run(book, book.findOwn('create'), undefined, fields, options, 'create')
+      return await runOne(book, book.findOwn('create'), undefined, fields, options, 'create')
     },
     async run (name: string, id: Id, params: object = {}, options: RunOptions = {}) {
-      return await run(book, book.find(name, changes), id, params, options)
+      return await runOne(book, book.find(name, changes), id, params, options)
     },
     async remove (id, options = {}) {
-      const { item, ...done } = await run(book, book.findOwn('remove'), id, {}, options)
+      const { item, ...done } = await runOne(book, book.findOwn('remove'), id, {}, options)
       return done
     },
     runAll: async (commands: readonly AnyCommand[], options = {}) =>
       await runAll(book, commands, options) as never,
-    get: async (id, options = {}) => await get(book, id, options) as never,
-    find: async (query = '', options = {}) => await find(book, query, options),
-    log: async (id, options = {}) => await listLog(book, id, options),
-    entry: async (id, command, options = {}) => await getEntry(book, id, command, options),
+    get: async (id, options = {}) => await readOne(book, id, options) as never,
+    find: async (query = '', options = {}) => await readPage(book, query, options),
+    log: async (id, options = {}) => await readLog(book, id, options),
+    entry: async (id, command, options = {}) => await findLogged(book, id, command, options),
     follow: (options = {}) => followLog(book, options),
     offers: async (id, options = {}) => await listOffers(book, id, options),
     can: async (name, id, options = {}) => await can(book, name, id, options),
@@ -40,7 +40,7 @@ async function listOffers (book: BookParts, id: Id | undefined, options: CallOpt
     const granted = await askForAny(book.open(options, 'call'), book.actions)
     return granted.map(({ name, action }) => ({ name, action, allowed: true }))
   }
-  const { item, reader } = await readItem(book, id, options)
+  const { item, reader } = await findItem(book, id, options)
   return await findOffers(reader.called, reader.grant, item)
 }
 
@@ -51,10 +51,10 @@ async function can (book: BookParts, name: string, id: Id | undefined, options: 
       if (id === undefined || asked.kind !== 'get') {
         return (await askForAny(book.open(options, 'call'), [asked])).length > 0
       }
-      await readItem(book, id, options)
+      await findItem(book, id, options)
       return true
     }
-    const { item, reader } = await readItem(book, id, options)
+    const { item, reader } = await findItem(book, id, options)
     const [open] = await findTargets(reader.called, reader.grant, item, [asked.target])
     return open !== undefined && open.reason === undefined
   } catch (error) {

@@ -23,7 +23,7 @@ const logGrammar = compileGrammar(logList, programLimits)
 const askAgainAfter = 15_000
 
 /** An item as the caller may see it, and by what it was read. */
-export async function readItem (
+export async function findItem (
   book: BookParts, id: Id, options: CallOptions, rule: 'call' | 'get' = 'call'
 ): Promise<{ readonly item: Stored, readonly reader: Reader }> {
   const { family, source } = book
@@ -34,10 +34,10 @@ export async function readItem (
   return { item, reader }
 }
 
-export async function get (book: BookParts, id: Id, options: GetOptions) {
+export async function readOne (book: BookParts, id: Id, options: GetOptions) {
   const { family } = book
   const { expand = [] } = options
-  const { item, reader } = await readItem(book, id, options, 'get')
+  const { item, reader } = await findItem(book, id, options, 'get')
   const flaw = expand.find(field => !family.references.has(field))
   if (flaw !== undefined) throw invalidQuery([{ parameter: 'expand', detail: `${flaw} refers to no item` }])
   if (expand.length === 0) return pickReadable(family, item)
@@ -45,7 +45,7 @@ export async function get (book: BookParts, id: Id, options: GetOptions) {
   return pickReadable(family, shown)
 }
 
-export async function find (
+export async function readPage (
   book: BookParts, query: string | readonly Condition[], options: FindOptions
 ): Promise<ItemPage<never>> {
   const { family, source } = book
@@ -70,7 +70,7 @@ async function findLimited (
   return toItemPage({ ...page, items }, parsed, makePicker(fields)) as never
 }
 
-export async function listLog (book: BookParts, id: Id, options: FindOptions): Promise<ItemPage<LoggedCommand>> {
+export async function readLog (book: BookParts, id: Id, options: FindOptions): Promise<ItemPage<LoggedCommand>> {
   const { family, source } = book
   const { grammars } = source
   if (!family.writable) book.refuseOperation('log')
@@ -81,10 +81,10 @@ export async function listLog (book: BookParts, id: Id, options: FindOptions): P
   const find: Find = query => reader.findLog(target, query)
   const isBounded = grammars !== undefined && family.hasLongCommands
   const page = await findBounded(each => findPage(find, each), parsed, isBounded)
-  return toItemPage(page, parsed, entry => showEntry(reader, entry as CommandRecord))
+  return toItemPage(page, parsed, entry => showLogged(reader, entry as CommandRecord))
 }
 
-export async function getEntry (
+export async function findLogged (
   book: BookParts, id: Id, command: string, options: CallOptions
 ): Promise<LoggedCommand> {
   const { family, source } = book
@@ -94,10 +94,10 @@ export async function getEntry (
   await reader.checkLog(target)
   const entry = await reader.getFromLog(target, String(command))
   if (entry === undefined) throw notFound('command', String(command))
-  return showEntry(reader, entry)
+  return showLogged(reader, entry)
 }
 
-function showEntry ({ called: { family }, grant: { principal } }: Reader, entry: CommandRecord): LoggedCommand {
+function showLogged ({ called: { family }, grant: { principal } }: Reader, entry: CommandRecord): LoggedCommand {
   return showCommand(family, entry, nameRecord(entry, principal)) as LoggedCommand
 }
 

@@ -16,7 +16,7 @@ import { type BookParts, changes } from './source.js'
 
 // The methods of a book that change items, or say what a change would be.
 
-export async function run (
+export async function runOne (
   book: BookParts,
   action: Action,
   id: Id | undefined,
@@ -26,7 +26,7 @@ export async function run (
 ): Promise<Done<never>> {
   const command = readCommand(book, action, id, params, options)
   const caller = book.source.open(options, rule)
-  return await show(book, await execute(book.family, caller, command), caller)
+  return await showDone(book, await execute(book.family, caller, command), caller)
 }
 
 function readCommand (
@@ -42,7 +42,7 @@ function readCommand (
   return { action, target, params: checkParams(expected as Params, params), ...readIds(options), precondition }
 }
 
-async function show ({ family, source }: BookParts, outcome: Outcome, caller: Caller): Promise<Done<never>> {
+async function showDone ({ family, source }: BookParts, outcome: Outcome, caller: Caller): Promise<Done<never>> {
   source.note?.(outcome)
   const { record, replayed, problem } = outcome
   if (problem !== undefined) throw problem
@@ -86,7 +86,7 @@ export async function runAll (
     error instanceof Problem && error.statusCode < 500 ? pointToCommand(index, error, '/params') : error)
   const shown = results.map(async result => {
     if (result.status === 'rejected') throw result.reason
-    return await show(book, result.value, caller)
+    return await showDone(book, result.value, caller)
   })
   return await (atomic ? Promise.all(shown) : Promise.allSettled(shown))
 }
