@@ -55,6 +55,11 @@ t.test('every filter of a field has a name of its own', async t => {
   t.equal(dotted.length, count)
 })
 
+t.test('what pages say of a value that is missing, or not', async t => {
+  const { phrase } = operators.null
+  t.strictSame([phrase('Price', 'true'), phrase('Price', 'false')], ['Price is not set', 'Price is set'])
+})
+
 t.test('what documents show of the operand', t => {
   interface Shown {
     readonly type?: string
