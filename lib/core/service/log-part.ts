@@ -45,7 +45,7 @@ export class LogPart<E extends EntryKey = EntryKey> {
     if (ids.length === 0) return new Set()
     const items = await this.#share(family, reader.fields)
     if (items === undefined) return await reader.findIds(ids, this.storage)
-    return new Set(items.filter(item => reader.holdsStored(item)).map(({ id }) => id))
+    return new Set(items.filter(reader.holdsStored).map(({ id }) => id))
   }
 
   #listIds (family: Family): readonly Id[] {

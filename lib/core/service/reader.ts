@@ -1,5 +1,5 @@
 import type { NounOperation } from '../family/definition.js'
-import type { Family, Renaming } from '../family/family.js'
+import type { Family } from '../family/family.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
@@ -30,29 +30,36 @@ export class Reader {
   readonly family: Family
   readonly signal: AbortSignal | undefined
   readonly #where: readonly Condition[]
-  /** The names of a renamed version, in which it is asked and answers. */
-  readonly #names: Renaming | undefined
+  /** In the names of a renamed version, too, it is asked and answers. */
   readonly #items: StorageReads
   // For followers, which ask for them with every commit.
   #fields: readonly string[] | undefined
   #holds: ((item: Stored) => boolean) | undefined
+  #holdsStored: ((item: Stored) => boolean) | undefined
 
   constructor (readonly called: Called, readonly storage: StorageReads, readonly grant: Grant) {
     this.family = called.family
     this.signal = called.caller.signal
     this.#where = grant.where ?? []
-    this.#names = called.family.renaming
-    this.#items = this.#names?.read(storage) ?? storage
+    this.#items = this.#open(storage)
   }
 
   get isNarrowed (): boolean {
     return this.#where.length > 0
   }
 
-  /** What the conditions are on, by the names of the storage. */
+  #open (storage: StorageReads): StorageReads {
+    return this.family.renaming?.read(storage) ?? storage
+  }
+
+  /** The conditions, under the names of the storage. */
+  get #stored (): readonly Condition[] {
+    return this.family.renaming?.parseConditions(this.#where) ?? this.#where
+  }
+
+  /** What the conditions are on, under the names of the storage. */
   get fields (): readonly string[] {
-    const listNames = () => listFieldConditions(this.#where).map(({ field }) => this.#names?.toBase(field) ?? field)
-    this.#fields ??= [...new Set(['id', ...listNames()])]
+    this.#fields ??= [...new Set(['id', ...listFieldConditions(this.#stored).map(({ field }) => field)])]
     return this.#fields
   }
 
@@ -62,9 +69,10 @@ export class Reader {
     return this.#holds(item)
   }
 
-  /** The same for an item that has the names of the storage. */
-  holdsStored (item: Stored): boolean {
-    return this.holds(this.#names?.show(item) ?? item)
+  /** The same for items with the names of the storage. */
+  get holdsStored (): (item: Stored) => boolean {
+    this.#holdsStored ??= matcher(this.#stored)
+    return this.#holdsStored
   }
 
   renewTime (): void {
@@ -89,7 +97,7 @@ export class Reader {
 
   /** Only with these members, if the storage can leave out others: items may be long. */
   async findMembers (query: Query, members: readonly string[], storage = this.storage): Promise<readonly Stored[]> {
-    const items = storage === this.storage ? this.#items : this.#names?.read(storage) ?? storage
+    const items = storage === this.storage ? this.#items : this.#open(storage)
     return await findMembers(items, this.family.name, this.#narrow(query), members, this.signal)
   }
 

@@ -88,8 +88,15 @@ function callBase (renaming: Renaming, caller: Caller): Caller {
 
 /** The same caller of another family, or of its own, under the names that rules have. */
 export function findOther (own: Called, its: Family | undefined): Called {
-  const found = its === undefined ? own : own.caller.other(its)
+  const found = findMounted(own, its)
   if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(own.family.name, its?.name)
+  return found
+}
+
+/** The same; undefined if that family is not mounted. */
+export function findMounted (own: Called, its: Family | undefined): Called | undefined {
+  const found = its === undefined ? own : own.caller.other(its)
+  if (found === undefined) return undefined
   const base = asBase(found)
   // Rules have all fields of a narrower version.
   return its === undefined || hasFieldsOf(base.family, its) ? base : { family: its, caller: base.caller }
