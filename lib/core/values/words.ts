@@ -60,8 +60,3 @@ export function shorten (text: string, max = 100): string {
   // The cut may leave half a surrogate pair.
   return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}…`
 }
-
-/** Whether people can see it, and click on it. */
-export function isVisible (value: unknown): boolean {
-  return value !== undefined && value !== null && /[^\s\p{C}]/u.test(String(value))
-}
