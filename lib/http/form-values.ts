@@ -107,9 +107,15 @@ function readMember (
     if (empty.value === null || (isGroup ? !isDefault : !isFilled && field.optional)) return empty
     if (!isGroup) return { value: [], flaws: [] }
   }
+  return readNested(nested, name, texts, writing, pointer)
+}
+
+function readNested (
+  nested: Nested, name: string, texts: ReadonlyMap<string, string>, writing: Writing, pointer: string
+): Read {
   if (nested.shape === 'group') return readObject(nested.fields, texts, name, writing, pointer)
   const all = nested.shape === 'lines'
-    ? (entries.get(name) ?? '').split('\n').map(line => line.trim()).filter(line => line !== '')
+    ? (texts.get(name) ?? '').split('\n').map(line => line.trim()).filter(line => line !== '')
         .map((line, index) => readText(nested.fields[0], line, writing, `${pointer}/${index}`))
     : findRows(texts, name).map((row, index) =>
       readObject(nested.fields, texts, `${name}.${row}`, writing, `${pointer}/${index}`))

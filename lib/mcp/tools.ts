@@ -34,6 +34,8 @@ function nameTool ({ mount: { model }, end }: Pick<Tool, 'mount' | 'end'>): stri
   return `${model.name}_${end}`
 }
 
+type Arguments = ReturnType<typeof compile>
+
 /** The schema of arguments for clients, which may tell more than is checked here, and the check. */
 function compile (checked: TProperties, shown = checked) {
   const validate = makeValidator(Type.Object(checked, { additionalProperties: false }))
@@ -51,47 +53,60 @@ function nameEnd ({ kind, name, words: { verb = name } }: ActionModel): string {
 }
 
 function listReadTools (mount: FamilyMount): Tool[] {
-  const { model: { name, one, isWritable, actions }, book } = mount
-  const hints = { readOnlyHint: true }
-  const search = describeFind(mount)
-  const find: Tool = {
+  const find = makeFindTool(mount)
+  const ofItem = compile({ id: describeItemId(mount) })
+  const get = makeGetTool(mount, ofItem)
+  return mount.model.isWritable ? [find, get, makeOperationsTool(mount, ofItem)] : [find, get]
+}
+
+const readHints = { readOnlyHint: true }
+
+function makeFindTool (mount: FamilyMount): Tool {
+  const { model: { name }, book } = mount
+  const { schema, validate } = describeFind(mount)
+  return {
     mount,
     end: 'find',
     action: 'list',
     title: `Find ${name}`,
     more: 'Returns items and, if there are more, next.',
-    schema: search.schema,
-    hints,
+    schema,
+    hints: readHints,
     async call (request, sent) {
-      const flaws = search.validate(sent)
+      const flaws = validate(sent)
       // A caller who is refused learns no fields.
       if (flaws.length > 0) await book(request).find('', { limit: 1 })
       refuseArguments(flaws)
       return showPage(await findForTool(mount, request, sent))
     }
   }
-  const { schema, validate } = compile({ id: describeItemId(mount) })
-  const get: Tool = {
+}
+
+function makeGetTool (mount: FamilyMount, { schema, validate }: Arguments): Tool {
+  return {
     mount,
     end: 'get',
     action: 'read',
-    title: `Read ${one}`,
+    title: `Read ${mount.model.one}`,
     schema,
-    hints,
+    hints: readHints,
     async call (request, sent) {
       refuseArguments(validate(sent))
-      return await book(request).get(sent.id as Id)
+      return await mount.book(request).get(sent.id as Id)
     }
   }
-  if (!isWritable) return [find, get]
-  const operations: Tool = {
+}
+
+function makeOperationsTool (mount: FamilyMount, { schema, validate }: Arguments): Tool {
+  const { model: { one, actions }, book } = mount
+  return {
     mount,
     end: 'operations',
     action: 'read',
     title: `List the operations of ${one}`,
     more: 'Those that you may use, whether the state allows each now, and why not.',
     schema,
-    hints,
+    hints: readHints,
     async call (request, sent) {
       refuseArguments(validate(sent))
       const id = sent.id as Id
@@ -109,7 +124,6 @@ function listReadTools (mount: FamilyMount): Tool[] {
       return { revision, items }
     }
   }
-  return [find, get, operations]
 }
 
 /** Names all flaws. */

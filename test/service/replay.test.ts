@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
+import { Problem } from '../../lib/core/problems.js'
 import type { Storage, Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
 import { defineFamily } from '../../lib/families.js'
@@ -233,6 +234,28 @@ testOverStorages(async (t, { book, storage, another }) => {
     t.match(await hold(storage), { changed: true, replayed: true })
   })
 
+  t.test('a problem of the server is thrown as it is, also if the first attempt is committed meanwhile', async t => {
+    let failure: Error | undefined
+    const watched = defineFamily({
+      name: 'meters',
+      singular: 'meter',
+      fields: Type.Object({ id: Type.String(), text: Type.String() }),
+      create: ['text'],
+      prepare () { if (failure !== undefined) throw failure }
+    })
+    for (const each of [new Problem('other', 'broken'), new Problem('other', 'away', { status: 503 })]) {
+      failure = undefined
+      const ids = { key: randomUUID(), principal }
+      const create = (storage: Storage) => watched.service({ storage }).create({ text: 'a' }, ids)
+      const late = create(interrupted(storage, async () => {
+        await create(storage)
+        failure = each
+      }))
+      t.equal(await refusal(late), each)
+      t.match(await create(storage), { replayed: true })
+    }
+  })
+
   t.test('a retry whose first attempt is committed while it runs is a replay', async t => {
     const chosen = defineFamily({
       name: 'labels',
@@ -399,4 +422,7 @@ t.test('who finds what was run before', async t => {
   const creation = { name: 'Tea', price: 1, owner: 'bob' }
   await all.create(creation, { key: 'k', principal: 'ann' })
   await t.rejects(guarded.create(creation, { key: 'k', principal: 'ann' }), { code: 'id-reused' }, 'what is hidden')
+  const odd = owned.service({ storage, makeId: () => 'undefined' })
+  await odd.create(creation, { key: 'odd', principal: 'ann' })
+  await t.rejects(guarded.create(creation, { key: 'odd', principal: 'ann' }), { code: 'id-reused' }, 'of any id')
 })

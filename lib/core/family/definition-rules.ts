@@ -84,7 +84,7 @@ function isSimple (schema: Members): boolean {
 
 /** Completes a sentence that begins with the name of the member. */
 function findFlawInPart ({ schema: part, path }: SchemaPart, member: Members): string | undefined {
-  const { type, format, transform, scale, writeOnly } = part
+  const { type, format, scale, writeOnly } = part
   if (isForeign(part)) return ` ${foreign}`
   if (TransformKind in part) return ' is a Type.Transform, but values are stored unchanged'
   if (typeof type === 'string' && !jsonTypes.includes(type)) {
@@ -100,6 +100,10 @@ function findFlawInPart ({ schema: part, path }: SchemaPart, member: Members): s
   if (writeOnly === true && withoutNull(member as TSchema).writeOnly !== true) {
     return ` has writeOnly below it, at "${path}"; only a whole field can be writeOnly`
   }
+  return findFlawInTransform(part, member)
+}
+
+function findFlawInTransform ({ type, transform }: Members, member: Members): string | undefined {
   if (transform === undefined) return undefined
   const isField = type === 'string' && withoutNull(member as TSchema).transform === transform
   if (!isField) return ' has transform, but is not a text field'

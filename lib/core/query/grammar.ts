@@ -1,31 +1,15 @@
 import type { QueryFlaw } from '../problems.js'
-import type { FieldCondition, Order, Query } from '../storage/storage.js'
+import type { Condition, FieldCondition, Order, Query } from '../storage/storage.js'
 import { didYouMean, maxHints, shorten } from '../values/words.js'
 import {
-  type OrderedList, type PositionsAround, readCursor, readOrder, type Start, toTotalOrder, writeCursor
+  type OrderedList, type PositionsAround, readCursor, type Start, toTotalOrder, writeCursor
 } from './cursor.js'
 import {
   addFilter, anyOf, type Filter, findFilter, type GivenFilters, listFilters, reservedNames, splitGroup, toConditions
 } from './filters.js'
 import { countParameters, maxParameters, type Parameter, splitQuery } from './query-string.js'
-import { isTimeZone } from './time-zones.js'
-import { type QueryLimits, readInteger, type ReadResult, readWords } from './values.js'
-
-interface Settings {
-  page?: number
-  maxpagesize?: number
-  sort?: Order[]
-  fields?: string[]
-  expand?: string[]
-  count?: boolean
-  format?: string
-  /** As sent: the meaning depends on the order. */
-  after?: string
-  before?: string
-  state?: string[]
-  search?: string
-  'time-zone'?: string
-}
+import { makeReaders, type SettingReaders, type Settings, splitWords } from './settings.js'
+import type { QueryLimits } from './values.js'
 
 /** With the parameters that are not filters, by their names. */
 export interface ParsedQuery extends Readonly<Settings> {
@@ -87,56 +71,49 @@ export interface ItemPage<T> {
 }
 
 export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar {
-  const { name, fields: all, order: ownOrder = [], references = [], key } = shape
-  const fields = all.filter(field => field.name !== key)
-  const filters = listFilters(fields)
-  const ownList: OrderedList = { name, fields: all, order: toTotalOrder(ownOrder, all, key) }
-  const names = fields.map(({ name }) => name)
-  // A field of the same name is filtered by it.
-  const searched = names.includes('search') ? [] : shape.presentation?.search ?? []
-  const states = new Map<string, readonly FieldCondition[]>()
-  for (const [state, { where }] of names.includes('state') ? [] : shape.presentation?.states ?? []) {
-    if (where !== undefined) states.set(state, where)
-  }
-  const plain = fields.filter(({ kind }) => kind !== 'json').map(field => field.name)
-  const keep = (value: string) => ({ value })
-  // For a setting that may be repeated, `before` has the earlier values.
-  type Read<S extends keyof Settings> = (text: string, before?: string[]) => ReadResult<NonNullable<Settings[S]>>
-  const readers: { readonly [S in keyof Settings]-?: Read<S> } = {
-    page: readPositive,
-    maxpagesize: readPositive,
-    sort (text) {
-      const sort = text.split(',').map(readOrder)
-      const read = readNames(sort.map(({ field }) => field), key === undefined ? plain : [key], 'not a field')
-      return 'expected' in read ? read : { value: sort }
-    },
-    fields: (text, before = []) => readNames([...before, ...text.split(',')], names, 'not a field'),
-    expand: text => readNames(text.split(','), references, 'not a field that refers to an item'),
-    count: text => text === 'exact' ? { value: true } : { expected: 'must be "exact"' },
-    format: keep,
-    after: keep,
-    before: keep,
-    state: (text, before = []) => states.has(text)
-      ? { value: [...new Set([...before, text])] }
-      : { expected: `must be one of ${[...states.keys()].join(', ')}` },
-    search (text) {
-      const words = splitWords(text)
-      if (words.length > maxWords) return { expected: `may have at most ${maxWords} words` }
-      const flawed = words.map(word => readWords(word, limits)).find(read => 'expected' in read)
-      return flawed === undefined ? { value: text } : flawed as { readonly expected: string }
-    },
-    'time-zone': text => isTimeZone(text)
-      ? { value: text }
-      : { expected: 'must be a time zone, such as Europe/Berlin' }
-  }
-  const optional = { expand: references.length, state: states.size, search: searched.length, 'time-zone': 1 }
-  const absent = Object.entries(optional).flatMap(([name, count]) => count > 0 ? [] : name)
-  if (key !== undefined) absent.push('page', 'count')
-  const settingNames = new Set(Object.keys(readers).filter(name => !absent.includes(name)))
+  return new ListGrammar(shape, limits)
+}
 
-  return { limits, order: ownList.order, references, filters, states: [...states.keys()], search: searched, parse }
+class ListGrammar implements Grammar {
+  readonly references: readonly string[]
+  readonly filters: ReadonlyMap<string, Filter>
+  readonly states: readonly string[]
+  readonly search: readonly string[]
+  readonly #shape: ListShape
+  readonly #list: OrderedList
+  readonly #conditions: ReadonlyMap<string, readonly FieldCondition[]>
+  readonly #readers: SettingReaders
+  /** Of settings that this list has. */
+  readonly #settings: ReadonlySet<string>
+  readonly #plain: readonly string[]
 
-  function parse (search: string): ParsedQuery | { flaws: QueryFlaw[] } {
+  constructor (shape: ListShape, readonly limits: QueryLimits) {
+    const { name, fields: all, order = [], references = [], key, presentation } = shape
+    const fields = all.filter(field => field.name !== key)
+    const names = fields.map(({ name }) => name)
+    this.#shape = shape
+    this.#list = { name, fields: all, order: toTotalOrder(order, all, key) }
+    this.references = references
+    this.filters = listFilters(fields)
+    // A field of the same name is filtered by it.
+    this.search = names.includes('search') ? [] : presentation?.search ?? []
+    this.#conditions = new Map([...names.includes('state') ? [] : presentation?.states ?? []]
+      .flatMap(([state, { where }]) => where === undefined ? [] : [[state, where] as const]))
+    this.states = [...this.#conditions.keys()]
+    this.#plain = fields.filter(({ kind }) => kind !== 'json').map(field => field.name)
+    const sorted = key === undefined ? this.#plain : [key]
+    this.#readers = makeReaders({ names, sorted, references, states: this.states }, limits)
+    const optional = { expand: references.length, state: this.states.length, search: this.search.length }
+    const absent = Object.entries(optional).flatMap(([name, count]) => count > 0 ? [] : name)
+    if (key !== undefined) absent.push('page', 'count')
+    this.#settings = new Set(Object.keys(this.#readers).filter(name => !absent.includes(name)))
+  }
+
+  get order (): readonly Order[] {
+    return this.#list.order
+  }
+
+  parse (search: string): ParsedQuery | { flaws: QueryFlaw[] } {
     const parts = splitQuery(search)
     if (parts.length > maxParameters) {
       const detail = `A query may have at most ${maxParameters} parameters; this one has ${countParameters(search)}`
@@ -156,12 +133,24 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
         continue
       }
       parameters.push(part)
-      const flaw = readParameter(part, settings, given)
+      const flaw = this.#readParameter(part, settings, given)
       if (flaw === undefined) continue
-      const detail = flaw === 'unknown' ? describeUnknown(part.name, unknown++) : `${shorten(part.name)} ${flaw}`
+      const detail = flaw === 'unknown' ? this.#describeUnknown(part.name, unknown++) : `${shorten(part.name)} ${flaw}`
       flaws.push({ parameter: part.name, detail })
     }
+    const read = this.#readPage(settings, flaws)
+    if (flaws.length > 0) return { flaws }
+    const { page, limit, offset, list, start } = read
+    const where = this.#select(settings, given)
+    const query = { where, order: list.order, offset, limit, count: settings.count ?? false }
+    // A literal that begins with a spread takes several times as long.
+    return { query, page, list, start, parameters, ...settings }
+  }
 
+  /** Adds flaws to those that there are. */
+  #readPage (settings: Settings, flaws: QueryFlaw[]) {
+    const { limits } = this
+    const { fields, key } = this.#shape
     const page = settings.page ?? 1
     const limit = Math.min(settings.maxpagesize ?? limits.pageSize, limits.maxPageSize)
     const offset = (page - 1) * limit
@@ -169,60 +158,50 @@ export function compileGrammar (shape: ListShape, limits: QueryLimits): Grammar 
       const detail = `page may skip at most ${limits.maxSkipped} items; follow links.next, or use gt and lt`
       flaws.push({ parameter: 'page', detail })
     }
-    const list = settings.sort === undefined ? ownList : { ...ownList, order: toTotalOrder(settings.sort, all, key) }
+    const list = settings.sort === undefined
+      ? this.#list
+      : { ...this.#list, order: toTotalOrder(settings.sort, fields, key) }
     const start = readStart(list, settings)
     if (start !== undefined && 'detail' in start) flaws.push(start)
-    if (flaws.length > 0) return { flaws }
-
-    const inState = (settings.state ?? []).map(state => [...states.get(state) as readonly FieldCondition[]])
-    const where = [
-      ...inState.length === 0 ? [] : anyOf(inState),
-      ...toConditions(given),
-      ...splitWords(settings.search ?? '').flatMap(word =>
-        anyOf(searched.map(field => [{ field, op: 'has', texts: [word] }])))
-    ]
-    const query = { where, order: list.order, offset, limit, count: settings.count ?? false }
-    // A literal that begins with a spread takes several times as long.
-    return { query, page, list, start: start as Start | undefined, parameters, ...settings }
+    return { page, limit, offset, list, start: start as Start | undefined }
   }
 
-  function readParameter (parameter: Parameter, settings: Settings, given: GivenFilters): string | undefined {
+  #select ({ state: states = [], search = '' }: Settings, given: GivenFilters): Condition[] {
+    const inState = states.map(state => [...this.#conditions.get(state) as readonly FieldCondition[]])
+    return [
+      ...inState.length === 0 ? [] : anyOf(inState),
+      ...toConditions(given),
+      ...splitWords(search).flatMap(word => anyOf(this.search.map(field => [{ field, op: 'has', texts: [word] }])))
+    ]
+  }
+
+  #readParameter (parameter: Parameter, settings: Settings, given: GivenFilters): string | undefined {
     const name = parameter.name as keyof Settings
-    if (settingNames.has(name)) {
+    if (this.#settings.has(name)) {
       const before = settings[name]
       if (before !== undefined && name !== 'fields' && name !== 'state') return 'may be given only once'
-      const read = readers[name](parameter.value, before as string[] | undefined)
+      const read = this.#readers[name](parameter.value, before as string[] | undefined)
       if ('expected' in read) return read.expected
       settings[name] = read.value as never
       return undefined
     }
-    const use = findFilter(filters, parameter)
-    return use === undefined ? 'unknown' : addFilter(given, use, limits)
+    const use = findFilter(this.filters, parameter)
+    return use === undefined ? 'unknown' : addFilter(given, use, this.limits)
   }
 
   /** @param before how many unknown ones came before: only the first lists what is allowed */
-  function describeUnknown (name: string, before: number): string {
+  #describeUnknown (name: string, before: number): string {
     const { group } = splitGroup(name)
     const known = group === undefined
-      ? [...settingNames, ...filters.keys()]
-      : Array.from(filters.keys(), filter => `${group}.${filter}`)
+      ? [...this.#settings, ...this.filters.keys()]
+      : Array.from(this.filters.keys(), filter => `${group}.${filter}`)
     const near = foreignNames.get(name.toLowerCase().replace(/[^a-z]/g, '')) ?? name
     const text = `Unknown parameter "${shorten(name, 50)}".${before < maxHints ? didYouMean(near, known) : ''}`
     if (before > 0) return text
-    const others = [...reservedNames, ...Object.keys(optional)].filter(name => !absent.includes(name)).join(', ')
-    return `${text} Fields that can be filtered: ${plain.join(', ')}; ` +
+    const others = [...reservedNames, 'expand', 'state', 'search', 'time-zone']
+      .filter(name => this.#settings.has(name) || !Object.hasOwn(this.#readers, name)).join(', ')
+    return `${text} Fields that can be filtered: ${this.#plain.join(', ')}; ` +
       `other parameters: ${others}; or. before alternatives`
-  }
-
-  function readNames (value: string[], allowed: readonly string[], otherwise: string): ReadResult<string[]> {
-    if (value.length > limits.maxValues) return { expected: `may name at most ${limits.maxValues} fields` }
-    const unknown = value.find(name => !allowed.includes(name))
-    if (unknown !== undefined) {
-      const text = `names "${shorten(unknown, 50)}", which is ${otherwise}.${didYouMean(unknown, allowed)}`
-      return { expected: `${text} Allowed, separated by commas: ${allowed.join(', ')}` }
-    }
-    const repeated = value.find((name, index) => value.indexOf(name) !== index)
-    return repeated === undefined ? { value } : { expected: `names "${repeated}" twice` }
   }
 }
 
@@ -236,17 +215,6 @@ const foreignNames = new Map(Object.entries({
   fields: 'select columns only',
   count: 'total withcount totalcount'
 }).flatMap(([ours, names]) => names.split(' ').map(name => [name, ours] as const)))
-
-const maxWords = 8
-
-function splitWords (text: string): string[] {
-  return text.split(/\s+/).filter(word => word !== '')
-}
-
-function readPositive (text: string): ReadResult<number> {
-  const read = readInteger(text)
-  return 'expected' in read || read.value < 1 ? { expected: 'must be a positive integer' } : read
-}
 
 function readStart (list: OrderedList, { after, before, page }: Settings): Start | QueryFlaw | undefined {
   const parameter = before === undefined ? 'after' : 'before'

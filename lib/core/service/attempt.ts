@@ -142,16 +142,14 @@ function notifyCommitted (
 /** The conditions of grants hold for what is changed, too. */
 export async function refuseUngranted (execution: Execution, made: GrantedDecision): Promise<void> {
   const { command, grant, current, others, created, decision } = made
-  const isDone = decision.outcome === 'done'
-  const item = isDone ? decision.after : current
-  const changed = isDone
-    ? [...others, ...created].map(({ name, grant, current }) =>
-        ({ grant, after: (current === undefined ? decision.created : decision.others)?.get(name) }))
-    : []
+  if (decision.outcome !== 'done') return
+  const { after: item } = decision
+  const changed = [...others, ...created].map(({ name, grant, current }) =>
+    ({ grant, after: (current === undefined ? decision.created : decision.others)?.get(name) }))
   for (const { grant: its, after } of [{ grant, after: item }, ...changed]) {
     if (after !== undefined && !canSee(its, after)) throw new Problem('forbidden', 'This change is not permitted')
   }
-  if (execution.family.references.size > 0 && isDone && item !== undefined) {
+  if (execution.family.references.size > 0 && item !== undefined) {
     await refuseUnreadable(execution, command.params, current, item)
   }
 }

@@ -102,11 +102,13 @@ export class Draft {
   async #refuseClash (change: Extract<Change, { item: Stored }>, signal: Signal): Promise<void> {
     const { family, item, item: { id } } = change
     const shape = this.#families.find(({ name }) => name === family)?.shape
+    // The log has none.
+    if (shape === undefined) return
     const current = 'current' in change ? change.current : undefined
-    for (const fields of shape?.unique ?? []) {
+    for (const fields of shape.unique ?? []) {
       if (fields.some(name => isAbsent(item[name])) || fields.every(name => item[name] === current?.[name])) continue
       const same = fields.map(field => ({ field, op: 'eq', values: [item[field] as Scalar] }) as const)
-      const where = [...numberDecimals(shape?.fields ?? [], same), { field: 'id', op: 'ne', values: [id] } as const]
+      const where = [...numberDecimals(shape.fields, same), { field: 'id', op: 'ne', values: [id] } as const]
       const { items } = await this.#base.find(family, selectById(where, 1), signal)
       if (items.length === 0 && !this.#listItems(family).some(matcher(where))) continue
       throw refuseByConstraint(new ConstraintError(family, id, 'unique', { fields, declared: true }))

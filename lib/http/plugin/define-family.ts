@@ -225,26 +225,7 @@ async function mountFamily (
   parseForms(app, limits)
   app.setErrorHandler((error, request, reply) => sendProblem(mount, error, request, reply))
   const isFirst = neighbours.actions.size === 0
-  const all = [
-    ...collectionEndpoints(mount),
-    ...itemEndpoints(mount),
-    ...writeEndpoints(mount),
-    ...(family.writable ? [familyFeedEndpoints, logEndpoints, operationsEndpoints, sharedFeedEndpoints] : [])
-      .flatMap(list => list(mount)),
-    ...(mount.unversioned === false ? [] : queryEndpoints(mount))
-  ]
-  const paths = all.map(({ path }) => path)
-  // Documents keep the routes of one path together.
-  const sorted = all.sort((one, other) => paths.indexOf(one.path) - paths.indexOf(other.path))
-  const endpoints = sorted.flatMap(endpoint => {
-    const { method, path } = endpoint
-    // The host, or families in another scope, may have the feed or take many commands.
-    const isShared = path.replace(/\.:extension$/, '') === '/rest/commands'
-    if (isShared && app.hasRoute({ method, url: `${prefix}/rest/commands` })) return []
-    if (endpoint.sharedBy === 'families') return [endpoint]
-    if (endpoint.sharedBy === 'versions') return neighbours.addUnversioned(mount, endpoint)
-    return [announceRetirement(endpoint, mount.retirement)]
-  })
+  const endpoints = listEndpoints(mount, app)
   neighbours.endpoints.push(...endpoints.map(endpoint => ({ mount, endpoint })))
   const { shown, routes } = mount
   const unknown: Endpoint['handler'] = (request, reply) => answerUnknown(mount, request, reply)
@@ -255,6 +236,30 @@ async function mountFamily (
   mountHome(app, mount, settings, options.home)
   mountUnknown(app, mount)
   return mount
+}
+
+/** Those that this mount serves itself, also for others at its prefix. */
+function listEndpoints (mount: Mount, app: FastifyInstance): Endpoint[] {
+  const all = [
+    ...collectionEndpoints(mount),
+    ...itemEndpoints(mount),
+    ...writeEndpoints(mount),
+    ...(mount.family.writable ? [familyFeedEndpoints, logEndpoints, operationsEndpoints, sharedFeedEndpoints] : [])
+      .flatMap(list => list(mount)),
+    ...(mount.unversioned === false ? [] : queryEndpoints(mount))
+  ]
+  const paths = all.map(({ path }) => path)
+  // Documents keep the routes of one path together.
+  const sorted = all.sort((one, other) => paths.indexOf(one.path) - paths.indexOf(other.path))
+  return sorted.flatMap(endpoint => {
+    const { method, path } = endpoint
+    // The host, or families in another scope, may have the feed or take many commands.
+    const isShared = path.replace(/\.:extension$/, '') === '/rest/commands'
+    if (isShared && app.hasRoute({ method, url: `${mount.prefix}/rest/commands` })) return []
+    if (endpoint.sharedBy === 'families') return [endpoint]
+    if (endpoint.sharedBy === 'versions') return mount.neighbours.addUnversioned(mount, endpoint)
+    return [announceRetirement(endpoint, mount.retirement)]
+  })
 }
 
 // Limits of one query: values of a parameter, patterns, their length, and their size.
@@ -309,12 +314,7 @@ async function makeMount (
     routes: [],
     trustedOrigins: options.trustedOrigins ?? [],
     unversioned: options.unversioned,
-    retirement: {
-      deprecation: options.deprecation === undefined ? undefined : new Date(options.deprecation),
-      sunset: options.sunset === undefined ? undefined : new Date(options.sunset),
-      successor: options.successor,
-      clock: makers.clock
-    },
+    retirement: readRetirement(options, makers.clock),
     isGuarded: options.authorize !== undefined,
     makers,
     caller,
@@ -325,6 +325,17 @@ async function makeMount (
     }
   }
   return mount
+}
+
+function readRetirement (
+  { deprecation, sunset, successor }: MountedOptions, clock: Mount['makers']['clock']
+): Mount['retirement'] {
+  return {
+    deprecation: deprecation === undefined ? undefined : new Date(deprecation),
+    sunset: sunset === undefined ? undefined : new Date(sunset),
+    successor,
+    clock
+  }
 }
 
 /**

@@ -122,9 +122,7 @@ async function findInMemory (family: MemoryItems, query: Query, turn: Turn): Pro
     : filterItems(family.items, query.where, 'id')
   const backwards = isSorted && first?.descending === true
   if (isSorted && rest.length === 0) {
-    const items = backwards
-      ? sorted.slice(Math.max(from, to - offset - limit), Math.max(from, to - offset)).reverse()
-      : sorted.slice(from + offset, Math.min(to, from + offset + limit))
+    const items = cutPage(sorted, from, to, query, backwards)
     return count ? { items, total: Math.max(0, to - from) } : { items }
   }
   const matches = new FirstMatches(isSorted ? { order: [], offset, limit, count } : query)
@@ -140,6 +138,14 @@ async function findInMemory (family: MemoryItems, query: Query, turn: Turn): Pro
     await family.read(items => collectMatches(walkSlice(items, from, to, backwards), rest, turn, add))
   }
   return matches.toPage()
+}
+
+function cutPage (
+  sorted: readonly Stored[], from: number, to: number, { offset, limit }: Query, backwards: boolean
+): Stored[] {
+  return backwards
+    ? sorted.slice(Math.max(from, to - offset - limit), Math.max(from, to - offset)).reverse()
+    : sorted.slice(from + offset, Math.min(to, from + offset + limit))
 }
 
 /** Applies the bounds on the field of the order, and returns the range that is left and the other conditions. */

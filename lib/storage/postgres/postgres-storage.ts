@@ -5,6 +5,7 @@ import { HeavyReadQueue } from '../../core/storage/turns.js'
 import { rules } from '../../core/values/rules.js'
 import { checkSource, checkStorageOptions, type OptionRules } from '../check-options.js'
 import { qualifyName } from '../sql/dialect.js'
+import type { Layout } from '../sql/layout.js'
 import { type SqlOptions, sqlRules } from '../sql/options.js'
 import { createSqlStorage, type SqlConnection } from '../sql/sql-storage.js'
 import { ChangeWatch } from './changes.js'
@@ -18,7 +19,7 @@ import { Positions } from './positions.js'
 import { KeptText, ReadQueue } from './read-queue.js'
 import { PostgresTableReader } from './reader.js'
 import { addReplicas, type PostgresServer, type WalPosition } from './replicas.js'
-import { readIndexed, readTableColumns, readUniqueColumns } from './tables.js'
+import { type IndexedTable, readIndexed, readTableColumns, readUniqueColumns } from './tables.js'
 import { checkColumnType, mappableTypes } from './types.js'
 import { type EncodedWrite, PostgresTableWriter } from './writer.js'
 
@@ -157,17 +158,14 @@ async function openPostgres (options: AllOptions, isReplica = false) {
     makeMissing: layout => migration.makeMissing(layout),
     listUnique: layout => readUniqueColumns(connections.run, layout),
     async openTable (given) {
-      const table = await readIndexed(connections.run, given)
+      const table = await openTable(connections, given)
       const { layout } = table
-      for (const column of layout.columns) {
-        if (column.present !== undefined) checkColumnType(layout, column, column.present, mappableTypes)
-      }
       // Where there is a log, commands are decided: the connections so far are checked, too.
       if (layout.sequence !== undefined && !isReplica) pool.mustWrite = true
+      const positions = layout.sequence && new Positions(connections, layout, layout.sequence)
       return {
         layout,
-        reader: new PostgresTableReader(reads, table, heavyReads,
-          layout.sequence && new Positions(connections, layout, layout.sequence)),
+        reader: new PostgresTableReader(reads, table, heavyReads, positions),
         writer: layout.writable ? new PostgresTableWriter(layout) : undefined
       }
     },
@@ -194,6 +192,14 @@ async function openPostgres (options: AllOptions, isReplica = false) {
     return { timeline: Number(timeline), bytes: BigInt(String(bytes)) }
   }
   return { ...connection, readPosition }
+}
+
+async function openTable (connections: Connections, given: Layout): Promise<IndexedTable> {
+  const table = await readIndexed(connections.run, given)
+  for (const column of table.layout.columns) {
+    if (column.present !== undefined) checkColumnType(table.layout, column, column.present, mappableTypes)
+  }
+  return table
 }
 
 // What a replica has replayed. In its own statement: one that reads may see less than the server has by then.

@@ -116,129 +116,149 @@ function writeToken ({ timeline, bytes }: WalPosition): string {
  */
 export function addReplicas (primary: PostgresServer, servers: readonly PostgresServer[]): Storage {
   const { storage } = primary
-  const shapes: FamilyShape[] = []
-  const replicas = servers.map(server => new Replica(server, shapes))
-  const counts = { replica_reads_total: 0, replica_misses_total: 0 }
-  let next = 0
-  // Undefined if it could not be read: then replicas are not used. The last one is the highest.
-  let position: Promise<WalPosition | undefined> = Promise.resolve(start)
-  let lookedAt = performance.now()
-
+  const set = new ReplicaSet(primary, servers)
   return markDeadlineAware<Storage>({
     ...storage,
 
     async prepare (shape) {
       await storage.prepare(shape)
-      shapes.push(shape)
-      note()
+      set.shapes.push(shape)
+      set.note()
     },
 
-    find,
-    findText,
+    find: (...given) => set.find(...given),
+    findText: (...given) => set.findText(...given),
 
     async commit (changes) {
       await storage.commit(changes)
-      note()
+      set.note()
     },
 
     async close () {
-      await Promise.all([primary, ...replicas].map(each => each.close()))
+      await set.close()
     },
 
-    metrics: () => ({ ...storage.metrics?.(), ...counts }),
+    metrics: () => ({ ...storage.metrics?.(), ...set.counts }),
 
     async seen () {
-      const seen = await note()
+      const seen = await set.note()
       return seen && writeToken(seen)
     },
 
     replica (seen) {
       const least = seen === undefined ? start : readToken(seen)
-      if (least === undefined) return storage
-      return {
-        find: (family, query, signal) => isPositioned(family, query)
-          ? find(family, query, signal)
-          : read(least, signal, source => source.find(family, query, signal)),
-        findText: (family, query, members, signal) => isPositioned(family, query)
-          ? findText(family, query, members, signal)
-          : read(least, signal, source => (source as TextReads).findText(family, query, members, signal)),
-        get: (family, id, signal) => read(least, signal, source => source.get(family, id, signal))
-      }
+      return least === undefined ? storage : set.readFrom(least)
     }
   })
+}
+
+class ReplicaSet {
+  readonly shapes: FamilyShape[] = []
+  readonly counts = { replica_reads_total: 0, replica_misses_total: 0 }
+  readonly #primary: PostgresServer
+  readonly #storage: Storage & TextReads
+  readonly #replicas: readonly Replica[]
+  #next = 0
+  // Undefined if it could not be read: then replicas are not used. The last one is the highest.
+  #position: Promise<WalPosition | undefined> = Promise.resolve(start)
+  #lookedAt = performance.now()
+
+  constructor (primary: PostgresServer, servers: readonly PostgresServer[]) {
+    this.#primary = primary
+    this.#storage = primary.storage as Storage & TextReads
+    this.#replicas = servers.map(server => new Replica(server, this.shapes))
+  }
 
   // A client must find what is before its position in a feed.
-  async function find (family: string, query: Query, signal?: AbortSignal): Promise<Found> {
-    const found = await storage.find(family, query, signal)
-    if (isPositioned(family, query)) note()
+  async find (...given: Parameters<StorageReads['find']>): Promise<Found> {
+    const found = await this.#storage.find(...given)
+    if (this.#isPositioned(...given)) this.note()
     return found
   }
 
-  async function findText (...given: Parameters<TextReads['findText']>): Promise<FoundText> {
-    const found = await (storage as TextReads).findText(...given)
-    if (isPositioned(...given)) note()
+  async findText (...given: Parameters<TextReads['findText']>): Promise<FoundText> {
+    const found = await this.#storage.findText(...given)
+    if (this.#isPositioned(...given)) this.note()
     return found
   }
 
-  function note (): Promise<WalPosition | undefined> {
-    lookedAt = performance.now()
-    position = primary.readPosition().catch(() => undefined)
-    return position
+  /** What a client reads that has seen everything up to a position. */
+  readFrom (least: WalPosition): StorageReads {
+    return {
+      find: (family, query, signal) => this.#isPositioned(family, query)
+        ? this.find(family, query, signal)
+        : this.#read(least, signal, source => source.find(family, query, signal)),
+      findText: (family, query, members, signal) => this.#isPositioned(family, query)
+        ? this.findText(family, query, members, signal)
+        : this.#read(least, signal, source => source.findText(family, query, members, signal)),
+      get: (family, id, signal) => this.#read(least, signal, source => source.get(family, id, signal))
+    }
+  }
+
+  note (): Promise<WalPosition | undefined> {
+    this.#lookedAt = performance.now()
+    this.#position = this.#primary.readPosition().catch(() => undefined)
+    return this.#position
+  }
+
+  async close (): Promise<void> {
+    await Promise.all([this.#primary, ...this.#replicas].map(each => each.close()))
   }
 
   /** A process that only reads must notice, too, that a replica has stayed behind at a failover. */
-  async function look (own: WalPosition): Promise<void> {
-    if (performance.now() - lookedAt < checkReplicasEvery) return
-    lookedAt = performance.now()
-    const known = position
-    const found = await primary.readPosition().catch(() => own)
-    if (found.timeline !== own.timeline && position === known) position = Promise.resolve(found)
+  async #look (own: WalPosition): Promise<void> {
+    if (performance.now() - this.#lookedAt < checkReplicasEvery) return
+    this.#lookedAt = performance.now()
+    const known = this.#position
+    const found = await this.#primary.readPosition().catch(() => own)
+    if (found.timeline !== own.timeline && this.#position === known) this.#position = Promise.resolve(found)
   }
 
   /** What a replica must have; undefined if no replica can be known to have it. */
-  async function findRequired (least: WalPosition): Promise<WalPosition | undefined> {
-    let own = await position ?? await note()
+  async #findRequired (least: WalPosition): Promise<WalPosition | undefined> {
+    let own = await this.#position ?? await this.note()
     if (own === undefined) return undefined
-    const looking = look(own)
+    const looking = this.#look(own)
     // A new timeline, or a token that a client has made up, which must not cost a read each time.
     if (own.timeline < least.timeline) {
       await looking
-      own = await position
+      own = await this.#position
     }
     if (own === undefined || own.timeline < least.timeline) return undefined
     // What was seen on an earlier timeline is before this one, or lost.
     return own.timeline === least.timeline && least.bytes > own.bytes ? least : own
   }
 
-  function isPositioned (family: string, { where, order }: Query, ..._rest: unknown[]): boolean {
-    const sequence = shapes.find(({ name }) => name === family)?.sequence
+  #isPositioned (family: string, { where, order }: Query, ..._rest: unknown[]): boolean {
+    const sequence = this.shapes.find(({ name }) => name === family)?.sequence
     return sequence !== undefined && [...where, ...order].some(({ field }) => field === sequence)
   }
 
-  async function read<T> (
-    least: WalPosition, signal: AbortSignal | undefined, work: (source: StorageReads) => Promise<T>
+  async #read<T> (
+    least: WalPosition, signal: AbortSignal | undefined, work: (source: StorageReads & TextReads) => Promise<T>
   ): Promise<T> {
-    const required = await findRequired(least)
-    const replica = required === undefined ? undefined : await choose(required)
+    const required = await this.#findRequired(least)
+    const replica = required === undefined ? undefined : await this.#choose(required)
     if (replica !== undefined) {
       try {
         await replica.prepare()
-        const result = await work(replica.server.storage)
-        counts.replica_reads_total++
+        const result = await work(replica.server.storage as Storage & TextReads)
+        this.counts.replica_reads_total++
         return result
       } catch (error) {
         if (signal?.aborted === true || getCode(error) === statementTimedOut) throw error
         replica.skip()
       }
     }
-    counts.replica_misses_total++
-    return await work(storage)
+    this.counts.replica_misses_total++
+    return await work(this.#storage)
   }
 
   /** In turns, except those that are down or behind. */
-  async function choose (position: WalPosition): Promise<Replica | undefined> {
-    next++
-    const inTurn = replicas.map((_, index) => replicas[(next + index) % replicas.length] as Replica)
+  async #choose (position: WalPosition): Promise<Replica | undefined> {
+    this.#next++
+    const replicas = this.#replicas
+    const inTurn = replicas.map((_, index) => replicas[(this.#next + index) % replicas.length] as Replica)
     const replica = inTurn.find(each => !each.isSkipped(position))
     return await replica?.reaches(position) === true ? replica : undefined
   }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
-  type Change, ConflictError, ConstraintError, DuplicateError, getId, type Id
+  type Change, ConflictError, ConstraintError, DuplicateError, getId, type Id, type Stored
 } from '../../core/storage/storage.js'
 import { listSetReferences, type Reference, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
 import { type Column, type Layout, listWritten } from '../sql/layout.js'
@@ -40,23 +40,9 @@ export class PostgresTableWriter {
     const record: Record<string, unknown> = {}
     const kept: string[] = []
     for (const column of this.#columns) {
-      const { present, field, kind } = column
       const name = column.name as string
-      if (isKept(change, column)) {
-        kept.push(name)
-        continue
-      }
-      const given = field.name === 'id' ? id : item?.[field.name]
-      let value = record[name] = given === undefined && item !== undefined ? field.default : given
-      if (present === undefined) continue
-      if (kind === 'decimal' && typeof value === 'string') {
-        // A column of integers accepts no decimal point.
-        record[name] = value.replace(/\.0+$/, '')
-        value = Number(value)
-      }
-      const allowed = findFlawInColumn(present, value)
-      const fields = [field.name]
-      if (allowed !== undefined) throw new ConstraintError(layout.family, id, 'value', { fields, allowed })
+      if (isKept(change, column)) kept.push(name)
+      else record[name] = this.#encodeValue(column, item, id)
     }
     if (kept.length > 0) record['$k'] = kept
     const { checked, uses, referrers, isReferred } = relations === undefined ? unrelated : relate(change, relations)
@@ -75,6 +61,19 @@ export class PostgresTableWriter {
       referrers,
       isReferred
     }
+  }
+
+  #encodeValue ({ present, field, kind }: Column, item: Stored | undefined, id: Id): unknown {
+    const given = field.name === 'id' ? id : item?.[field.name]
+    const value = given === undefined && item !== undefined ? field.default : given
+    if (present === undefined) return value
+    const isDecimal = kind === 'decimal' && typeof value === 'string'
+    const allowed = findFlawInColumn(present, isDecimal ? Number(value) : value)
+    if (allowed !== undefined) {
+      throw new ConstraintError(this.layout.family, id, 'value', { fields: [field.name], allowed })
+    }
+    // A column of integers accepts no decimal point.
+    return isDecimal ? value.replace(/\.0+$/, '') : value
   }
 }
 

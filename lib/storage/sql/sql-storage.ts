@@ -51,146 +51,184 @@ export interface SqlConnection<Write> {
 /** Opens the database when the first family is prepared. `location` is for errors at boot, without a password. */
 export function createSqlStorage<Write> (
   open: () => Promise<SqlConnection<Write>>,
-  { tables: mappings = {}, migrate = 'auto' }: Pick<SqlOptions, 'tables' | 'migrate'>,
+  options: Pick<SqlOptions, 'tables' | 'migrate'>,
   location = 'SQL'
 ): Storage {
-  const shapes = new Map<string, FamilyShape>()
-  const tables = new Map<string, SqlTable<Write>>()
-  let relations = new Map<string, Relations>()
-  let opening: Promise<SqlConnection<Write>> | undefined
-  let connection: SqlConnection<Write> | undefined
-  let preparing: Promise<unknown> = Promise.resolve()
-
+  const tables = new SqlTables(open, options, location)
   return markDeadlineAware<Storage>({
-    mappedFamilies: Object.keys(mappings),
+    mappedFamilies: Object.keys(options.tables ?? {}),
 
     async prepare (shape) {
-      await inTurn(() => prepare(shape))
+      await tables.prepare(shape)
     },
 
     async writeMigration (families) {
-      return await inTurn(() => writeMigration(families))
+      return await tables.writeMigration(families)
     },
 
     async find (family, query, signal) {
-      return await getReader(family, signal).find(query, signal)
+      return await tables.getReader(family, signal).find(query, signal)
     },
 
     async findText (family, query, members, signal) {
-      return await getReader(family, signal).findText(query, members, signal)
+      return await tables.getReader(family, signal).findText(query, members, signal)
     },
 
     async get (family, id, signal) {
-      const item = getReader(family, signal).get(id, signal)
+      const item = tables.getReader(family, signal).get(id, signal)
       return item instanceof Promise ? await item : item
     },
 
     async nextId (family, signal) {
-      return await getTable(family).reader.nextId(signal)
+      return await tables.get(family).reader.nextId(signal)
     },
 
     async confirm (family, id, signal) {
-      await getReader(family, signal).confirm?.(id, signal)
+      await tables.getReader(family, signal).confirm?.(id, signal)
     },
 
-    async commit (changes) {
-      checkChanges(changes)
-      const writes = changes.map(change => {
-        const { writer } = getTable(change.family)
-        if (writer === undefined) throw new ReadOnlyError(change.family)
-        return writer.encodeChange(change, relations.get(change.family))
-      })
-      if (writes.length > 0) await connection?.commit(writes)
-    },
+    commit: changes => tables.commit(changes),
 
     watch (wake) {
-      if (connection === undefined) throw new errorCodes.FST_DEALBOOK_NOT_PREPARED('commands')
-      return connection.watch(wake)
+      if (tables.connection === undefined) throw new errorCodes.FST_DEALBOOK_NOT_PREPARED('commands')
+      return tables.connection.watch(wake)
     },
 
     async close () {
-      await preparing
-      await connection?.idle()
-      const closing = opening
-      opening = connection = undefined
-      tables.clear()
-      await (await closing)?.close()
+      await tables.close()
     },
 
-    metrics: () => connection?.metrics() ?? {}
+    metrics: () => tables.connection?.metrics() ?? {}
   })
+}
+
+/** The tables of the families that have been prepared, and the connection to their database. */
+class SqlTables<Write> {
+  connection: SqlConnection<Write> | undefined
+  readonly #open: () => Promise<SqlConnection<Write>>
+  readonly #mappings: NonNullable<SqlOptions['tables']>
+  readonly #migrate: SqlOptions['migrate']
+  readonly #location: string
+  readonly #shapes = new Map<string, FamilyShape>()
+  readonly #tables = new Map<string, SqlTable<Write>>()
+  #relations = new Map<string, Relations>()
+  #opening: Promise<SqlConnection<Write>> | undefined
+  #preparing: Promise<unknown> = Promise.resolve()
+
+  constructor (
+    open: () => Promise<SqlConnection<Write>>,
+    { tables = {}, migrate = 'auto' }: Pick<SqlOptions, 'tables' | 'migrate'>,
+    location: string
+  ) {
+    this.#open = open
+    this.#mappings = tables
+    this.#migrate = migrate
+    this.#location = location
+  }
+
+  get (family: string): SqlTable<Write> {
+    const table = this.#tables.get(family)
+    if (table === undefined) throw new errorCodes.FST_DEALBOOK_NOT_PREPARED(family)
+    return table
+  }
+
+  getReader (family: string, signal: AbortSignal | undefined): SqlTable<Write>['reader'] {
+    const { reader } = this.get(family)
+    signal?.throwIfAborted()
+    this.connection?.check?.()
+    return reader
+  }
+
+  async commit (changes: readonly Change[]): Promise<void> {
+    checkChanges(changes)
+    const writes = changes.map(change => {
+      const { writer } = this.get(change.family)
+      if (writer === undefined) throw new ReadOnlyError(change.family)
+      return writer.encodeChange(change, this.#relations.get(change.family))
+    })
+    if (writes.length > 0) await this.connection?.commit(writes)
+  }
+
+  async prepare (shape: FamilyShape): Promise<void> {
+    await this.#inTurn(() => this.#prepare(shape))
+  }
+
+  async writeMigration (families: readonly FamilyShape[]): Promise<string> {
+    return await this.#inTurn(() => this.#writeMigration(families))
+  }
+
+  async close (): Promise<void> {
+    await this.#preparing
+    await this.connection?.idle()
+    const closing = this.#opening
+    this.#opening = this.connection = undefined
+    this.#tables.clear()
+    await (await closing)?.close()
+  }
 
   // One after the other: two at once would alter the same table, or open two transactions on one connection.
-  async function inTurn<T> (work: () => Promise<T>): Promise<T> {
-    const done = preparing.then(work).catch(error => { throw addLocation(error, location) })
-    preparing = done.catch(() => {})
+  async #inTurn<T> (work: () => Promise<T>): Promise<T> {
+    const done = this.#preparing.then(work).catch(error => { throw addLocation(error, this.#location) })
+    this.#preparing = done.catch(() => {})
     return await done
   }
 
-  async function getConnection (): Promise<SqlConnection<Write>> {
-    opening ??= open()
-    return await opening.catch(error => {
-      opening = undefined
+  async #getConnection (): Promise<SqlConnection<Write>> {
+    this.#opening ??= this.#open()
+    return await this.#opening.catch(error => {
+      this.#opening = undefined
       throw error
     })
   }
 
-  async function prepare (shape: FamilyShape): Promise<void> {
-    const opened = await getConnection()
-    const merged = mergeShapes(shapes.get(shape.name), shape)
-    const layout = await layOut(opened, merged)
-    for (const { layout: other } of tables.values()) {
-      if (other.family !== layout.family && !other.mapped && other.tableName === layout.tableName) {
+  async #prepare (shape: FamilyShape): Promise<void> {
+    const opened = await this.#getConnection()
+    const merged = mergeShapes(this.#shapes.get(shape.name), shape)
+    const layout = await this.#layOut(opened, merged)
+    const others = Array.from(this.#tables.values(), table => table.layout)
+      .filter(({ family }) => family !== shape.name)
+    for (const other of others) {
+      if (!other.mapped && other.tableName === layout.tableName) {
         throw new errorCodes.FST_DEALBOOK_TABLE_SHARED(other.family, layout.family, layout.tableName)
       }
     }
+    await this.#checkOrMake(opened, layout)
+    const table = await opened.openTable(layout)
+    this.#relations = listRelations([...others, table.layout])
+    this.#shapes.set(shape.name, merged)
+    this.#tables.set(shape.name, table)
+    this.connection = opened
+  }
+
+  async #checkOrMake (opened: SqlConnection<Write>, layout: Layout): Promise<void> {
     if (layout.mapped) {
-      const isChecked = migrate !== 'off' && layout.writable && layout.unique.length > 0
+      const isChecked = this.#migrate !== 'off' && layout.writable && layout.unique.length > 0
       if (isChecked) checkMappedUnique(layout, await opened.listUnique(layout))
-    } else if (migrate === 'auto') await opened.makeMissing(layout)
-    else if (migrate === 'check') {
+    } else if (this.#migrate === 'auto') await opened.makeMissing(layout)
+    else if (this.#migrate === 'check') {
       const missing = joinStatements(await opened.listMissing(layout))
       if (missing !== '') throw new errorCodes.FST_DEALBOOK_MIGRATION_NEEDED(layout.family, missing)
     }
-    const table = await opened.openTable(layout)
-    const others = [...tables.values()].map(({ layout }) => layout).filter(({ family }) => family !== shape.name)
-    relations = listRelations([...others, table.layout])
-    shapes.set(shape.name, merged)
-    tables.set(shape.name, table)
-    connection = opened
   }
 
-  async function writeMigration (families: readonly FamilyShape[]): Promise<string> {
-    const opened = await getConnection()
+  async #writeMigration (families: readonly FamilyShape[]): Promise<string> {
+    const opened = await this.#getConnection()
     // Versions of one family share a table.
     const merged = new Map<string, FamilyShape>()
     for (const shape of families) merged.set(shape.name, mergeShapes(merged.get(shape.name), shape))
     const missing: string[] = []
     for (const shape of merged.values()) {
-      const layout = await layOut(opened, shape)
+      const layout = await this.#layOut(opened, shape)
       if (!layout.mapped) missing.push(...await opened.listMissing(layout))
     }
     return joinStatements(missing)
   }
 
-  async function layOut (opened: SqlConnection<Write>, shape: FamilyShape): Promise<Layout> {
-    const mapping = Object.hasOwn(mappings, shape.name) ? mappings[shape.name] : undefined
+  async #layOut (opened: SqlConnection<Write>, shape: FamilyShape): Promise<Layout> {
+    const mapping = Object.hasOwn(this.#mappings, shape.name) ? this.#mappings[shape.name] : undefined
     return mapping === undefined
       ? layOutOwnTable(shape, opened.dialect, opened.schema)
       : layOutMappedTable(shape, mapping, await opened.readMapped(mapping), opened.dialect)
-  }
-
-  function getTable (family: string): SqlTable<Write> {
-    const table = tables.get(family)
-    if (table === undefined) throw new errorCodes.FST_DEALBOOK_NOT_PREPARED(family)
-    return table
-  }
-
-  function getReader (family: string, signal: AbortSignal | undefined): SqlTable<Write>['reader'] {
-    const { reader } = getTable(family)
-    signal?.throwIfAborted()
-    connection?.check?.()
-    return reader
   }
 }
 

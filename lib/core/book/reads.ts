@@ -1,0 +1,127 @@
+import { invalidQuery, notFound } from '../problems.js'
+import { compileGrammar, type Grammar, type ItemPage, type PageOptions } from '../query/grammar.js'
+import { performance } from '../runtime.js'
+import { findItems, parseFind, parseQuery, pickReadable, programLimits, toItemPage } from '../service/arguments.js'
+import { findBounded } from '../service/bounded.js'
+import { intendToList, intendToRead } from '../service/caller.js'
+import { Feed, showFollowed } from '../service/feed.js'
+import { follow } from '../service/follow.js'
+import { authorizeReader, type Find, findPage, type Reader } from '../service/reader.js'
+import { type CommandRecord, logList, nameRecord, showCommand } from '../service/record.js'
+import type {
+  CallOptions, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand
+} from '../service/service.js'
+import type { Condition, Id, Stored } from '../storage/storage.js'
+import { makePicker } from '../values/json.js'
+import { makeExpand } from './expand.js'
+import type { BookParts } from './source.js'
+
+// The methods of a book that read.
+
+const logGrammar = compileGrammar(logList, programLimits)
+// Milliseconds after which a follower's permission is asked for again.
+const askAgainAfter = 15_000
+
+/** An item as the caller may see it, and by what it was read. */
+export async function findItem (
+  book: BookParts, id: Id, options: CallOptions, rule: 'call' | 'get' = 'call'
+): Promise<{ readonly item: Stored, readonly reader: Reader }> {
+  const { family, source } = book
+  const target = book.checkId(id)
+  const reader = await authorizeReader(family, source.open(options, rule), intendToRead(family, target))
+  const item = await reader.get(target)
+  if (item === undefined) throw notFound(family.singular, id)
+  return { item, reader }
+}
+
+export async function readOne (book: BookParts, id: Id, options: GetOptions) {
+  const { family } = book
+  const { expand = [] } = options
+  const { item, reader } = await findItem(book, id, options, 'get')
+  const flaw = expand.find(field => !family.references.has(field))
+  if (flaw !== undefined) throw invalidQuery([{ parameter: 'expand', detail: `${flaw} refers to no item` }])
+  if (expand.length === 0) return pickReadable(family, item)
+  const [shown = item] = await (await makeExpand(family, reader.called.caller, expand, { one: item }))([item])
+  return pickReadable(family, shown)
+}
+
+export async function readPage (
+  book: BookParts, query: string | readonly Condition[], options: FindOptions
+): Promise<ItemPage<never>> {
+  const { family, source } = book
+  const { grammars } = source
+  const caller = source.open(options, 'find')
+  const reader = await authorizeReader(family, caller, intendToList(family))
+  if (grammars === undefined) return await findItems(family, reader, query, options)
+  return await findLimited(reader, grammars.list, query, options)
+}
+
+/** As the list of a mount: its pages have a limit, also of their length, and `fields` and `expand`. */
+async function findLimited (
+  reader: Reader, grammar: Grammar, query: string | readonly Condition[], options: PageOptions
+): Promise<ItemPage<never>> {
+  const { family, caller } = reader.called
+  const parsed = parseFind(family, grammar, query, options, /^format$/)
+  const { expand = [], fields = family.members } = parsed
+  const hasLongItems = family.hasLongItems || expand.some(field => family.references.get(field)?.hasLongItems)
+  const page = await findBounded(each => findPage(query => reader.find(query), each), parsed, hasLongItems)
+  if (expand.length === 0) return toItemPage(page, parsed, makePicker(fields)) as never
+  const items = await (await makeExpand(family, caller, expand, {}))(page.items)
+  return toItemPage({ ...page, items }, parsed, makePicker(fields)) as never
+}
+
+export async function readLog (book: BookParts, id: Id, options: FindOptions): Promise<ItemPage<LoggedCommand>> {
+  const { family, source } = book
+  const { grammars } = source
+  if (!family.writable) book.refuseOperation('log')
+  const target = book.checkId(id)
+  const reader = await authorizeReader(family, source.open(options, 'find'), intendToRead(family, target))
+  const parsed = parseQuery(grammars?.log ?? logGrammar, '', options)
+  await reader.checkLog(target)
+  const find: Find = query => reader.findLog(target, query)
+  const isBounded = grammars !== undefined && family.hasLongCommands
+  const page = await findBounded(each => findPage(find, each), parsed, isBounded)
+  return toItemPage(page, parsed, entry => showLogged(reader, entry as CommandRecord))
+}
+
+export async function findLogged (
+  book: BookParts, id: Id, command: string, options: CallOptions
+): Promise<LoggedCommand> {
+  const { family, source } = book
+  if (!family.writable) book.refuseOperation('entry')
+  const target = book.checkId(id)
+  const reader = await authorizeReader(family, source.open(options, 'call'), intendToRead(family, target))
+  await reader.checkLog(target)
+  const entry = await reader.getFromLog(target, String(command))
+  if (entry === undefined) throw notFound('command', String(command))
+  return showLogged(reader, entry)
+}
+
+function showLogged ({ called: { family }, grant: { principal } }: Reader, entry: CommandRecord): LoggedCommand {
+  return showCommand(family, entry, nameRecord(entry, principal)) as LoggedCommand
+}
+
+export async function * followLog (book: BookParts, options: FollowOptions): AsyncGenerator<FollowedCommand> {
+  const { family, source } = book
+  if (!family.writable) book.refuseOperation('follow')
+  const { after, from = 'beginning', signal } = options
+  const { signal: _ending, ...caller } = source.open(options, 'follow')
+  const ask = async (): Promise<Reader> => await authorizeReader(family, caller, intendToRead(family, undefined))
+  let reader = await ask()
+  const feed = new Feed(await caller.storage(), [{ family, reader }], undefined)
+  const start = after === undefined && from === 'beginning' ? undefined : await feed.findStart(after)
+  const renew = async (): Promise<void> => {
+    reader = await ask()
+    feed.replace([{ family, reader }], undefined)
+  }
+  const renewal = caller.isGuarded ? { renew, interval: askAgainAfter } : {}
+  for await (const batch of follow(feed, start, { signal, ...renewal })) {
+    for (const entry of batch.entries) {
+      yield showFollowed(family, entry, nameRecord(entry, reader.grant.principal))
+      if (performance.now() < batch.dueAt) continue
+      // A slow follower gets the rest if it may still see it.
+      batch.position = entry.position
+      break
+    }
+  }
+}
