@@ -36,7 +36,7 @@ export type { ItemOffer, LogRecord, ReadIntent, Reading } from './http/respondin
 export { checkRevision, findForm, sendPage } from './http/responding/responding.js'
 export type { Responding } from './http/responding/responding.js'
 export {
-  expandItem, findActionAddress, loadCommand, loadEntry, loadFamilies, loadItems, loadLog, loadOperations, loadQuery
+  findActionAddress, loadCommand, loadEntry, loadFamilies, loadList, loadLog, loadOperations, loadQueryList
 } from './http/responding/views.js'
 export type { LoadedCommand, LoadedPage } from './http/responding/views.js'
 export { findMounts } from './http/plugin/mounts.js'

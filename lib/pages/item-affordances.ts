@@ -6,10 +6,11 @@ import type {
   ChangedItem, Feedback, FormAffordance, ItemAffordances, LogEntry, ShownMember, ShownState
 } from './affordances.js'
 import { explainRefusal, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
-import { checkFrom, findSite, itemUrl, linkItemFrom, linkList, linkOthers, trailToItem } from './links.js'
+import { checkFrom, findSite, linkItemFrom, linkList, linkOthers, trailToItem } from './links.js'
 import { followItem, listKinds, nameAction, showChanges, showEntry, showParams } from './log-entries.js'
 import type { PageForm } from './page-form.js'
 import { findReferred, findRelated, findTitle, linkPage, nameInLog, titleOf } from './references.js'
+import { itemUrl } from './urls.js'
 
 export interface ItemPage {
   readonly entries: readonly LogRecord[]

@@ -1,14 +1,15 @@
 import {
-  checkRevision, expandItem, type FamilyMount, type Id, type ListQuery, loadOperations, notFound, openReading,
+  checkRevision, type FamilyMount, type Id, type ListQuery, loadOperations, notFound, openReading,
   type Parameter, type Reading, refuseListParameters, type Responding, splitQuery, type Stored
 } from '../exports.js'
 import { endFeedback, readFeedback } from './feedback.js'
 import type { RefusedForm } from './form-fields.js'
 import { type ItemPage, makeAffordances, makeConfirmation, type Question } from './item-affordances.js'
-import { checkFrom, findSite, itemUrl, trailToItem } from './links.js'
+import { checkFrom, findSite, trailToItem } from './links.js'
 import { findNewest, makeFeedback } from './log-entries.js'
 import { linkPage } from './references.js'
 import { parseSent } from './sent.js'
+import { itemUrl } from './urls.js'
 import { sendView, type ShownOne, type ShownPage } from './views.js'
 
 /** What the page of a single resource may be asked for. */
@@ -55,7 +56,7 @@ export async function sendItemPage (
     if (!model.isWritable || !await reading.hasLog(id)) return false
     throw notFound(model.singular, id, { log: itemUrl(mount, request, id, 'commands') })
   }
-  const expanded = expand && await expandItem(reading, item, expand)
+  const expanded = expand && await reading.expand(item, expand)
   const page: ItemPage = { ...await loadItemPage(responding, reading, item, query), cursor }
   const shown: Readonly<Record<string, unknown>> = expanded ?? item
   const document = Object.fromEntries(fields.flatMap(name => shown[name] === undefined ? [] : [[name, shown[name]]]))

@@ -1,35 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import {
   canShow, type FamilyMount, findForm, type Id, mayList, type Problem, type ProblemView, readListQuery,
-  type Representation, type Responding, type Stored
+  type Representation, type Stored
 } from '../exports.js'
 import type { Crumb, Link, Site, SiteFamily } from './affordances.js'
 import { readWrongState } from './log-entries.js'
 import { takeShort } from './page-form.js'
 import { titleOf } from './references.js'
+import { type Here, itemUrl, listUrl, ownUrl } from './urls.js'
 import { hasPages, listRepresentations, type ProblemParts } from './views.js'
-
-export type Here = Pick<Responding, 'mount' | 'request'>
-
-export function listUrl ({ url }: FamilyMount, request: FastifyRequest): string {
-  return url(undefined, undefined, request)
-}
-
-export function itemUrl ({ url }: FamilyMount, request: FastifyRequest, id: Id, part?: string): string {
-  return url(id, part, request)
-}
-
-/** A command in the log of an item, or in the part of it that `noun` names. */
-export function commandUrl (
-  mount: FamilyMount, request: FastifyRequest, id: Id, command: string, noun = 'commands'
-): string {
-  return itemUrl(mount, request, id, `${noun}/${encodeURIComponent(command)}`)
-}
-
-/** The URL of the request without its query and a slash at the end. */
-export function ownUrl ({ mount, request }: Here): string {
-  return mount.selfUrl(request).replace(/\/$/, '')
-}
 
 /** Only lists families that the reader may list. */
 export async function findSite ({ mount, request }: Here): Promise<Site> {

@@ -1,16 +1,17 @@
 import {
-  type FamilyMount, type Id, invalidQuery, type ListQuery, type LoadedPage, loadItems, loadQuery, makePageUrl,
+  type FamilyMount, type Id, invalidQuery, type ListQuery, type LoadedPage, loadList, loadQueryList, makePageUrl,
   openReading, Problem, type Reading, type Responding, shorten, splitQuery, startParameters
 } from '../exports.js'
 import type { PageAffordances } from './affordances.js'
 import { endFeedback, readFeedback } from './feedback.js'
 import type { RefusedForm } from './form-fields.js'
-import { itemUrl, linkList, listUrl } from './links.js'
+import { linkList } from './links.js'
 import { makeFeedback } from './log-entries.js'
 import { readSelection, type Selection, showSelection } from './many.js'
 import { makeCollectionAffordances, makeRowAffordances } from './page-affordances.js'
 import { finding, lookUpAll } from './references.js'
 import { parseSent, readSent } from './sent.js'
+import { itemUrl, listUrl } from './urls.js'
 import { redirectTo, sendView } from './views.js'
 
 interface AskedList {
@@ -59,7 +60,7 @@ export async function sendListPage (
     const url = `${mount.selfUrl(request)}${common === '' ? '' : `?${common}`}`
     return redirectTo(responding, url)
   }
-  const page = await loadItems(responding, reading, parsed)
+  const page = await loadList(responding, reading, parsed)
   if (refused?.problem !== undefined) {
     const { statusCode, headers } = refused.problem
     reply.code(statusCode).headers(headers)
@@ -130,7 +131,7 @@ export async function sendQueryPage (
   const { mount, mount: { model: { list, title } }, request } = responding
   const reading = await openReading(mount, request, { action: 'list', params: { [field]: value } })
   const parsed = parseSent(mount, search)
-  const page = await loadQuery(responding, reading, parsed, field, value)
+  const page = await loadQueryList(responding, reading, parsed, field, value)
   if (page === undefined) return false
   const { view, items, links } = page
   const affordances = async () => await makeRowAffordances(responding, parsed, {

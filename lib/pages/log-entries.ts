@@ -5,8 +5,8 @@ import {
 import type {
   ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
 } from './affordances.js'
-import { commandUrl, type Here, itemUrl } from './links.js'
 import { linkPage, titleOf } from './references.js'
+import { commandUrl, type Here, itemUrl } from './urls.js'
 import { hasPages } from './views.js'
 
 const shownChanges = 10

@@ -4,11 +4,12 @@ import {
 import { listLogFilters } from './form-fields.js'
 import { parseOne } from './item.js'
 import { makeEntryAffordances } from './item-affordances.js'
-import { commandUrl, trailToItem } from './links.js'
+import { trailToItem } from './links.js'
 import { showEntry } from './log-entries.js'
 import { makeRowAffordances } from './page-affordances.js'
 import { nameInLog } from './references.js'
 import { parseSent } from './sent.js'
+import { commandUrl } from './urls.js'
 import { sendView, type ShownOne } from './views.js'
 
 /** The page of the log of an item or, with the noun of an operation, of a part of it. */

@@ -7,10 +7,11 @@ import {
 import type { ManyItem } from './affordances.js'
 import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
 import { startPage } from './item-affordances.js'
-import { checkFrom, linkFrom, linkItemFrom, linkList, listUrl } from './links.js'
+import { checkFrom, linkFrom, linkItemFrom, linkList } from './links.js'
 import { findLastTitle, nameAction, readWrongState } from './log-entries.js'
 import { type PageForm, takeShort } from './page-form.js'
 import { resolveEntries, titleOf } from './references.js'
+import { listUrl } from './urls.js'
 import { redirectTo, sendView, type ShownOne } from './views.js'
 
 /** The maximum for one form; they run one after the other. */

@@ -9,9 +9,10 @@ import {
   explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest, type RefusedForm
 } from './form-fields.js'
 import { listStateFields, showState } from './item-affordances.js'
-import { checkFrom, findSite, linkItemFrom, linkOthers, listUrl, ownUrl } from './links.js'
+import { checkFrom, findSite, linkItemFrom, linkOthers } from './links.js'
 import { listKinds, nameAction, showKind } from './log-entries.js'
 import { findReferenceFields, findReferred } from './references.js'
+import { listUrl, ownUrl } from './urls.js'
 import { listRepresentations } from './views.js'
 
 type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCountable' | 'address' | 'identify'> &

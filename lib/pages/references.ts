@@ -1,11 +1,10 @@
 import {
   type Condition, explainError, type FamilyMount, type Field, type Id, invalidBody, isOrdered, type Members,
-  openReading,
-  type Reading, readListQuery, shorten, type Stored
+  openReading, type Reading, readListQuery, shorten, type Stored
 } from '../exports.js'
 import type { LogEntry, ReferenceField, Referred, RelatedList } from './affordances.js'
-import { type Here, itemUrl, listUrl } from './links.js'
 import type { PageForm } from './page-form.js'
+import { type Here, itemUrl, listUrl } from './urls.js'
 import { hasPages, listRepresentations } from './views.js'
 
 type Choices = NonNullable<ReferenceField['choices']>

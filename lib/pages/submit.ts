@@ -7,11 +7,12 @@ import { setFeedback } from './feedback.js'
 import type { RefusedForm } from './form-fields.js'
 import { sendItemPage } from './item.js'
 import { findAction } from './item-affordances.js'
-import { checkFrom, linkFrom, linkItemFrom, mayRepeat, ownUrl } from './links.js'
+import { checkFrom, linkFrom, linkItemFrom, mayRepeat } from './links.js'
 import { sendListPage } from './list.js'
 import { answerSelection } from './many.js'
 import { type PageForm, readPageForm, takeShort } from './page-form.js'
 import { resolveEntries } from './references.js'
+import { ownUrl } from './urls.js'
 import { redirectTo } from './views.js'
 
 /** Answers a form of a page: by a redirect, by the page that it is on, or by a question. */

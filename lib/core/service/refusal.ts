@@ -83,6 +83,7 @@ export function expectRevision (
   }
 }
 
+/** Why an operation is not allowed, if only the state is the reason: what it is, and what is allowed instead. */
 export interface StateReason {
   readonly operation: string
   readonly state?: string

@@ -36,6 +36,7 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
   return await send({ reply, choice, mount }, { kind: 'one', name: 'home', document, mount: shown })
 }
 
+/** What a home shows: its families, and the document of other representations. */
 export interface LoadedHome {
   readonly families: readonly CountedFamily[]
   readonly document: Members

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Offer } from '../../core/book/book.js'
+import { makeExpand } from '../../core/book/expand.js'
 import { findTargets, mayOffer, toAction } from '../../core/book/offers.js'
 import type { Family } from '../../core/family/family.js'
 import type { FieldChanges } from '../../core/family/params.js'
@@ -59,6 +60,8 @@ export interface Reading {
   get (id: Id): Promise<Stored | undefined>
   /** @param members if only these are needed, since items may be long */
   find (query: Query, members?: readonly string[]): Promise<Found>
+  /** The item with those that its fields refer to in the place of their ids, as far as the caller may see them. */
+  expand (item: Stored, fields: readonly string[]): Promise<Stored>
   /** Of items that meet the conditions: no more than `most` are counted. */
   count (where: readonly Condition[], most: number): Promise<Count>
   /** Commands in the log of an item. */
@@ -118,6 +121,10 @@ export function readBy (mount: FamilyMount, reader: Reader): Reading {
     find: async (query, members) => members === undefined
       ? await reader.find(query)
       : { items: await reader.findMembers(query, members) },
+    async expand (item, fields) {
+      const [expanded = item] = await (await makeExpand(family, called.caller, fields, { one: item }))([item])
+      return expanded
+    },
     count: (where, most) => countUpTo(reader, where, most),
     async log (id, query) {
       const { items } = await reader.findLog(id, query)

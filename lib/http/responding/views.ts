@@ -1,4 +1,3 @@
-import { makeExpand } from '../../core/book/expand.js'
 import { listTargets } from '../../core/book/offers.js'
 import type { Family } from '../../core/family/family.js'
 import type { PageLinks } from '../../core/query/grammar.js'
@@ -52,7 +51,7 @@ async function loadListing (exchange: Exchange, listing: Listing): Promise<Loade
 }
 
 /** The items of a list. Sets the headers of its response, such as `Link`. */
-export async function loadItems (responding: Responding, reading: Reading, query: ListQuery): Promise<LoadedPage> {
+export async function loadList (responding: Responding, reading: Reading, query: ListQuery): Promise<LoadedPage> {
   const exchange = toExchange(responding)
   const { mount, mount: { family } } = exchange
   const parsed = asParsed(query)
@@ -61,7 +60,7 @@ export async function loadItems (responding: Responding, reading: Reading, query
 }
 
 /** The items whose field has the value, of a list under `/query/`; undefined if there are none. */
-export async function loadQuery (
+export async function loadQueryList (
   responding: Responding, reading: Reading, query: ListQuery, field: string, value: string
 ): Promise<LoadedPage | undefined> {
   const exchange = toExchange(responding)
@@ -130,13 +129,6 @@ export async function loadOperations (
   refuseParameters(search)
   const item = await reading.get(id)
   return item && { view: await listOperations(toExchange(responding), item, readerOf(reading)), item }
-}
-
-/** The items that fields of an item refer to, in the place of their ids, as far as the caller may see them. */
-export async function expandItem (reading: Reading, item: Stored, fields: readonly string[]): Promise<Stored> {
-  const { family, called: { caller } } = readerOf(reading)
-  const [expanded = item] = await (await makeExpand(family, caller, fields, { one: item }))([item])
-  return expanded
 }
 
 /** The families at the prefix of a mount, as far as the caller may list them. */
