@@ -22,8 +22,16 @@ async function assertSameAsItems (storage: Storage, asked: Query, shown = member
   const { items, total } = await storage.find(family, asked)
   const { items: further } = await storage.find(family, { ...asked, offset: asked.offset + asked.limit, limit: 1 })
   const { text, ...rest } = await (storage as Required<Storage>).findText(family, asked, shown)
-  const texts = items.map(item => JSON.stringify(Object.fromEntries(shown.map(member => [member, item[member]]))))
-  assert.equal(text, texts.join(','))
+  const write = (names: readonly string[]): string => items.map(item =>
+    JSON.stringify(Object.fromEntries(shown.map((member, index) => [names[index], item[member]])))).join(',')
+  assert.equal(text, write(shown))
+  // Each has the name of the one before; the id keeps its own.
+  const renamable = shown.filter(member => member !== 'id')
+  const names = shown.map(member => member === 'id' ? member : renamable.at(renamable.indexOf(member) - 1) as string)
+  const { text: renamed, isNamed, ...same } =
+    await (storage as Required<Storage>).findText(family, asked, shown, undefined, names)
+  assert.equal(renamed, write(isNamed === true ? names : shown))
+  assert.deepEqual(same, rest)
   const keyOf = (item: Stored | undefined): object => Object.fromEntries(asked.order.map(({ field }) => field)
     .filter(field => item?.[field] !== undefined).map(field => [field, item?.[field]]))
   const last = items.at(-1)

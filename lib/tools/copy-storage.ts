@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { getFamily, getStoredShape, listShapes } from '../core/family/family.js'
+import { getBase, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { findEnd } from '../core/service/log-reads.js'
 import { checkMappedFamilies, isStorage, noteShapes } from '../core/service/storage-access.js'
@@ -111,7 +111,7 @@ interface Position {
 function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]): Part[] {
   if (!isStorage(from) || !isStorage(to) || from === to) throw refuse('it needs two different storages')
   if (!Array.isArray(families) || families.length === 0) throw refuse('"families" must be a list of all families')
-  const shapes = [...families.map(family => getStoredShape(getFamily(family))), commandsShape]
+  const shapes = [...families.map(family => getBase(getFamily(family)).shape), commandsShape]
   return [...new Set(shapes.map(({ name }) => name))].map(name => {
     const own = shapes.filter(shape => shape.name === name)
     return { name, shapes: own, members: new Set(own.flatMap(({ fields }) => fields.map(field => field.name))) }

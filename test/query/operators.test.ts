@@ -54,3 +54,53 @@ t.test('every filter of a field has a name of its own', async t => {
   const dotted = [...listFilters(fields).keys()].filter(name => name.includes('.'))
   t.equal(dotted.length, count)
 })
+
+t.test('what pages say of a value that is missing, or not', async t => {
+  const { phrase } = operators.null
+  t.strictSame([phrase('Price', 'true'), phrase('Price', 'false')], ['Price is not set', 'Price is set'])
+})
+
+t.test('what documents show of the operand', t => {
+  interface Shown {
+    readonly type?: string
+    readonly format?: string
+    readonly enum?: readonly string[]
+    readonly items?: Shown
+    readonly anyOf?: readonly Shown[]
+  }
+  const show = ({ type, format, enum: values = [], items, anyOf = [] }: Shown): string => {
+    const each = anyOf.map(show).join(' or ')
+    if (items !== undefined) return `list of ${show(items)}`
+    return [type, format, ...values, each].filter(text => text !== undefined && text !== '').join(' ')
+  }
+  const bounds = (shown: string) => ({ gte: shown, lte: shown })
+  const words = { eq: 'string or list of string', has: 'string or list of string' }
+  const integers = { eq: 'integer or list of integer', ...bounds('integer') }
+  const isNull = { null: 'boolean' }
+  const rows: readonly (readonly [Omit<Field, 'name' | 'optional'> & Partial<Field>, object])[] = [
+    [{ name: 'id', kind: 'string' }, words],
+    [{ name: 'id', kind: 'integer' }, { ...integers, gt: 'integer', lt: 'integer' }],
+    [{ kind: 'integer' }, integers],
+    [{ kind: 'number', optional: true },
+      { eq: 'number or list of number', ...bounds('number'), ...isNull }],
+    [{ kind: 'decimal', scale: 2 },
+      { eq: 'string decimal or list of string decimal', ...bounds('string decimal') }],
+    [{ kind: 'string' }, words],
+    [{ kind: 'string', values: ['open', 'held'] }, { eq: 'string open held or list of string open held' }],
+    [{ kind: 'boolean' }, { eq: 'boolean' }],
+    [{ kind: 'date', nullable: true },
+      { eq: 'string date or list of string date', ...bounds('string date'), ...isNull }],
+    [{ kind: 'date-time' }, bounds('string date-time or date')],
+    [{ kind: 'json' }, {}],
+    [{ kind: 'json', optional: true }, isNull]
+  ]
+  for (const [given, expected] of rows) {
+    const field: Field = { name: 'price', optional: false, ...given }
+    const shown = operatorNames.filter(op => operators[op].suits(field)).flatMap(op => {
+      const schema = operators[op].document?.(field)
+      return schema === undefined ? [] : [[op, show(schema as Shown)]]
+    })
+    t.strictSame(Object.fromEntries(shown), expected, JSON.stringify(given))
+  }
+  t.end()
+})

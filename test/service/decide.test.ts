@@ -132,7 +132,7 @@ t.test('given an initial, when an item is created, then it completes it', async 
   const seen: object[] = []
   t.strictSame(create((item: object, { principal }: { principal: string }) => {
     seen.push(item)
-    return { ...item, id: 8, owner: principal, revision: 9, updatedAt: undefined }
+    return { ...item, id: 8, owner: principal, revision: 9, updatedAt: undefined, onwer: undefined }
   }), { id: 7, text: 'a', size: 1, owner: 'ann', ...service }, 'what is the service\'s stays the service\'s')
   t.strictSame(seen, [{ id: 7, size: 1, text: 'a' }], 'it sees the defaults and what was sent')
   const fault = (message: RegExp) => ({ code: 'FST_DEALBOOK_INVALID_ITEM', message })
@@ -388,7 +388,8 @@ t.test('given a family that creates and deletes nothing, then its rules hold all
       id: Type.Integer(),
       weight: Type.Number({ minimum: 1 }),
       seen: Type.Optional(Type.String({ format: 'date-time', maxLength: 24 })),
-      marks: Type.Optional(Type.Array(Type.Integer()))
+      marks: Type.Optional(Type.Array(Type.Integer())),
+      labels: Type.Optional(Type.Array(Type.String()))
     }),
     operations: {
       turn: {
@@ -413,6 +414,14 @@ t.test('given a family that creates and deletes nothing, then its rules hold all
   marks.push(3)
   t.strictSame('after' in decision && decision.after?.marks, [2], 'what a rule keeps of it does not matter')
   t.strictSame(turn(stone => ({ ...stone, marks: [1], seen: undefined })), unchanged)
+  t.strictSame(turn(stone => ({ ...stone, marks: [2], seen: undefined })), { outcome: 'done', after: turned })
+  const labelled = (apply: (stone: object) => object) =>
+    decide(stones(apply), { ...stone, labels: ['\u0001'] }, { action: 'TurnStone', target: 1, params: {} }, context)
+  const labels = ['\u0001']
+  t.strictSame(labelled(stone => ({ ...stone, labels })), unchanged, 'what could not be stored now, but was')
+  t.strictSame(labelled(stone => ({ ...stone, labels, marks })),
+    { outcome: 'done', after: { ...turned, labels, marks } })
+  t.throws(() => labelled(stone => ({ ...stone, labels: ['\u0002'] })), unknown(/\/labels\/0 must not contain/))
   t.strictSame(turn(stone => ({ ...stone, seen: '2026-01-01T00:00:00Z' })),
     { outcome: 'done', after: { ...stone, seen: '2026-01-01T00:00:00.000Z', revision: 2 } })
   const same = stones(stone => ({ ...stone, seen: '2026-01-01T01:00:00.0+01:00' }))

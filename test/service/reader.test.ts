@@ -57,7 +57,6 @@ t.test('a reader asks only for what its grant has', async t => {
   t.match(await read({ where: anns }).findText?.(query, ['id']), { count: 1 })
   t.match(await read().findText?.(query, ['id']), { count: 1 })
   t.strictSame(texts.splice(0), [['notes', { ...query, where }, ['id']], ['notes', query, ['id']]])
-  t.equal(read({}, renamed).findText, undefined, 'texts have the names of the storage')
   t.equal(recorded().read().findText, undefined)
 
   const members = ['id', 'length']
@@ -73,6 +72,30 @@ t.test('a reader asks only for what its grant has', async t => {
   t.strictSame(await read({ where: anns }, renamed).get('b'), { id: 'b', owner: 'ann', length: 3 })
   t.equal(await read({ where: anns }, renamed).get('c'), undefined)
   t.equal(asked.length, 4)
+})
+
+t.test('texts have the names of the version, also if the storage does not write them', async t => {
+  const asked: unknown[] = []
+  const byLength: Query = { ...query, where: [{ field: 'length', op: 'gt', value: 1 }], offset: 1 }
+  const key = { first: { id: 'b', size: 3 }, last: { id: 'b', size: 3 } }
+  for (const [found, text] of [
+    [{ text: '{"id":"b","length":3}', isNamed: true }, '{"id":"b","length":3}'],
+    [{ text: '{"id":"b","size":3},{"id":"c"}' }, '{"id":"b","length":3},{"id":"c"}']
+  ] as const) {
+    const { read } = recorded([], {
+      async findText (...given: unknown[]) {
+        asked.push(given)
+        return { ...found, ...key, count: 1, more: false }
+      }
+    })
+    const reader = read({ where: [{ field: 'owner', op: 'eq', values: ['ann'] }] }, renamed)
+    t.match(await reader.findText?.(byLength, ['id', 'length']), {
+      text, first: { id: 'b', length: 3, size: undefined }, last: { id: 'b', length: 3, size: undefined }
+    })
+  }
+  const where = [...anns, { field: 'size', op: 'gt', value: 1 }]
+  const expected = ['notes', { ...byLength, where }, ['id', 'size'], undefined, ['id', 'length']]
+  t.strictSame(asked, [expected, expected])
 })
 
 t.test('a reader has the time of its request', async t => {

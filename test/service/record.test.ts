@@ -8,7 +8,7 @@ import {
   type CommandRecord, type Decided, digestParams, identifyCommand, isSameCommand, listChangedOthers, makeChanges,
   makeRecord, nameOtherRow, nameRecord, readTarget, restoreProblem, showCommand
 } from '../../lib/core/service/record.js'
-import { toOwnRecord } from '../../lib/core/service/renamed.js'
+import { nameRecordOf } from '../../lib/core/service/renamed.js'
 import { toShown } from '../../lib/core/service/shown.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
@@ -424,12 +424,12 @@ t.test('an entry has the names of its version, and its parameters those of its c
   })
   const [old, own] = [write('text'), write('hue')]
   const record = { ...base, ...old } as CommandRecord
-  t.strictSame(toOwnRecord(renamed, record, renamed), { ...base, ...own } as CommandRecord)
-  t.strictSame(toOwnRecord(renamed, record, undefined), { ...base, ...own, params: old.params } as CommandRecord)
-  t.strictSame(toOwnRecord(renamed, record, plain), { ...base, ...own, params: old.params } as CommandRecord)
-  t.strictSame(toOwnRecord(plain, record, renamed), { ...base, ...old, params: own.params } as CommandRecord)
-  t.equal(toOwnRecord(plain, record, plain), record)
-  t.equal(toOwnRecord(plain, record, undefined), record)
-  t.strictSame(toOwnRecord(renamed, base, renamed), base, 'what it does not have is not made')
-  t.strictSame(toOwnRecord(plain, base, renamed), base)
+  t.strictSame(nameRecordOf(renamed, record, renamed), { ...base, ...own } as CommandRecord)
+  t.strictSame(nameRecordOf(renamed, record, undefined), { ...base, ...own, params: old.params } as CommandRecord)
+  t.strictSame(nameRecordOf(renamed, record, plain), { ...base, ...own, params: old.params } as CommandRecord)
+  t.strictSame(nameRecordOf(plain, record, renamed), { ...base, ...old, params: own.params } as CommandRecord)
+  t.equal(nameRecordOf(plain, record, plain), record)
+  t.equal(nameRecordOf(plain, record, undefined), record)
+  t.strictSame(nameRecordOf(renamed, base, renamed), base, 'what it does not have is not made')
+  t.strictSame(nameRecordOf(plain, base, renamed), base)
 })

@@ -2,7 +2,8 @@ import swagger from '@fastify/swagger'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import t from 'tap'
 import {
-  type Committed, deals, decimal, defineFamily, type Intent, memoryStorage, Problem, Type
+  type Committed, ConstraintError, type ConstraintOptions, deals, decimal, defineFamily, type Intent, invalidBody,
+  memoryStorage, Problem, type Storage, Type
 } from '../../lib/index.js'
 import { loadItems } from '../../lib/tools/index.js'
 import { storages } from '../storages.js'
@@ -243,6 +244,48 @@ for (const { name, make } of storages) {
     t.match(await book.find('amount=3'), { items: [{ code: 'a' }] })
     t.match(await book.find([{ field: 'amount', op: 'eq', values: [3] }]), { items: [{ code: 'a' }] })
     await t.rejects(book.run('edit', 1, { amount: -3 }), { code: 'invalid-body', errors: [{ pointer: '/amount' }] })
+  })
+}
+
+for (const { name, make } of storages) {
+  t.test(`${name}: lists of a renamed family are sent as the storage writes them`, async t => {
+    const { storage, dispose } = await make()
+    const { findText } = storage
+    const asked: string[] = []
+    const counted: Storage = {
+      ...storage,
+      async find (...given) {
+        if (given[0] === 'machines') asked.push('find')
+        return await storage.find(...given)
+      },
+      ...(findText && {
+        async findText (...given) {
+          const found = await findText.call(storage, ...given)
+          asked.push(`${found.isNamed}: ${given[2]} as ${given[4]}`)
+          return found
+        }
+      })
+    }
+    const app = Fastify()
+    t.teardown(async () => { await app.close(); await dispose() })
+    app.register(machines, { storage: counted, version: 'v1' })
+    app.register(machinesV2, { storage: counted, version: 'v2' })
+    const send = sender(app)
+    for (const site of ['yard', 'a "b"']) await send('POST', '/rest/v1/machines', { site })
+    const get = async (query: string) => {
+      asked.length = 0
+      const { items } = await send('GET', `/rest/v2/machines?${query}`)
+      return items
+    }
+    const text = (members: string, fields: string) =>
+      findText === undefined ? ['find'] : [`true: ${fields} as ${members}`]
+    const first = { id: 1, state: 'free', status: 'yard' }
+    t.match(await get('status.ne=a'), [first, { id: 2, state: 'free', status: 'a "b"' }])
+    const service = 'revision,createdAt,updatedAt'
+    t.strictSame(asked, text(`id,state,status,${service}`, `id,status,site,${service}`))
+    t.strictSame(await get('sort=-status&fields=status,id&page=2&maxpagesize=1'), [{ status: 'a "b"', id: 2 }])
+    t.strictSame(asked, text('status,id', 'site,id'))
+    t.strictSame(await get('state=free&fields=state&id=1'), [{ state: 'free' }])
   })
 }
 
@@ -490,4 +533,71 @@ t.test('a grant, a precondition and a repetition have the names of this version'
   const edit = { action: 'EditNote', params: { hue: 'c' } }
   t.strictSame(asked, [create, create, edit, edit, edit, { ...edit, params: { hue: 'hidden' } }])
   t.strictSame((await book.log(2)).items.map(({ params }) => params), [create.params, edit.params])
+})
+
+t.test('pointers have the names of this version, and texts of the host stay as they are', async t => {
+  const refuse = (text: string) => {
+    throw new Problem('wrong-state', text, { errors: [{ pointer: '/total', detail: 'see /total' }] })
+  }
+  const params = Type.Object({})
+  const bills = defineFamily({
+    name: 'bills',
+    singular: 'bill',
+    fields: Type.Object({ id: Type.Integer(), total: Type.Integer(), size: Type.Integer({ default: 1 }) }),
+    create: ['total'],
+    edit: ['size'],
+    constraints: { odd: { detail: 'A /total is even', pointers: ['/total'] }, huge: 'The /total is huge' },
+    operations: {
+      pay: { ...words('pay'), params, apply: () => refuse('Lower /total, or /size') },
+      close: {
+        ...words('close'), params, apply: () => { throw invalidBody([{ pointer: '/total', detail: 'is /total' }]) }
+      },
+      wait: { ...words('wait'), params, apply: bill => ({ ...bill, size: 2 }), allowed: () => 'Because of /total' },
+      grow: { ...words('grow'), params, apply: bill => ({ ...bill, size: 7 }) }
+    }
+  })
+  const memory = memoryStorage()
+  const storage: Storage = {
+    ...memory,
+    async commit (changes) {
+      const [change] = changes
+      if (change?.type === 'insert' && change.family === 'bills') {
+        const { total } = change.item as unknown as { total: number }
+        const constraint = total > 100 ? 'huge' : 'odd'
+        const refuse = (options: ConstraintOptions) => new ConstraintError('bills', change.item.id, 'value', options)
+        if (total % 2 === 1) throw refuse({ fields: ['total'], constraint })
+        if (total === 0) throw refuse({ fields: ['total', 'size'] })
+      }
+      await memory.commit(changes)
+    }
+  }
+  const book = bills.rename({ total: 'size', size: 'total' }).service({ storage })
+  await book.create({ size: 2 })
+  const flaws = { errors: [{ pointer: '/size', detail: 'see /total' }] }
+  const refused = { code: 'wrong-state', message: 'Lower /total, or /size', ...flaws }
+  await t.rejects(book.run('pay', 1, {}, { command: 'c-1' }), { ...refused, replayed: false })
+  await t.rejects(book.run('pay', 1, {}, { command: 'c-1' }), { ...refused, replayed: true })
+  await t.rejects(book.preview('pay', 1), refused)
+  await t.rejects(book.runAll([{ operation: 'pay', id: 1 }], { atomic: true }), {
+    message: '/commands/0: Lower /total, or /size',
+    errors: [{ pointer: '/commands/0/params/size', detail: 'see /total' }]
+  })
+  t.match((await book.log(1)).items.at(-1), { problem: { detail: 'Lower /total, or /size', ...flaws } })
+  const ours = { message: '/size is /total', errors: [{ pointer: '/size', detail: 'is /total' }] }
+  await t.rejects(book.run('close', 1), ours, 'a text that begins with the pointer still does')
+  await t.rejects(book.run('wait', 1), { message: 'Because of /total' })
+  t.match((await book.offers(1)).find(({ name }) => name === 'wait'), { reason: 'Because of /total' })
+  await t.rejects(book.create({ size: 1 }), {
+    code: 'constraint', message: 'A /total is even', errors: [{ pointer: '/size', detail: 'A /total is even' }]
+  })
+  await t.rejects(book.create({ size: 101 }), { code: 'constraint', message: 'The /total is huge', errors: undefined })
+  await t.rejects(book.create({ size: 0 }), {
+    code: 'constraint',
+    message: 'The database does not allow this: /size has a value that is not allowed, together with /total. ' +
+      'Nothing was done',
+    errors: [
+      { pointer: '/size', detail: 'has a value that is not allowed, together with /total' },
+      { pointer: '/total', detail: 'has a value that is not allowed, together with /size' }
+    ]
+  })
 })

@@ -3,10 +3,12 @@ import fc from 'fast-check'
 import Fastify, { type FastifyRequest, type InjectOptions } from 'fastify'
 import t from 'tap'
 import {
-  type AnyFamily, type Committed, type Condition, decimal, defineFamily, type FamilyOptions, type Intent, memoryStorage,
-  Problem, Type
+  type AnyFamily, type Committed, type Condition, decimal, defineFamily, type FamilyOptions, type Intent, Problem,
+  type Storage, Type
 } from '../../lib/index.js'
+import { mcp } from '../../lib/mcp/mcp.js'
 import { runs } from '../size.js'
+import { storages } from '../storages.js'
 
 // Whatever is sent, a renamed family answers as the family itself, but for the names.
 
@@ -83,7 +85,7 @@ const things = defineFamily({
       changes: ['alpha'],
       apply (thing, { as }) {
         if (as !== 'a0') return { ...thing, alpha: as }
-        throw new Problem('wrong-state', '/alpha it is not', { errors: [{ pointer: '/alpha', detail: 'is taken' }] })
+        throw new Problem('wrong-state', 'No such call', { errors: [{ pointer: '/alpha', detail: 'is taken' }] })
       }
     },
     give: {
@@ -107,8 +109,10 @@ const dictionary = new Map(names.flatMap(([from, to]) => [[from, to], [capitaliz
 // Queries in queries have escapes, which are no part of a word.
 const translate = (text: string) => text.replace(/%[\dA-F]{2}|[A-Za-z]+/g, word => dictionary.get(word) ?? word)
 
-async function open (thing: AnyFamily, zone: AnyFamily, name: (name: string) => string) {
-  let [storage, count] = [memoryStorage(), 0]
+async function open (
+  thing: AnyFamily, zone: AnyFamily, name: (name: string) => string, make: () => Promise<Storage>
+) {
+  let [storage, count] = [await make(), 0]
   const seen: unknown[] = []
   const conditions: Readonly<Record<string, readonly Condition[]>> = {
     p: [
@@ -143,6 +147,7 @@ async function open (thing: AnyFamily, zone: AnyFamily, name: (name: string) => 
   const app = Fastify()
   app.register(zone as typeof zones, options as never)
   app.register(thing as typeof things, options as never)
+  app.register(mcp, { prefix: '/x' })
   await app.ready()
   const send = async (request: InjectOptions): Promise<string> => {
     seen.length = 0
@@ -153,7 +158,7 @@ async function open (thing: AnyFamily, zone: AnyFamily, name: (name: string) => 
       .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '')
       .replace(/(after|before)=[^&"<>]*/g, '').replace(/"\d+-[a-z]+[^"]*"/g, '').replace(/ ?Did you mean [^?]*\?/g, '')
   }
-  const reset = () => { [storage, count] = [memoryStorage(), 0] }
+  const reset = async () => { [storage, count] = [await make(), 0] }
   return { app, send, reset }
 }
 
@@ -183,6 +188,7 @@ const parameter = fc.oneof(
 const query = fc.uniqueArray(parameter, { maxLength: 3 }).map(parameters => parameters.join('&'))
 const list = '/x/rest/v1/things'
 const id = fc.constantFrom(1, 1, 2, 2, 3, 4)
+const edit = fc.tuple(id, some).map(([id, some]) => ({ id, ...some }))
 const at = (rest: string) => id.map(id => `${list}/${id}${rest}`)
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 const ask = (method: Method, url: fc.Arbitrary<string>, payload?: fc.Arbitrary<object>) =>
@@ -209,7 +215,22 @@ const request: fc.Arbitrary<InjectOptions> = fc.tuple(
       fc.record({ action: fc.constant('EditThing'), params: some })),
     ask('PUT', command.map(command => `/x/rest/commands/${command}`),
       fc.record({ thing: id, action: fc.constant('EditThing'), params: some })),
-    ask('POST', fc.constant('/x/command/EditThing'), fc.tuple(id, some).map(([id, some]) => ({ id, ...some }))),
+    ask('POST', fc.constant('/x/command/EditThing'), edit),
+    ask('POST', fc.constant('/x/rest/commands'), fc.record({
+      atomic: fc.boolean(),
+      commands: fc.array(fc.oneof(
+        fc.record({ thing: id, action: fc.constant('EditThing'), params: some }),
+        fc.record({ thing: id, action: fc.constantFrom('ShutThing', 'OpenThing'), params: fc.constant({}) }),
+        fc.record({ action: fc.constant('CreateThing'), params: item, id: command }),
+        fc.record({ zone: id, action: fc.constant('EditZone'), params: fc.constant({ tag: 'four' }) })
+      ), { maxLength: 3 })
+    })),
+    ask('POST', fc.constant('/x/mcp'), fc.oneof(
+      fc.record({ name: fc.constant('things_create'), arguments: item }),
+      fc.record({ name: fc.constant('things_edit'), arguments: edit }),
+      fc.record({ name: fc.constantFrom('things_get', 'things_log'), arguments: id.map(id => ({ id })) }),
+      fc.record({ name: fc.constant('things_find'), arguments: fc.constantFrom({ bravo: 'b1' }, { sort: '-sum' }) })
+    ).map(params => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }))),
     ask('DELETE', at('')),
     fill(fc.constant(list), item),
     fill(at('/edits'), some),
@@ -218,7 +239,7 @@ const request: fc.Arbitrary<InjectOptions> = fc.tuple(
       .map(([end, query]) => `${list}${end}?${query}`)),
     ask('GET', fc.oneof(at(''), at('?expand=gamma,delta'), at('/commands'), at('/edits'), at('/operations'))),
     ask('GET', fc.constantFrom('/x/', '/x/query/things-by-one/b2', '/x/query/things-by-two/2.5', '/x/rest/v1/zones/1',
-      '/x/rest/v1/zones/1/commands', '/x/rest/commands/k-1'))
+      '/x/rest/v1/zones/1/commands', '/x/rest/commands/k-1', '/x/rest/commands', '/x/rest/v1/things/commands'))
   ),
   fc.record({
     'x-user': fc.constantFrom('p', 'q', 'reader', 'writer'),
@@ -228,10 +249,23 @@ const request: fc.Arbitrary<InjectOptions> = fc.tuple(
   }, { requiredKeys: [] })
 ).map(([request, headers]) => ({ ...request, headers: { ...headers, ...(request as InjectOptions).headers } }))
 
-t.test('a renamed family answers under its names as the family itself', async t => {
-  const base = await open(things, zones, name => name)
-  const renamed = await open(things.rename(given), zones.rename(givenZones), translate)
-  t.teardown(async () => { await base.app.close(); await renamed.app.close() })
+for (const { name, make } of storages) {
+  t.test(`a renamed family answers under its names as the family itself, ${name}`, async t => {
+    const makeStorage = async (): Promise<Storage> => {
+      const { storage, dispose } = await make()
+      t.teardown(dispose)
+      return storage
+    }
+    const base = await open(things, zones, name => name, makeStorage)
+    const renamed = await open(things.rename(given), zones.rename(givenZones), translate, makeStorage)
+    t.teardown(async () => { await base.app.close(); await renamed.app.close() })
+    await compareAll(base, renamed, name === 'memory' ? runs(100) : runs(15))
+  })
+}
+
+type Opened = Awaited<ReturnType<typeof open>>
+
+async function compareAll (base: Opened, renamed: Opened, numRuns: number): Promise<void> {
   const compare = async (request: InjectOptions): Promise<void> => {
     const translated = JSON.parse(translate(JSON.stringify(request))) as InjectOptions
     const [expected, actual] = [translate(await base.send(request)), await renamed.send(translated)]
@@ -247,8 +281,7 @@ t.test('a renamed family answers under its names as the family itself', async t 
     ...['b1', 'b2', 'b4'].map((bravo): InjectOptions => ({ method: 'POST', url: list, payload: { ...thing, bravo } }))
   ]
   await fc.assert(fc.asyncProperty(fc.array(request, { minLength: 20, maxLength: 40 }), async requests => {
-    base.reset()
-    renamed.reset()
+    await Promise.all([base.reset(), renamed.reset()])
     for (const each of [...before, ...requests]) await compare(each)
-  }), { numRuns: runs(100) })
-})
+  }), { numRuns, endOnFailure: true })
+}

@@ -1,12 +1,11 @@
 import type { NounOperation, Operation } from '../family/definition.js'
 import type { Family, OtherDefinition } from '../family/family.js'
 import type { Params } from '../family/params.js'
-import { toBaseItem } from '../family/rename.js'
 import type { Caller, Grant, Intent } from '../service/caller.js'
 import { loadReferencedItems, makeContext } from '../service/load.js'
 import { isRefusal, readErrorStatus } from '../service/reader.js'
 import { explainNow } from '../service/refusal.js'
-import { callBase, type Called } from '../service/renamed.js'
+import { asBase, type Called } from '../service/renamed.js'
 import { matcher } from '../storage/conditions.js'
 import type { Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
@@ -103,9 +102,8 @@ export async function findTargets (
   const { family, caller } = called
   const granted = await filterGranted(called, grant, targets, item)
   const context = makeContext(caller.makers, grant, '')
-  // Rules have the names of the base.
-  const base = callBase(called)
-  const known = toBaseItem(family, item)
+  const base = asBase(called)
+  const known = family.renaming?.parse(item) ?? item
   const referenced = await loadReferencedItems(base, known)
   return granted.map(target => {
     const { action } = target.operation

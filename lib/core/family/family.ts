@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import type { FamilyShape, Field, Id, Order } from '../storage/storage.js'
+import type { Condition, FamilyShape, Field, Id, Order, StorageReads, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Validator } from '../values/validate.js'
 import type {
@@ -45,16 +45,26 @@ export interface Lifecycle {
   readonly others: readonly OtherDefinition[]
 }
 
-/** Other names of the same items: rules, storage and log have those of the base. */
+export type Names = ReadonlyMap<string, string>
+
+/** Other names of the same items: rules, the storage and the log have those of the base. */
 export interface Renaming {
   readonly base: Family
-  /** The names in the base, by those here. */
-  readonly toBase: Names
-  /** The names here, by those in the base. */
-  readonly toOwn: Names
+  /** The name in the base. */
+  toBase (name: string): string
+  /** An item of the base, under the names here. Without members that only other versions have. */
+  show<T extends Members> (item: T): T
+  /** An item, under the names of the base. */
+  parse (item: Stored): Stored
+  parseConditions (conditions: readonly Condition[]): Condition[]
+  /** The parameters of a command, which are fields only of a creation and an edit. */
+  showParams (action: string | undefined, params: Members): Members
+  parseParams (action: string | undefined, params: Members): Members
+  /** The names that pointers have here: parameters that are not fields keep theirs. */
+  listPointed (action: string | undefined): Names
+  /** The items of the base in a storage, asked for and shown under the names here. */
+  read (storage: StorageReads): StorageReads
 }
-
-export type Names = ReadonlyMap<string, string>
 
 /** A definition, checked and compiled once for all its mounts. */
 export interface Family {
@@ -129,7 +139,7 @@ export function findFamily (value: unknown): Family | undefined {
  * and the log.
  */
 export function listShapes (family: Family): readonly FamilyShape[] {
-  const shapes = [...listWithReferred(family).map(getStoredShape), ...family.tables]
+  const shapes = [...listWithReferred(family).map(each => getBase(each).shape), ...family.tables]
   return family.writable ? [...shapes, commandsShape] : shapes
 }
 
@@ -140,17 +150,17 @@ export function listShapes (family: Family): readonly FamilyShape[] {
  * const table = { ...shapeOf(deliveries), name: 'webhook-deliveries' }
  */
 export function shapeOf (family: AnyFamily): FamilyShape {
-  return getStoredShape(getFamily(family))
+  return getBase(getFamily(family)).shape
 }
 
-/** The shape in the names of the storage. */
-export function getStoredShape ({ shape, renaming }: Family): FamilyShape {
-  return renaming?.base.shape ?? shape
+/** The family under the names that rules, the storage and the log have. */
+export function getBase (family: Family): Family {
+  return family.renaming?.base ?? family
 }
 
 /** Whether a version has all fields of the family that rules are written for. */
-export function hasFieldsOf ({ renaming, ...version }: Family, declared: Family): boolean {
-  const { schema } = renaming?.base ?? version
+export function hasFieldsOf (version: Family, declared: Family): boolean {
+  const { schema } = getBase(version)
   return declared.ownFields.every(({ name }) => Object.hasOwn(schema.properties, name))
 }
 

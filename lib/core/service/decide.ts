@@ -282,7 +282,7 @@ function readFields (family: Family, operation: string, made: unknown, known: Me
     if (value === known[name]) continue
     const flaws = findJsonFlaws({ [name]: value }, 1)
     if (flaws.length > 0 && !isDeepStrictEqual(value, known[name])) refuseInvalidItem(family, operation, flaws)
-    if (typeof value === 'object' && flaws.length === 0) given[name] = JSON.parse(JSON.stringify(value))
+    if (typeof value === 'object') given[name] = JSON.parse(JSON.stringify(value))
   }
   return family.hasDecimals ? readDecimals(family.ownFields, given) : given
 }

@@ -7,20 +7,13 @@ import type { Caller } from './caller.js'
 import {
   attemptUntilDone, type Commit, commitDecided, type CommitState, type DecidedCommand, type Outcome, runToCommit
 } from './commit.js'
-import type { Command } from './decide.js'
 import { Draft, nameChanged } from './draft.js'
-import { execute, listWriterKeys, toOwnOutcome } from './execute.js'
+import { execute, listWriterKeys } from './execute.js'
 import { authorizeCommand, type Execution } from './load.js'
 import { explainConstraint } from './refusal.js'
-import { callBase, toBaseCommand, toOwnProblem } from './renamed.js'
+import { enter, type Entered, type Sent } from './renamed.js'
 import { repeatIfDone } from './replay.js'
 import { type GuardedStorage, isConflict } from './storage-access.js'
-
-interface Sent {
-  readonly family: Family
-  readonly caller: Caller
-  readonly command: Command
-}
 
 /** Makes an error name its command. @param isRead whether `read` threw it */
 type Explain = (error: unknown, index: number, isRead?: boolean) => unknown
@@ -65,9 +58,9 @@ export async function executeAll<T> (
   }
 }
 
-/** Commands that are decided one after the other and committed as one. Those of a renamed family are its base's. */
+/** Commands that are decided one after the other and committed as one. */
 interface Together {
-  readonly list: readonly Sent[]
+  readonly list: readonly Entered[]
   readonly executions: readonly Execution[]
   readonly storage: GuardedStorage
   /** Those whose items may be changed. */
@@ -78,8 +71,8 @@ interface Together {
 /** Each sees the effect of those before it. */
 async function executeTogether (list: readonly Sent[], explain: Explain): Promise<Outcome[]> {
   if (list.length === 0) return []
-  const together = await authorizeAll(list, explain)
-  const { executions, storage, storage: { writers } } = together
+  const together = await authorizeAll(list.map(enter), explain)
+  const { list: entered, executions, storage, storage: { writers } } = together
   const hasIdentity = executions.some(({ identity }) => identity !== undefined)
   return await runToCommit(storage, hasIdentity, async state => {
     // Before it waits: a caller must not block writers of items that it may not see or change.
@@ -91,7 +84,7 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
         const commit = first ?? await decideAll(together)
         first = undefined
         await commitAll(together, state, commit)
-        return commit.decided.map(({ outcome }, index) => toOwnOutcome((list[index] as Sent).family, outcome))
+        return commit.decided.map(({ outcome }, index) => (entered[index] as Entered).showOutcome(outcome))
       })
     } finally {
       writers.leave(keys)
@@ -104,15 +97,11 @@ function listAllKeys (executions: readonly Execution[], { changes }: Commit): st
   return [...new Set([...changed, ...executions.flatMap(each => listWriterKeys(each))])].sort()
 }
 
-async function authorizeAll (list: readonly Sent[], explain: Explain): Promise<Together> {
-  const explainOwn = (error: unknown, index: number): unknown => {
-    const { family, command: { action } } = list[index] as Sent
-    return explain(toOwnProblem(family, action, error), index)
-  }
-  const opened = await Promise.allSettled(list.map(async ({ family, caller, command }) => {
-    const base = callBase({ family, caller })
-    return await authorizeCommand(base.family, base.caller, toBaseCommand(family, command))
-  }))
+async function authorizeAll (list: readonly Entered[], explain: Explain): Promise<Together> {
+  const explainOwn = (error: unknown, index: number): unknown =>
+    explain((list[index] as Entered).showProblem(error), index)
+  const opened = await Promise.allSettled(list.map(async ({ family, caller, command }) =>
+    await authorizeCommand(family, caller, command)))
   const executions = opened.map((each, index): Execution => {
     if (each.status === 'rejected') throw explainOwn(each.reason, index)
     return each.value

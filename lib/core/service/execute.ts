@@ -1,5 +1,4 @@
 import type { Family } from '../family/family.js'
-import { renameKnown, toOwnItem } from '../family/rename.js'
 import { attempt, loadAndDecide, refuseUngranted, replayOrLoad } from './attempt.js'
 import type { Caller } from './caller.js'
 import { attemptUntilDone, commitDecided, type DecidedCommand, type Outcome, runToCommit } from './commit.js'
@@ -9,47 +8,27 @@ import {
   prepareFacts
 } from './load.js'
 import { isCounted } from './record.js'
-import { callBase, toBaseCommand, toOwnProblem, toOwnRecord } from './renamed.js'
+import { enter, type Sent } from './renamed.js'
 import { repeatIfDone } from './replay.js'
 
 export type { Outcome } from './commit.js'
 
 export function execute (family: Family, caller: Caller, command: Command): Promise<Outcome> {
-  if (family.renaming === undefined) return executeOwn(family, caller, command)
-  return runAsBase(family, caller, command, executeOwn, outcome => toOwnOutcome(family, outcome))
+  const sent = { family, caller, command }
+  return family.renaming === undefined ? executeOwn(sent) : executeAsBase(sent)
 }
 
-/** A command of a renamed family runs as one of its base, and its result gets the names of the family. */
-async function runAsBase<T> (
-  family: Family,
-  caller: Caller,
-  command: Command,
-  run: (family: Family, caller: Caller, command: Command) => Promise<T>,
-  toOwn: (result: T) => T
-): Promise<T> {
-  const base = callBase({ family, caller })
+async function executeAsBase (sent: Sent): Promise<Outcome> {
+  const { showOutcome, showProblem, ...own } = enter(sent)
   try {
-    return toOwn(await run(base.family, base.caller, toBaseCommand(family, command)))
+    return showOutcome(await executeOwn(own))
   } catch (error) {
-    throw toOwnProblem(family, command.action, error)
-  }
-}
-
-export function toOwnOutcome (family: Family, outcome: Outcome): Outcome {
-  if (family.renaming === undefined) return outcome
-  const { record, item, secrets, loadItem, problem } = outcome
-  return {
-    ...outcome,
-    record: toOwnRecord(family, record, family),
-    item: toOwnItem(family, item),
-    secrets: secrets && renameKnown(family.renaming.toOwn, secrets),
-    ...(loadItem && { loadItem: async () => toOwnItem(family, await loadItem()) }),
-    problem: toOwnProblem(family, record.action, problem)
+    throw showProblem(error)
   }
 }
 
 /** Runs a command once: authorize, replay, load, precondition, decide, commit. */
-async function executeOwn (family: Family, caller: Caller, command: Command): Promise<Outcome> {
+async function executeOwn ({ family, caller, command }: Sent): Promise<Outcome> {
   const execution = await authorizeCommand(family, caller, command)
   const { storage, storage: { writers }, identity } = execution
   return await runToCommit(storage, identity !== undefined, async state => {
@@ -122,19 +101,19 @@ export interface Preview {
 
 /** The decision that a command would get now. It is authorized like the command itself; nothing is done. */
 export async function preview (family: Family, caller: Caller, command: Command): Promise<Preview> {
-  if (family.renaming !== undefined) {
-    return await runAsBase(family, caller, command, preview, ({ others, decision }) => {
-      if (decision.outcome === 'refused') {
-        const problem = toOwnProblem(family, command.action, decision.problem)
-        return { others, decision: { ...decision, problem } }
-      }
-      if (decision.outcome !== 'done') return { others, decision }
-      return { others, decision: { ...decision, after: toOwnItem(family, decision.after) } }
-    })
+  const { showItem, showProblem, ...own } = enter({ family, caller, command })
+  try {
+    const execution = await authorizeCommand(own.family, own.caller, own.command)
+    const made = await loadAndDecide(execution, await load(execution))
+    await refuseUngranted(execution, made)
+    const { others, created, decision } = made
+    return { others: [...others, ...created], decision: showDecision(decision) }
+  } catch (error) {
+    throw showProblem(error)
   }
-  const execution = await authorizeCommand(family, caller, command)
-  const made = await loadAndDecide(execution, await load(execution))
-  await refuseUngranted(execution, made)
-  const { others, created, decision } = made
-  return { others: [...others, ...created], decision }
+
+  function showDecision (decision: Decision): Decision {
+    if (decision.outcome === 'refused') return { ...decision, problem: showProblem(decision.problem) }
+    return decision.outcome === 'done' ? { ...decision, after: showItem(decision.after) } : decision
+  }
 }

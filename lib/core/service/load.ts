@@ -13,7 +13,7 @@ import { addItems, type Command, type NeededItem, type NewId, openOthers } from 
 import { isRefusal, tryReader } from './reader.js'
 import { type CommandId, identifyCommand, makeNewId } from './record.js'
 import { type ReferencedItems, refuseByConstraint } from './refusal.js'
-import { callBase, type Called, findOther } from './renamed.js'
+import { type Called, findMounted, findOther } from './renamed.js'
 import type { GuardedStorage } from './storage-access.js'
 
 /** A command that is authorized, and what is known of it so far. */
@@ -292,9 +292,9 @@ export async function refuseUnreadable (
   for (const [field, its] of family.references) {
     const id = after[field] as Id | null | undefined
     if (isAbsent(id) || id === current?.[field] || !includesValue(params, id)) continue
-    const other = its === family ? { family, caller } : caller.other(its)
+    const other = findMounted({ family, caller }, its === family ? undefined : its)
     if (other === undefined) continue
-    const reader = await tryReader(its, callBase(other).caller, intendToRead(its, id))
+    const reader = await tryReader(other.family, other.caller, intendToRead(its, id))
     // If nothing is hidden, the storage itself refuses a missing item.
     if (reader !== undefined && (!reader.isNarrowed || await reader.get(id) !== undefined)) continue
     const rule = { fields: [field], other: its.name, declared: true }

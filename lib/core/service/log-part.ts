@@ -1,5 +1,4 @@
-import type { Family } from '../family/family.js'
-import { toOwnItem } from '../family/rename.js'
+import { type Family, getBase } from '../family/family.js'
 import { performance } from '../runtime.js'
 import { choosePartSize, findMembers, firstPartSize, maxIds, maxPageLength, selectById } from '../storage/pages.js'
 import { mayBeLong } from '../storage/shapes.js'
@@ -46,7 +45,7 @@ export class LogPart<E extends EntryKey = EntryKey> {
     if (ids.length === 0) return new Set()
     const items = await this.#share(family, reader.fields)
     if (items === undefined) return await reader.findIds(ids, this.storage)
-    return new Set(items.filter(item => reader.holds(toOwnItem(family, item))).map(({ id }) => id))
+    return new Set(items.filter(reader.holdsStored).map(({ id }) => id))
   }
 
   #listIds (family: Family): readonly Id[] {
@@ -93,6 +92,5 @@ export class LogPart<E extends EntryKey = EntryKey> {
 }
 
 function hasLong (family: Family, fields: readonly string[]): boolean {
-  const stored = family.renaming?.base ?? family
-  return mayBeLong(stored.fields.filter(({ name }) => fields.includes(name)))
+  return mayBeLong(getBase(family).fields.filter(({ name }) => fields.includes(name)))
 }

@@ -1,6 +1,5 @@
 import type { NounOperation } from '../family/definition.js'
 import type { Family } from '../family/family.js'
-import { toBaseQuery, toOwnItem } from '../family/rename.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
@@ -31,25 +30,36 @@ export class Reader {
   readonly family: Family
   readonly signal: AbortSignal | undefined
   readonly #where: readonly Condition[]
+  /** In the names of a renamed version, too, it is asked and answers. */
+  readonly #items: StorageReads
   // For followers, which ask for them with every commit.
   #fields: readonly string[] | undefined
   #holds: ((item: Stored) => boolean) | undefined
+  #holdsStored: ((item: Stored) => boolean) | undefined
 
   constructor (readonly called: Called, readonly storage: StorageReads, readonly grant: Grant) {
     this.family = called.family
     this.signal = called.caller.signal
     this.#where = grant.where ?? []
+    this.#items = this.#open(storage)
   }
 
   get isNarrowed (): boolean {
     return this.#where.length > 0
   }
 
-  /** What the conditions are on, by the names of the storage. */
+  #open (storage: StorageReads): StorageReads {
+    return this.family.renaming?.read(storage) ?? storage
+  }
+
+  /** The conditions, under the names of the storage. */
+  get #stored (): readonly Condition[] {
+    return this.family.renaming?.parseConditions(this.#where) ?? this.#where
+  }
+
+  /** What the conditions are on, under the names of the storage. */
   get fields (): readonly string[] {
-    const toBase = this.family.renaming?.toBase
-    const listNames = () => listFieldConditions(this.#where).map(({ field }) => toBase?.get(field) ?? field)
-    this.#fields ??= [...new Set(['id', ...listNames()])]
+    this.#fields ??= [...new Set(['id', ...listFieldConditions(this.#stored).map(({ field }) => field)])]
     return this.#fields
   }
 
@@ -59,45 +69,36 @@ export class Reader {
     return this.#holds(item)
   }
 
+  /** The same for items with the names of the storage. */
+  get holdsStored (): (item: Stored) => boolean {
+    this.#holdsStored ??= matcher(this.#stored)
+    return this.#holdsStored
+  }
+
   renewTime (): void {
     if (this.signal instanceof RequestDeadline) this.signal.renew()
   }
 
   get findText (): ((query: Query, members: readonly string[]) => Promise<FoundText>) | undefined {
-    const { findText } = this.storage
-    const { name, renaming } = this.family
-    // Texts have the names of the storage.
-    if (renaming !== undefined) return undefined
+    const { findText } = this.#items
     return findText && ((query, members) =>
-      findText.call(this.storage, name, this.#narrow(query), members, this.signal))
+      findText.call(this.#items, this.family.name, this.#narrow(query), members, this.signal))
   }
 
   /** Undefined if the item does not exist for this caller. */
   get (id: Id): Promise<Stored | undefined> {
-    const { name, renaming } = this.family
-    const getting = this.storage.get(name, id, this.signal)
-    if (renaming === undefined && this.#where.length === 0) return getting
-    return getting.then(item => {
-      const own = toOwnItem(this.family, item)
-      return canSee(this.grant, own) ? own : undefined
-    })
+    const getting = this.#items.get(this.family.name, id, this.signal)
+    return this.#where.length === 0 ? getting : getting.then(item => canSee(this.grant, item) ? item : undefined)
   }
 
   async find (query: Query): Promise<Found> {
-    const { name, renaming } = this.family
-    if (renaming === undefined) return await this.storage.find(name, this.#narrow(query), this.signal)
-    const found = await this.storage.find(name, toBaseQuery(renaming, this.#narrow(query)), this.signal)
-    return { ...found, items: found.items.map(item => toOwnItem(this.family, item)) }
+    return await this.#items.find(this.family.name, this.#narrow(query), this.signal)
   }
 
   /** Only with these members, if the storage can leave out others: items may be long. */
   async findMembers (query: Query, members: readonly string[], storage = this.storage): Promise<readonly Stored[]> {
-    const { name, renaming } = this.family
-    const narrowed = this.#narrow(query)
-    if (renaming === undefined) return await findMembers(storage, name, narrowed, members, this.signal)
-    const named = members.map(member => renaming.toBase.get(member) ?? member)
-    const items = await findMembers(storage, name, toBaseQuery(renaming, narrowed), named, this.signal)
-    return items.map(item => toOwnItem(this.family, item))
+    const items = storage === this.storage ? this.#items : this.#open(storage)
+    return await findMembers(items, this.family.name, this.#narrow(query), members, this.signal)
   }
 
   /** Those of these items that the caller may see. */

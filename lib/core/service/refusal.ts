@@ -148,24 +148,25 @@ const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: 
   other: { field: 'is not allowed', whole: 'a rule of the database rejects it' }
 }
 
-export function refuseByConstraint (error: ConstraintError): Problem {
+/** @param name what the problem calls a field */
+export function refuseByConstraint (error: ConstraintError, name = (field: string): string => field): Problem {
   const { rule, other, declared } = error
-  if (!declared) return refuseByDatabase(error)
+  if (!declared) return refuseByDatabase(error, name)
   if (rule === 'in-use') {
     const detail = `It cannot be deleted while ${other} refer to it. Nothing was done`
     return new Problem('in-use', detail, { members: { family: other }, cause: error })
   }
   const isDangling = rule === 'reference'
-  const errors = listConstraintFlaws(error, isDangling ? `must be an existing id of ${other}` : undefined)
+  const errors = listConstraintFlaws(error, name, isDangling ? `must be an existing id of ${other}` : undefined)
   const detail = `${errors[0]?.pointer} ${errors[0]?.detail}`
   return isDangling
     ? new Problem('invalid-body', detail, { errors, cause: error })
     : new Problem('taken', `${detail}. Nothing was done`, { errors, cause: error })
 }
 
-function refuseByDatabase (error: ConstraintError): Problem {
+function refuseByDatabase (error: ConstraintError, name: (field: string) => string): Problem {
   const { rule, allowed } = error
-  const errors = listConstraintFlaws(error, allowed)
+  const errors = listConstraintFlaws(error, name, allowed)
   const [first] = errors
   const reason = first === undefined ? reasons[rule].whole : `${first.pointer} ${first.detail}`
   const detail = `The database does not allow this: ${reason}. Nothing was done`
@@ -185,8 +186,10 @@ export function explainConstraint (families: readonly Family[], error: unknown):
   return new Problem('constraint', detail, { cause, ...(errors.length === 0 ? {} : { errors }) })
 }
 
-function listConstraintFlaws ({ rule, fields }: ConstraintError, reason: string = reasons[rule].field): MemberFlaw[] {
-  const pointers = fields.map(field => `/${field}`)
+function listConstraintFlaws (
+  { rule, fields }: ConstraintError, name: (field: string) => string, reason: string = reasons[rule].field
+): MemberFlaw[] {
+  const pointers = fields.map(field => `/${name(field)}`)
   return pointers.map(pointer => {
     const others = pointers.filter(other => other !== pointer)
     const together = others.length === 0 ? '' : `, together with ${others.join(', ')}`

@@ -1,61 +1,111 @@
 import { errorCodes } from '../errors.js'
 import { type Family, hasFieldsOf, type Names, type Renaming } from '../family/family.js'
-import { listPointed, renameConditions, renameKnown, renameParams, toOwnItem } from '../family/rename.js'
-import { changeProblem, type Flaw, Problem } from '../problems.js'
+import { changeProblem, type Flaw, invalidBody, Problem } from '../problems.js'
 import { ConstraintError } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
+import { escapePointer, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
 import type { Caller, Grant, Intent } from './caller.js'
+import type { Outcome } from './commit.js'
 import type { Command } from './decide.js'
 import type { CommandRecord } from './record.js'
+import { refuseByConstraint } from './refusal.js'
 
-// A renamed family is decided on as its base. Commands are translated before, and their results afterwards.
+// A command of a renamed version is one of its base: it gets the names of the base where it begins, and what it results
+// in gets those of the version where it ends.
 
 export interface Called {
   readonly family: Family
   readonly caller: Caller
 }
 
-/** The same caller of the base. `authorize` and `onCommitted` still have the names of the family. */
-export function callBase (called: Called): Called {
-  const { family, caller } = called
+/** A command, as its sender names things. */
+export interface Sent extends Called {
+  readonly command: Command
+}
+
+/** A command under the names that its rules, the storage and the log have. */
+export interface Entered extends Sent {
+  /** Under the names of the sender. */
+  showOutcome (outcome: Outcome): Outcome
+  showItem<T extends Members | undefined> (item: T): T
+  showProblem<T> (error: T): T | Problem
+}
+
+const keep = <T>(value: T): T => value
+
+export function enter ({ family, caller, command }: Sent): Entered {
   const { renaming } = family
-  if (renaming === undefined) return called
-  const { base, toBase } = renaming
-  const translate = (grant: Grant): Grant =>
-    grant.where === undefined ? grant : { ...grant, where: renameConditions(toBase, grant.where) }
-  const { authorize, committed, ...named } = nameParams(renaming, caller)
+  if (renaming === undefined) {
+    return { family, caller, command, showOutcome: keep, showItem: keep, showProblem: keep }
+  }
+  const showItem = <T extends Members | undefined>(item: T): T => item && renaming.show(item)
+  const showProblem = <T>(error: T): T | Problem => nameProblem(family, renaming, command.action, error)
   return {
-    family: base,
-    caller: {
-      ...named,
-      authorize (intent) {
-        const grant = keepOwnNames(() => authorize(intent))
-        return grant instanceof Promise ? grant.then(translate, throwOwn) : translate(grant)
-      },
-      committed: committed && (change => {
-        committed({ ...change, before: toOwnItem(family, change.before), after: toOwnItem(family, change.after) })
-      }),
-      other (its) {
-        const other = caller.other(its)
-        return other && { ...other, caller: nameParams(renaming, other.caller) }
+    ...asBase({ family, caller }),
+    command: parseCommand(renaming, command),
+    showItem,
+    showProblem,
+    showOutcome (outcome) {
+      const { record, item, secrets, loadItem, problem } = outcome
+      return {
+        ...outcome,
+        record: nameRecordOf(family, record, family),
+        item: showItem(item),
+        secrets: showItem(secrets),
+        ...(loadItem && { loadItem: async () => showItem(await loadItem()) }),
+        problem: nameProblem(family, renaming, record.action, problem)
       }
     }
   }
 }
 
-/** The same caller of another family, or of its own. */
+/** The same family under the names that rules have. */
+export function asBase (called: Called): Called {
+  const { family: { renaming }, caller } = called
+  return renaming === undefined ? called : { family: renaming.base, caller: callBase(renaming, caller) }
+}
+
+/** The same caller of the base. `authorize` and `onCommitted` still have the names of the version. */
+function callBase (renaming: Renaming, caller: Caller): Caller {
+  const parse = (grant: Grant): Grant =>
+    grant.where === undefined ? grant : { ...grant, where: renaming.parseConditions(grant.where) }
+  const { authorize, committed, ...named } = nameParams(renaming, caller)
+  return {
+    ...named,
+    authorize (intent) {
+      const grant = keepOwnNames(() => authorize(intent))
+      return grant instanceof Promise ? grant.then(parse, throwOwn) : parse(grant)
+    },
+    committed: committed && (change => {
+      const { before, after } = change
+      committed({ ...change, before: before && renaming.show(before), after: after && renaming.show(after) })
+    }),
+    other (its) {
+      const other = caller.other(its)
+      return other && { ...other, caller: nameParams(renaming, other.caller) }
+    }
+  }
+}
+
+/** The same caller of another family, or of its own, under the names that rules have. */
 export function findOther (own: Called, its: Family | undefined): Called {
-  const found = its === undefined ? own : own.caller.other(its)
+  const found = findMounted(own, its)
   if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(own.family.name, its?.name)
-  // Rules have the names of the base, even if a renamed version is mounted beside, and all fields of a narrower one.
-  const base = callBase(found)
+  return found
+}
+
+/** The same; undefined if that family is not mounted. */
+export function findMounted (own: Called, its: Family | undefined): Called | undefined {
+  const found = its === undefined ? own : own.caller.other(its)
+  if (found === undefined) return undefined
+  const base = asBase(found)
+  // Rules have all fields of a narrower version.
   return its === undefined || hasFieldsOf(base.family, its) ? base : { family: its, caller: base.caller }
 }
 
-/** Calls `authorize` and `onCommitted` with the names of the renamed family in its commands. */
-function nameParams ({ base, toOwn }: Renaming, caller: Caller): Caller {
+/** Calls `authorize` and `onCommitted` with the names of the version in its commands. */
+function nameParams (renaming: Renaming, caller: Caller): Caller {
   const rename = <T extends Pick<Intent, 'action' | 'params'>>(asked: T): T =>
-    ({ ...asked, params: renameParams(base, toOwn, asked.action, asked.params) })
+    ({ ...asked, params: renaming.showParams(asked.action, asked.params) })
   const { committed } = caller
   return {
     ...caller,
@@ -64,66 +114,68 @@ function nameParams ({ base, toOwn }: Renaming, caller: Caller): Caller {
   }
 }
 
-export function toBaseCommand (family: Family, command: Command): Command {
-  const { renaming } = family
-  if (renaming === undefined) return command
+function parseCommand (renaming: Renaming, command: Command): Command {
   const { action, params, interpret, precondition } = command
-  const translate = (action: string | undefined, params: Members) =>
-    renameParams(family, renaming.toBase, action ?? '', params)
   return {
     ...command,
-    params: translate(action, params),
+    params: renaming.parseParams(action, params),
     interpret: interpret && (current => keepOwnNames(() => {
-      const meant = interpret(toOwnItem(family, current))
-      return { action: meant.action, params: translate(meant.action, meant.params) }
+      const { action, params } = interpret(renaming.show(current))
+      return { action, params: renaming.parseParams(action, params) }
     })),
-    precondition: precondition && (current => keepOwnNames(() => { precondition(toOwnItem(family, current)) }))
+    precondition: precondition && (current => keepOwnNames(() => { precondition(renaming.show(current)) }))
   }
 }
 
 /** @param owner the family of the command, whose names its parameters have; undefined if it is not known here */
-export function toOwnRecord<R extends CommandRecord> (family: Family, record: R, owner: Family | undefined): R {
+export function nameRecordOf<R extends CommandRecord> (family: Family, record: R, owner: Family | undefined): R {
   const { renaming } = family
   const named = owner?.renaming
   if (renaming === undefined && named === undefined) return record
   const { action, params, changes, result, problem } = record
   return {
     ...record,
-    ...(params && named && { params: renameParams(named.base, named.toOwn, action, params) }),
-    ...(changes && renaming && { changes: renameKnown(renaming.toOwn, changes) }),
-    ...(result && { result: toOwnItem(family, result) }),
-    ...(problem && renaming && {
-      problem: { ...problem, ...renameFlaws(listPointed(family, renaming, action), problem.detail, problem.errors) }
-    })
+    ...(params && named && { params: named.showParams(action, params) }),
+    ...(changes && renaming && { changes: renaming.show(changes) }),
+    ...(result && renaming && { result: renaming.show(result) }),
+    ...(problem && renaming && { problem: { ...problem, ...nameFlaws(renaming.listPointed(action), problem) } })
   }
 }
 
-export function toOwnProblem<T> (family: Family, action: string | undefined, error: T): T | Problem {
-  const { renaming } = family
-  if (renaming === undefined || !(error instanceof Problem) || error.errors === undefined) return error
-  if (inOwnNames.has(error)) return error
-  // The problem is about a different item.
-  if (error.cause instanceof ConstraintError && error.cause.family !== family.name) return error
-  const { detail, errors } = renameFlaws(listPointed(family, renaming, action ?? ''), error.message, error.errors)
-  return changeProblem(error, detail, { errors: errors as readonly Flaw[] })
-}
-
-/** Texts may have the pointers too. */
-function renameFlaws (names: Names, detail: string, errors: readonly Flaw[] | undefined) {
-  const pointed = errors?.map(flaw => 'pointer' in flaw ? flaw.pointer.split('/')[1] : '')
-  const rename = (text: string): string => text.replace(/(?<![^\s,.;:])\/([^/\s,.;:]+)/g, (part, name: string) =>
-    pointed?.includes(name) === true ? `/${names.get(name) ?? name}` : part)
-  return {
-    detail: rename(detail),
-    ...(errors && {
-      errors: errors.map(flaw => 'pointer' in flaw
-        ? { pointer: rename(flaw.pointer), detail: rename(flaw.detail) }
-        : flaw)
-    })
+function nameProblem<T> (
+  family: Family, renaming: Renaming, action: string | undefined, error: T
+): T | Problem {
+  if (!(error instanceof Problem) || error.errors === undefined || inOwnNames.has(error)) return error
+  const { cause, message: detail, errors } = error
+  const names = renaming.listPointed(action)
+  if (cause instanceof ConstraintError) {
+    // The problem is about a different item.
+    if (cause.family !== family.name) return error
+    const isOurs = refuseByConstraint(cause).message === detail
+    if (isOurs) return refuseByConstraint(cause, field => names.get(field) ?? field)
   }
+  const named = nameFlaws(names, { detail, errors })
+  return changeProblem(error, named.detail, { errors: named.errors as readonly Flaw[] })
 }
 
-// Problems thrown by functions that use the names of the renamed family.
+/** Pointers, and our texts of them. Those of the host stay. */
+function nameFlaws<T extends { readonly detail: string, readonly errors?: readonly Flaw[] | undefined }> (
+  names: Names, { detail, errors = [] }: T
+): Pick<T, 'detail' | 'errors'> {
+  if (errors.length === 0) return { detail }
+  const isOfMember = (flaw: Flaw): flaw is MemberFlaw => 'pointer' in flaw
+  const named = errors.map(flaw => isOfMember(flaw) ? { ...flaw, pointer: namePointer(names, flaw.pointer) } : flaw)
+  const isOurs = errors.every(isOfMember) && invalidBody(errors).message === detail
+  return { detail: isOurs ? invalidBody(named as readonly MemberFlaw[]).message : detail, errors: named }
+}
+
+function namePointer (names: Names, pointer: string): string {
+  const [start, name, ...rest] = pointer.split('/')
+  const known = name === undefined ? undefined : names.get(unescapePointer(name))
+  return known === undefined ? pointer : [start, escapePointer(known), ...rest].join('/')
+}
+
+// Problems thrown by functions that use the names of the version.
 const inOwnNames = new WeakSet<object>()
 
 function throwOwn (error: unknown): never {

@@ -4,7 +4,7 @@ import type { FieldChanges } from '../family/params.js'
 import { type Flaw, problemCodes } from '../problems.js'
 import { isObject, type Members, unescapePointer } from '../values/json.js'
 import type { CommandRecord, KeptProblem } from './record.js'
-import { toOwnRecord } from './renamed.js'
+import { nameRecordOf } from './renamed.js'
 
 // Another version of a family may have more fields, operations and parameters. Its entries are in the same log.
 
@@ -14,7 +14,7 @@ import { toOwnRecord } from './renamed.js'
  * @param owner the family of the command; undefined if it is not known here, and only the action is shown
  */
 export function toShown<R extends CommandRecord> (family: Family, record: R, owner: Family | undefined): R {
-  const own = toOwnRecord(family, record, owner)
+  const own = nameRecordOf(family, record, owner)
   const { action, params, changes, problem } = own
   const expected = owner && getKnown(owner).params.get(action)
   const keptParams = expected && params && keepKnown([expected], params)

@@ -102,8 +102,8 @@ function makeGuarded (storage: Storage): GuardedStorage {
     return {
       find: (family, query, signal) => read(signal, signal => source.find(family, query, signal)),
       ...(findText !== undefined && {
-        findText: (family, query, members, signal) =>
-          read(signal, signal => findText.call(source, family, query, members, signal))
+        findText: (family, query, members, signal, names) =>
+          read(signal, signal => findText.call(source, family, query, members, signal, names))
       }),
       get: (family, id, signal) => read(signal, signal => source.get(family, id, signal))
     }

@@ -178,14 +178,15 @@ export async function collectMatches (
   return false
 }
 
-type WrittenPage = Pick<FoundText, 'text' | 'count' | 'more'> &
+type WrittenPage = Pick<FoundText, 'text' | 'isNamed' | 'count' | 'more'> &
   { readonly [K in 'first' | 'last']: Stored | undefined } & { readonly total: number | undefined }
 
 export function toFoundText (
-  { text, count, more, first, last, total }: WrittenPage,
+  { text, isNamed, count, more, first, last, total }: WrittenPage,
   { order, offset }: Pick<Query, 'order' | 'offset'>
 ): FoundText {
   const found: { -readonly [K in keyof FoundText]: FoundText[K] } = { text, count, more }
+  if (isNamed === true) found.isNamed = true
   if (first !== undefined && offset > 0) found.first = pickKey(order, first)
   if (last !== undefined) found.last = pickKey(order, last)
   if (total !== undefined) found.total = total

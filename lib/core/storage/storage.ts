@@ -132,7 +132,7 @@ export interface Found {
   readonly isPartial?: boolean
 }
 
-/** The position of an item in an order: its values in the fields of the order. */
+/** The position of an item in an order: its values in the fields of the order, by their names in the storage. */
 export interface ItemKey {
   readonly id: Id
   readonly [field: string]: unknown
@@ -142,6 +142,8 @@ export interface ItemKey {
 export interface FoundText {
   /** The items as `JSON.stringify` writes each, joined by commas, with the members in the order asked for. */
   readonly text: string
+  /** Whether the text has the names that were asked for instead of those of the members. */
+  readonly isNamed?: boolean
   readonly count: number
   /** The key of the first item; only needed if the query has an offset. */
   readonly first?: ItemKey
@@ -167,8 +169,15 @@ export type Change =
 /** The reads of a storage. */
 export interface StorageReads {
   find (family: string, query: Query, signal?: AbortSignal): Promise<Found>
-  /** The page as text, for a storage that can make it without objects. Default: `find` is used. */
-  findText? (family: string, query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
+  /**
+   * The page as text, for a storage that can make it without objects. Default: `find` is used.
+   *
+   * @param names what the members are called in the text, in their order. A storage that heeds it sets `isNamed`; the
+   *   text of others is changed afterwards, which takes longer.
+   */
+  findText? (
+    family: string, query: Query, members: readonly string[], signal?: AbortSignal, names?: readonly string[]
+  ): Promise<FoundText>
   get (family: string, id: Id, signal?: AbortSignal): Promise<Stored | undefined>
 }
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Context } from '../../core/family/definition.js'
-import type { CompiledOperation, Family } from '../../core/family/family.js'
+import { type CompiledOperation, type Family, getBase } from '../../core/family/family.js'
 import type { Params } from '../../core/family/params.js'
 import {
   idReused, invalidBody, invalidQuery, notFound, nothingFound, pointToCommand, preconditionFailed, preconditionRequired,
@@ -154,7 +154,7 @@ function refuseByState (family: Family, operation: CompiledOperation): Problem {
 }
 
 function findRefusal (family: Family, { operation: { name, action }, params }: CompiledOperation): Problem {
-  const base = family.renaming?.base ?? family
+  const base = getBase(family)
   const { operation } = base.operations.get(action) as CompiledOperation
   const sent = (makeExample(params.schema) ?? {}) as Members
   try {

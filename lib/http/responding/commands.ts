@@ -1,6 +1,5 @@
 import { isGranted } from '../../core/book/offers.js'
 import { type FieldChanges, listChanges } from '../../core/family/params.js'
-import { toOwnItem } from '../../core/family/rename.js'
 import { preconditionFailed, type Problem } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { execute, type Outcome, type Preview, preview } from '../../core/service/execute.js'
@@ -138,7 +137,8 @@ async function showOther (
   const both = current === undefined ? [after] : [current, after]
   if (!await isGranted(caller, intendToRead(family, id), both, false)) return []
   // They are decided on under the names of the base.
-  const [before, now] = [toOwnItem(there.family, current), toOwnItem(there.family, after)]
+  const { renaming } = there.family
+  const [before, now] = [current && (renaming?.show(current) ?? current), renaming?.show(after) ?? after]
   return [{ mount: there.shown, id, before, after: now }]
 }
 

@@ -12,7 +12,7 @@ import {
   ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson, selectLength
 } from '../sql/clauses.js'
 import type { DefaultFilling, PlannedQuery } from '../sql/filling.js'
-import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
+import { type Column, getColumn, getColumns, getMembers, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { postgresDialect as dialect, restoreNumbers, writeJsonValue } from './dialect.js'
 import type { Positions } from './positions.js'
 import { KeptText, type ReadQueue } from './read-queue.js'
@@ -113,15 +113,18 @@ export class PostgresTableReader {
   }
 
   /** Reads one item more, to see whether there is a next page. */
-  async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
+  async findText (
+    asked: Query, members: readonly string[], signal?: AbortSignal, names?: readonly string[]
+  ): Promise<FoundText> {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
-    const columns = getColumns(this.layout, members)
+    const columns = getMembers(this.layout, members, names)
     // Foreign JSON may have whitespace.
     const isForeign = this.layout.mapped && columns.some(({ kind }) => kind === 'json')
     if (isForeign || columns.length === 0 || !query.where.every(isPlain)) {
       return writeFoundText(await this.find(askOneMore(query), signal), asked, makeListWriter(members))
     }
-    return await this.#read(query, columns, signal)
+    const found = await this.#read(query, columns, signal)
+    return names === undefined ? found : { ...found, isNamed: true }
   }
 
   #needsNumbers ({ where }: Query): boolean {

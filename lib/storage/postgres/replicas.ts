@@ -188,9 +188,9 @@ class ReplicaSet {
       find: (family, query, signal) => this.#isPositioned(family, query)
         ? this.find(family, query, signal)
         : this.#read(least, signal, source => source.find(family, query, signal)),
-      findText: (family, query, members, signal) => this.#isPositioned(family, query)
-        ? this.findText(family, query, members, signal)
-        : this.#read(least, signal, source => source.findText(family, query, members, signal)),
+      findText: (family, query, members, signal, names) => this.#isPositioned(family, query)
+        ? this.findText(family, query, members, signal, names)
+        : this.#read(least, signal, source => source.findText(family, query, members, signal, names)),
       get: (family, id, signal) => this.#read(least, signal, source => source.get(family, id, signal))
     }
   }

@@ -103,7 +103,7 @@ function encodeInteger (value: unknown): unknown {
 export function makeStatementKey (
   dialect: Dialect, columns: readonly Column[], ...lists: readonly (readonly (Condition | Order)[])[]
 ): string {
-  let key = columns.map(({ field }) => field.name).join()
+  let key = columns.map(({ field, written }) => written === undefined ? field.name : `${field.name} ${written}`).join()
   for (const list of lists) {
     key += '\n'
     for (const part of list) {
@@ -136,9 +136,9 @@ export function selectJson (
 ): string {
   const isIdFirst = members[0]?.field.name === 'id'
   const parts = members.map((column, index) => {
-    const { name, nullable } = column.field
+    const { field: { name, nullable }, written = name } = column
     const value = writeValue(column)
-    const member = quoteText(`${isIdFirst && index === 0 ? '{' : ','}${JSON.stringify(name)}:`) +
+    const member = quoteText(`${isIdFirst && index === 0 ? '{' : ','}${JSON.stringify(written)}:`) +
       ` || ${nullable === true ? `coalesce(${value}, 'null')` : value}`
     // NULL || text is NULL.
     return required.includes(name) ? member : `coalesce(${member}, '')`

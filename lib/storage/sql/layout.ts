@@ -24,6 +24,8 @@ export type TableMappings = Readonly<Record<string, TableMapping>>
 
 export interface Column extends ColumnTexts {
   readonly field: Field
+  /** What it is called in a text, if not as the field. */
+  readonly written?: string
   readonly kind: Kind
   /** Undefined if a mapped table has no such column, and a constant is used. */
   readonly name: string | undefined
@@ -75,6 +77,15 @@ export function mayLack ({ field, present }: Column): boolean {
 
 export function getColumns (layout: Layout, fields: Iterable<string>): Column[] {
   return Array.from(fields, field => getColumn(layout, field))
+}
+
+/** @param names what they are called in a text */
+export function getMembers (layout: Layout, fields: readonly string[], names = fields): Column[] {
+  return fields.map((field, index) => {
+    const column = getColumn(layout, field)
+    const written = names[index] ?? field
+    return written === field ? column : { ...column, written }
+  })
 }
 
 export function listWritten ({ columns }: Layout): Column[] {

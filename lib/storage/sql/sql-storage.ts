@@ -15,7 +15,9 @@ interface SqlTable<Write> {
   readonly reader: {
     get (id: Id, signal?: AbortSignal): Stored | undefined | Promise<Stored | undefined>
     find (query: Query, signal?: AbortSignal): Promise<Found>
-    findText (query: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText>
+    findText (
+      query: Query, members: readonly string[], signal?: AbortSignal, names?: readonly string[]
+    ): Promise<FoundText>
     /** Undefined if the database does not assign ids. */
     nextId (signal?: AbortSignal): Id | undefined | Promise<Id | undefined>
     /** As of a storage. */
@@ -70,8 +72,8 @@ export function createSqlStorage<Write> (
       return await tables.getReader(family, signal).find(query, signal)
     },
 
-    async findText (family, query, members, signal) {
-      return await tables.getReader(family, signal).findText(query, members, signal)
+    async findText (family, query, members, signal, names) {
+      return await tables.getReader(family, signal).findText(query, members, signal, names)
     },
 
     async get (family, id, signal) {

@@ -12,6 +12,7 @@ export interface HeavyRequest {
   readonly layout: Layout
   readonly query: Query
   readonly members: readonly string[]
+  readonly names: readonly string[]
 }
 
 export const exitMessage = 'exit'
@@ -105,7 +106,10 @@ export class HeavyReads {
     worker.ref()
     thread.pending = new Promise((resolve, reject) => {
       Object.assign(thread, { resolve, reject })
-      worker.postMessage({ layout, query, members: members.map(({ field }) => field.name) })
+      const fields = members.map(({ field }) => field.name)
+      const names = members.map(({ field, written = field.name }) => written)
+      const request: HeavyRequest = { layout, query, members: fields, names }
+      worker.postMessage(request)
     })
     try {
       const answer = await thread.pending

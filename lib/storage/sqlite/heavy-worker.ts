@@ -1,6 +1,6 @@
 // The worker thread of HeavyReads.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { getColumns } from '../sql/layout.js'
+import { getMembers } from '../sql/layout.js'
 import { openReadOnly } from './driver.js'
 import { exitMessage, type HeavyRequest, type HeavyResult, isLogLong, type WorkerSettings } from './heavy-reads.js'
 import { addFunctions, running, TableStatements } from './statements.js'
@@ -19,13 +19,13 @@ port.on('message', (message: HeavyRequest | typeof exitMessage) => {
   port.close()
 })
 
-function readHeavy ({ layout, query, members }: HeavyRequest): HeavyResult {
+function readHeavy ({ layout, query, members, names }: HeavyRequest): HeavyResult {
   const statements = tables.get(layout.serial) ?? new TableStatements(database, layout)
   tables.set(layout.serial, statements)
   // The page and the total must be of one state.
   database.exec('BEGIN')
   try {
-    return { page: statements.readAll(query, getColumns(statements.layout, members)) }
+    return { page: statements.readAll(query, getMembers(statements.layout, members, names)) }
   } catch (error) {
     return { error }
   } finally {

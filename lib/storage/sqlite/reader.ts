@@ -3,7 +3,7 @@ import { askOneMore, toFoundText, writeFoundText } from '../../core/storage/page
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
 import { makeListWriter } from '../../core/values/json.js'
 import type { DefaultFilling, PlannedQuery } from '../sql/filling.js'
-import { type Column, getColumn, getColumns } from '../sql/layout.js'
+import { type Column, getColumn, getMembers } from '../sql/layout.js'
 import type { ReadBurst } from './bursts.js'
 import { prepareRead } from './driver.js'
 import type { HeavyReads } from './heavy-reads.js'
@@ -17,6 +17,13 @@ interface ReadSettings {
   readonly anchors: Anchors
 }
 
+interface Written {
+  readonly members: readonly string[]
+  readonly columns: Column[]
+  /** The members by what they are called, if that differs. */
+  readonly fields: ReadonlyMap<string, string> | undefined
+}
+
 interface UsableIndexes {
   readonly indexes: readonly Index[]
   readonly filling: DefaultFilling
@@ -28,8 +35,8 @@ const maxIdsAtOnce = 100
 /** Runs only statements that visit few rows: a statement of SQLite holds the thread it runs in. */
 export class SqliteTableReader {
   #present: UsableIndexes
-  // By the list of members, of which a route has one as long as the client does not choose.
-  readonly #columns = new WeakMap<readonly string[], Column[]>()
+  // By the list of names, of which a route has one as long as the client does not choose.
+  readonly #written = new WeakMap<readonly string[], Written>()
 
   constructor (
     readonly statements: TableStatements, readonly readIndexes: () => UsableIndexes, readonly settings: ReadSettings
@@ -54,23 +61,36 @@ export class SqliteTableReader {
   }
 
   /** Reads one item more, to see whether there is a next page. */
-  async findText (asked: Query, members: readonly string[], signal?: AbortSignal): Promise<FoundText> {
+  async findText (
+    asked: Query, members: readonly string[], signal?: AbortSignal, names?: readonly string[]
+  ): Promise<FoundText> {
     const query = askOneMore(asked)
     // The first and last item must have the fields of the order.
     if (!asked.order.every(({ field }) => members.includes(field))) {
       return writeFoundText(await this.find(query, signal), asked, makeListWriter(members))
     }
-    let columns = this.#columns.get(members)
-    if (columns === undefined) this.#columns.set(members, columns = getColumns(this.statements.layout, members))
+    const { columns, fields } = this.#getWritten(members, names)
     const { text, length, mark, total } = await this.#read(query, columns, signal)
     const more = length > asked.limit
     const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(mark))) : text
     const count = Math.min(length, asked.limit)
     const end = shown.indexOf(mark)
     const hasFirst = count > 0 && asked.offset !== 0
-    const first = hasFirst ? parseRow(shown.slice(0, end === -1 ? undefined : end)) : undefined
-    const last = count === 0 ? undefined : parseRow(shown.slice(shown.lastIndexOf(mark) + 1))
-    return toFoundText({ text: joinItems(shown, mark), count, more, first, last, total }, asked)
+    const first = hasFirst ? parseRow(shown.slice(0, end === -1 ? undefined : end), fields) : undefined
+    const last = count === 0 ? undefined : parseRow(shown.slice(shown.lastIndexOf(mark) + 1), fields)
+    const isNamed = names !== undefined
+    return toFoundText({ text: joinItems(shown, mark), isNamed, count, more, first, last, total }, asked)
+  }
+
+  #getWritten (members: readonly string[], names: readonly string[] | undefined): Written {
+    const key = names ?? members
+    const known = this.#written.get(key)
+    if (known?.members === members) return known
+    const columns = getMembers(this.statements.layout, members, names)
+    const fields = names && new Map(names.map((name, index) => [name, members[index] as string]))
+    const written = { members, columns, fields }
+    this.#written.set(key, written)
+    return written
   }
 
   async #read (asked: Query, members: readonly Column[], signal: AbortSignal | undefined): Promise<PageText> {
@@ -133,6 +153,8 @@ function joinItems (text: string, mark: string): string {
   return mark === itemSeparator ? text.replace(separators, ',') : text
 }
 
-function parseRow (text: string): Stored {
-  return JSON.parse(text) as Stored
+function parseRow (text: string, fields: Written['fields']): Stored {
+  const row = JSON.parse(text) as Stored
+  if (fields === undefined) return row
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [fields.get(name), value])) as unknown as Stored
 }
