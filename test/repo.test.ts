@@ -13,6 +13,7 @@ import { pages } from './docs/pages.js'
 const documentation = [...pages.values()].join('\n')
 const entries = [
   'lib/index.ts',
+  'lib/html/index.ts',
   'lib/storage/sqlite/sqlite-storage.ts',
   'lib/storage/postgres/postgres-storage.ts',
   'lib/tools/index.ts',

@@ -93,35 +93,35 @@ const { exports: listed } = JSON.parse(readFileSync('package.json', 'utf8')) as 
 const entries = ['lib/exports.ts', ...Object.values(listed).flatMap(({ default: file = '' }) =>
   file === '' ? [] : join(file.replace('build/', '').replace(/\.js$/, '.ts')))]
 
-// What a satellite still takes from inside: this list may only get shorter.
-const insideOf: Readonly<Record<string, readonly string[]>> = {
-  'lib/mcp/': [],
-  'lib/openapi/': [],
-  'lib/webhooks/': []
+// Each stands on what a host can import, too. Pages are in two rooms.
+const satelliteRooms: readonly (readonly string[])[] =
+  [['lib/html/', 'lib/pages/'], ['lib/mcp/'], ['lib/openapi/'], ['lib/webhooks/']]
+
+// Where defaults are put together, and what speaks the languages of pages.
+const assembly: Readonly<Record<string, readonly string[]>> = {
+  'lib/families.ts': ['lib/html/html.ts', 'lib/openapi/document.ts'],
+  'lib/index.ts': ['lib/html/html.ts'],
+  'lib/locales/de.ts': ['lib/html/index.ts']
 }
 
-// What a family has by default, where it is put together.
-const defaults = ['lib/openapi/']
-
 t.test('satellites stand on what a host can import, too', async t => {
-  for (const [folder, inside] of Object.entries(insideOf)) {
-    const own = library.filter(path => path.startsWith(folder))
-    t.ok(own.length > 0, folder)
-    const taken = own.flatMap(importsOf).filter(path => !path.startsWith(folder) && !entries.includes(path))
-    t.strictSame([...new Set(taken)].sort(), inside, folder)
+  for (const satellite of satelliteRooms) {
+    const isOwn = (path: string): boolean => satellite.some(folder => path.startsWith(folder))
+    const own = library.filter(isOwn)
+    t.ok(own.length > 0, satellite.join())
+    const taken = own.flatMap(importsOf).filter(path => !isOwn(path) && !entries.includes(path))
+    t.strictSame([...new Set(taken)].sort(), [], satellite.join())
   }
 })
 
 t.test('nothing imports a satellite, and only satellites import tools', async t => {
   t.ok(entries.every(path => library.includes(path)) && entries.includes('lib/tools/index.ts'), entries.join())
-  const satellites = [...Object.keys(insideOf), 'lib/tools/']
-  const isDefault = (path: string, by: string): boolean =>
-    by === 'lib/families.ts' && defaults.some(folder => path.startsWith(folder))
+  const satellites = [...satelliteRooms.flat(), 'lib/tools/']
   const others = library.filter(path => !satellites.some(folder => path.startsWith(folder)))
   t.ok(others.length > 100, `${others.length} files`)
   for (const path of others) {
     const taken = importsOf(path).filter(each => satellites.some(folder => each.startsWith(folder)))
-    t.strictSame(taken.filter(each => !isDefault(each, path)), [], path)
+    t.strictSame(taken.sort(), assembly[path] ?? [], path)
   }
 })
 

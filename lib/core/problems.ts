@@ -49,6 +49,7 @@ export type Flaw =
   | { readonly parameter: string, readonly detail: string }
   | { readonly pointer: string, readonly detail: string }
 
+/** A flaw in a query string. */
 export type QueryFlaw = Extract<Flaw, { readonly parameter: string }>
 
 /** Options of a `Problem`. */
@@ -126,6 +127,7 @@ export function invalidBody (flaws: readonly MemberFlaw[]): Problem {
   return new Problem('invalid-body', `${where} ${first?.detail}${andMore(errors)}`, { errors })
 }
 
+/** The problem that names what is wrong with a query string. */
 export function invalidQuery (flaws: readonly QueryFlaw[]): Problem {
   const errors = flaws.map(({ parameter, detail }) => ({ parameter: shorten(parameter), detail }))
   return new Problem('invalid-query', `${errors[0]?.detail}${andMore(errors)}`, { errors })

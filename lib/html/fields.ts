@@ -1,6 +1,4 @@
-import { isAmount, writeAmount } from '../core/query/amounts.js'
-import { toLocal } from '../core/query/time-zones.js'
-import type { Kind } from '../exports.js'
+import { isAmount, type Kind, toLocal, writeAmount } from '../exports.js'
 import type { FormAffordance, FormField } from '../pages/affordances.js'
 import { type Content, type Markup, markup } from './markup.js'
 import { formatBoolean, renderValue } from './values.js'

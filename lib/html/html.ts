@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { TSchema } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
-import { isTimeZone } from '../core/query/time-zones.js'
-import { isObject } from '../core/values/json.js'
-import { findFlaw, membersOf, rules } from '../core/values/rules.js'
-import { isVisible } from '../core/values/words.js'
-import { errorCodes, type PageView, type Representation } from '../exports.js'
+import { errorCodes, findForm, type PageView, type Representation } from '../exports.js'
 import type { PageAffordances } from '../pages/affordances.js'
 import { findProblemParts } from '../pages/links.js'
+import { readPageForm } from '../pages/page-form.js'
+import { isVisible } from '../pages/references.js'
 import { respond } from '../pages/respond.js'
 import { submit } from '../pages/submit.js'
 import type { ShownOne, ShownPage, ShownProblem } from '../pages/views.js'
@@ -16,8 +13,9 @@ import { renderManyItems, renderProblem } from './form.js'
 import { renderConfirmation, renderItem } from './item.js'
 import { type Frame, type PageParts, type PageUser, renderPage } from './layout.js'
 import { renderHome, renderList } from './list.js'
+import { findFlawInOptions, type HtmlOptions } from './options.js'
 import { script } from './script.js'
-import { adjustColor, findInk, isColor, papers, style } from './style.js'
+import { adjustColor, findInk, papers, style } from './style.js'
 import { english, type Texts } from './texts.js'
 import {
   makeTranslator, nameField, nameOperation, namePlural, nameSingular, none, withLabels, withLogLabels, type Words
@@ -31,7 +29,7 @@ import {
  * app.register(deals, { storage, version: 'v1', representations: [json, xml, pages, csv, ndjson] })
  */
 export function html (options: HtmlOptions = {}): Representation {
-  const flaw = findFlaw(optionsRule, options, 'option') ?? findFlawInOptions(options)
+  const flaw = findFlawInOptions(options)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_HTML_OPTION(flaw)
   const { title, logo, home, documentation, css = '', colors = {}, user } = options
   // Browsers read every line end as a line feed, and hash what they read.
@@ -113,11 +111,12 @@ export function html (options: HtmlOptions = {}): Representation {
 }
 
 /** The item or the list that a page in response to a form is about, relative to the address of the form. */
-function findPlace ({ method, params, body }: FastifyRequest): string | undefined {
-  if (method !== 'POST') return undefined
-  const { id } = params as { readonly id?: string }
-  const { from } = (body ?? {}) as { readonly from?: unknown }
-  const query = typeof from === 'string' && /^[!-~]*$/.test(from) ? from : ''
+function findPlace (request: FastifyRequest): string | undefined {
+  if (request.method !== 'POST') return undefined
+  const { id } = request.params as { readonly id?: string }
+  const form = findForm(request)
+  const from = form && readPageForm(form).from
+  const query = from !== undefined && /^[!-~]*$/.test(from) ? from : ''
   if (id === undefined) return `?${query}`
   return `../${encodeURIComponent(id)}${query === '' ? '' : `?from=${encodeURIComponent(query)}`}`
 }
@@ -131,66 +130,6 @@ function nameList (words: Words, { name }: PageView, affordances: PageAffordance
   const whole = trail.at(-1)
   if (whole === undefined) return part
   return texts.partOf(part, isActivity === true ? namePlural(words, whole.name) : whole.name)
-}
-
-/** Options of the HTML pages. */
-export interface HtmlOptions {
-  /** The name of the application. Default: `API`. */
-  readonly title?: string
-  /** The URL of its logo, on the same origin or as `data:`. */
-  readonly logo?: string
-  /** The colour of the application, light and dark, such as `#0a58ca`. Links use a shade that can be read. */
-  readonly colors?: { readonly accent?: string | readonly [light: string, dark: string] }
-  /** The user who is signed in, and the URLs to sign in or out. */
-  user? (request: FastifyRequest): PageUser | undefined | Promise<PageUser | undefined>
-  /** The URL that the title links to. Default: the home of the prefix, if it has one. */
-  readonly home?: string
-  /** The URL of the API's documentation, to link to it. */
-  readonly documentation?: string
-  /** Added after the built-in CSS. */
-  readonly css?: string
-  /** The texts of one or more languages; missing ones are English. The first language is the default. */
-  readonly texts?: Partial<Texts> | readonly Partial<Texts>[]
-  /** The language of a page, one of those in `texts`. Default: by `Accept-Language`. */
-  language? (request: FastifyRequest): string | undefined
-  /** The zone in which moments are shown, entered and filtered. Default: the reader's zone, or UTC without scripts. */
-  readonly timeZone?: string
-}
-
-const { any, callback, object, word } = rules
-const textRules = Object.entries(english).map(([name, text]) =>
-  [name, typeof text === 'function' ? callback : typeof text === 'object' ? object : word])
-const textsRule = membersOf(Object.fromEntries(textRules))
-const optionsRule = membersOf({
-  title: word,
-  logo: word,
-  colors: membersOf({ accent: any }),
-  user: callback,
-  home: word,
-  documentation: word,
-  css: word,
-  texts: any,
-  language: callback,
-  timeZone: word
-} satisfies Record<keyof HtmlOptions, TSchema>)
-
-function findFlawInOptions ({ css = '', logo = '', colors, timeZone, texts = {} }: HtmlOptions): string | undefined {
-  // It would end the style element, and the rest would be markup.
-  if (/<\/style/i.test(css)) return 'the option "css" must not contain "</style"'
-  if (/^([a-z][a-z\d+.-]*:|\/\/)/i.test(logo) && !/^data:image\//i.test(logo)) {
-    return 'the option "logo" must be a path on the same origin, or a data: URL of an image'
-  }
-  const accents = [colors?.accent ?? []].flat()
-  if (!accents.every(isColor) || (Array.isArray(colors?.accent) && accents.length !== 2)) {
-    return 'the option "colors.accent" must be a colour such as "#0a58ca", or two of them: light and dark'
-  }
-  if (timeZone !== undefined && !isTimeZone(timeZone)) return `the option "timeZone" is not a time zone: "${timeZone}"`
-  const tables = Array.isArray(texts) ? texts as readonly unknown[] : [texts]
-  if (tables.length === 0 || !tables.every(isObject)) {
-    return 'the option "texts" must be an object, or a list of objects'
-  }
-  const flaw = tables.map(table => findFlaw(textsRule, table)).find(flaw => flaw !== undefined)
-  return flaw && `texts: ${flaw}`
 }
 
 function writeColors (accent: string | readonly string[] | undefined): string {

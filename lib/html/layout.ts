@@ -1,5 +1,5 @@
-import { isVisible } from '../core/values/words.js'
 import type { Crumb, ItemAffordances, Site } from '../pages/affordances.js'
+import { isVisible } from '../pages/references.js'
 import { type Content, Markup, markup, renderLink, shorten } from './markup.js'
 import { script } from './script.js'
 import { describeResult } from './timeline.js'

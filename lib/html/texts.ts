@@ -1,5 +1,4 @@
-import { operators } from '../core/query/operators.js'
-import type { OperatorName } from '../exports.js'
+import { type OperatorName, phraseFilter } from '../exports.js'
 
 // The range of integers, which only matters to programs.
 const anySize = ` from ${Number.MIN_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}`
@@ -73,7 +72,7 @@ export const english = {
   lastDays: (days: number): string => `Last ${days} days`,
   /** The label of the active filters, of one of them, and of an alternative. */
   activeFilters: 'Active filters',
-  condition: (label: string, op: OperatorName, value: string): string => operators[op].phrase(label, value),
+  condition: (label: string, op: OperatorName, value: string): string => phraseFilter(op, label, value),
   alternative: (condition: string): string => `or ${condition}`,
   removeFilter: (condition: string): string => `${condition} × Remove this filter`,
   clearFilter: 'Clear all',

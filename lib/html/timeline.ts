@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { readDateTime } from '../core/values/formats.js'
+import { readDateTime, writeInTurns } from '../exports.js'
 import type {
   Feedback, Home, ItemAffordances, Live, LogEntry, LoggedItem, ShownChange, ShownMember
 } from '../pages/affordances.js'
-import { writeInTurns } from '../representations/representation.js'
 import { formatReason } from './form.js'
 import { type Content, type Markup, markup, renderLink, renderTerms } from './markup.js'
 import { fold, renderShort, renderValue } from './values.js'

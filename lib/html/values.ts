@@ -1,6 +1,4 @@
-import { isDate, readDateTime } from '../core/values/formats.js'
-import { isObject } from '../core/values/json.js'
-import type { Members } from '../exports.js'
+import { isDate, type Members, readDateTime } from '../exports.js'
 import type { Referred, ShownKind, ShownState } from '../pages/affordances.js'
 import { type Content, type Markup, markup, renderLink, shorten } from './markup.js'
 import {
@@ -57,10 +55,14 @@ function renderNested (words: Words, value: object): Content {
   }
   const entries = value as unknown[]
   if (entries.length === 0) return renderValue(words, undefined)
-  if (entries.every(entry => isObject(entry) && isFlat(entry))) return renderRows(words, entries as Members[])
+  if (entries.every(entry => isMembers(entry) && isFlat(entry))) return renderRows(words, entries as Members[])
   return entries.some(entry => typeof entry === 'object' && entry !== null)
     ? JSON.stringify(value)
     : markup`<ul class="values">${entries.map(entry => markup`<li dir="auto">${renderPlain(words, entry)}</li>`)}</ul>`
+}
+
+function isMembers (value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isFlat (members: Members): boolean {

@@ -1,4 +1,3 @@
-import { BoundedCache } from '../core/cache.js'
 import type { Count, Labels } from '../exports.js'
 import type { LabelTable } from '../pages/affordances.js'
 import type { Texts } from './texts.js'
@@ -79,10 +78,23 @@ export function nameCreate (words: Words, singular: string): string {
   return words.labels.create ?? words.texts.create(nameSingular(words, singular))
 }
 
-const formats = new BoundedCache<{ format (value: number): string }>(100)
+interface Format { format (value: number): string }
+
+// A formatter takes much time and memory. Zones are those that clients ask for.
+const formats = new Map<string, Format>()
+const maxFormats = 100
+
+function findFormat (key: string, make: () => Format): Format {
+  const known = formats.get(key)
+  if (known !== undefined) return known
+  if (formats.size === maxFormats) formats.clear()
+  const made = make()
+  formats.set(key, made)
+  return made
+}
 
 export function formatNumber ({ texts: { locale } }: Words, value: number, digits = 0): string {
-  return formats.get(`${locale} ${digits}`, () =>
+  return findFormat(`${locale} ${digits}`, () =>
     new Intl.NumberFormat(locale, { minimumFractionDigits: digits, maximumFractionDigits: 20 })).format(value)
 }
 
@@ -93,13 +105,13 @@ export function formatDecimal (words: Words, text: string): string {
 
 /** `2026-03-31` -> 31 Mar 2026 */
 export function formatDate ({ texts: { locale } }: Words, text: string): string {
-  return formats.get(`${locale} day`, () =>
+  return findFormat(`${locale} day`, () =>
     new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })).format(Date.parse(text))
 }
 
 /** In the zone of the page, to the minute. */
 export function formatMoment ({ texts: { locale }, zone = 'UTC' }: Words, text: string): string {
-  return formats.get(`${locale} ${zone}`, () =>
+  return findFormat(`${locale} ${zone}`, () =>
     new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone }))
     .format(Date.parse(text))
 }
@@ -114,7 +126,7 @@ export function formatAgo ({ texts: { locale }, now }: Words, text: string): str
   const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
   // Whole units: 1 hour 59 minutes ago is not 2 hours ago.
   const count = unit === 'second' ? 0 : Math.trunc(seconds / size)
-  return formats.get(`${locale} ago ${unit}`, () => {
+  return findFormat(`${locale} ago ${unit}`, () => {
     const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
     return { format: count => relative.format(count, unit) }
   }).format(count)
@@ -130,7 +142,7 @@ export function findDayOf ({ zone }: Words, moment: string): string {
 }
 
 function toDay (zone = 'UTC', time: number): string {
-  return formats.get(`day ${zone}`, () =>
+  return findFormat(`day ${zone}`, () =>
     new Intl.DateTimeFormat('en-CA', { dateStyle: 'short', timeZone: zone })).format(time)
 }
 

@@ -8,6 +8,7 @@ import { hashText } from '../core/values/ids.js'
 import {
   type BodyLimits, escapePointer, explainMembers, findFlawInJson, findJsonFlaws, isObject, type Members
 } from '../core/values/json.js'
+import type { SentForm } from '../representations/target.js'
 import { readEntries } from './form-values.js'
 import { readIdempotencyKey, splitUrl } from './request.js'
 
@@ -41,32 +42,17 @@ function readForm (bytes: Buffer): string {
   return bytes.toString('utf8')
 }
 
-export class FormBody {
-  /** As typed, with line feeds as line ends, without fields that were not changed. */
+// Names with a meaning for pages alone; no representation reads them as members.
+const ofPages = /^_(?:add|operation|ready|from|item\..*)$/s
+
+/** A form, with what the members that ours have say about it. */
+export class FormBody implements SentForm {
   readonly entries: ReadonlyMap<string, string>
-  /** The same with the ids of items that were entered by their titles. */
-  resolved: ReadonlyMap<string, string>
-  /** The revision that the form showed. */
   readonly revision: string | undefined
-  /** Depends on the form and its content; undefined if the form is not ours. */
   readonly key: string | undefined
-  /** The part of the key that the page gave the form. */
-  readonly formKey: string | undefined
-  /** Whether to ask for confirmation instead of acting. */
   readonly asksFirst: boolean
-  /** Whether to show the form again with more rows instead of acting. */
-  readonly addsRows: boolean
-  /** The zone of local times. */
   readonly zone: string | undefined
-  /** The language of amounts. */
   readonly language: string | undefined
-  /** For several items: the operation, the items with the revisions that were shown, and whether to act now. */
-  readonly operation: string | undefined
-  readonly items: ReadonlyMap<string, string>
-  readonly isReady: boolean
-  /** The query of the list that they were selected from. */
-  readonly from: string | undefined
-  /** Everything, to send it again. */
   readonly sent: readonly (readonly [name: string, text: string])[]
 
   constructor (bytes: Buffer, { maxMembers }: BodyLimits) {
@@ -80,29 +66,14 @@ export class FormBody {
     const key = take('_key')
     this.revision = take('_revision')
     this.asksFirst = take('_confirm') !== undefined
-    this.addsRows = take('_add') !== undefined
     this.zone = take('_zone')
     this.language = take('_language')
-    this.operation = take('_operation')
-    this.isReady = take('_ready') !== undefined
-    this.items = takeItems(entries)
-    this.from = take('_from')
+    for (const name of entries.keys()) if (ofPages.test(name)) entries.delete(name)
     dropUntouched(entries)
     this.entries = entries
-    this.resolved = entries
-    this.formKey = key
     // Includes the content, so that a corrected form is a different request.
     this.key = key === undefined ? undefined : hashText(JSON.stringify([key, ...entries]))
   }
-}
-
-// In characters: more than people type by hand is not shown again.
-const maxEntered = 50_000
-
-/** The entries that a page shows again. */
-export function takeShort (entries: Iterable<readonly [name: string, text: string]>): (readonly [string, string])[] {
-  let length = 0
-  return [...entries].filter(([name, text]) => (length += name.length + text.length) <= maxEntered)
 }
 
 function splitForm (form: string, maxMembers: number): Map<string, string> {
@@ -123,14 +94,6 @@ function splitForm (form: string, maxMembers: number): Map<string, string> {
     entries.set(name as string, (text as string).replaceAll('\r\n', '\n'))
   }
   return entries
-}
-
-const selected = '_item.'
-
-function takeItems (entries: Map<string, string>): Map<string, string> {
-  const items = [...entries].filter(([name]) => name.startsWith(selected))
-  for (const [name] of items) entries.delete(name)
-  return new Map(items.map(([name, revision]) => [name.slice(selected.length), revision]))
 }
 
 const shown = '_was.'
@@ -226,7 +189,7 @@ export function readSentParams (params: Params, request: FastifyRequest): Member
   const { body } = request
   if (!(body instanceof FormBody)) return readJsonParams(params, request)
   const { zone, language, key } = body
-  return readEntries(params, body.resolved, { zone, language, isOwn: key !== undefined })
+  return readEntries(params, body.entries, { zone, language, isOwn: key !== undefined })
 }
 
 /** The Idempotency-Key header, or the key of one of our forms. */

@@ -194,12 +194,14 @@ export async function sendProblem (
 /**
  * The problem that a client gets for an error of a book, `authorize` or a hook. Failures are logged, as by HTTP.
  *
+ * @param request without it, nothing is logged
  * @example
  * const problem = explainError(error, request)
  * return reply.code(problem.statusCode).headers(problem.headers).send(problem.document())
  */
-export function explainError (error: unknown, request: Pick<FastifyRequest, 'log'>): Problem {
+export function explainError (error: unknown, request?: Pick<FastifyRequest, 'log'>): Problem {
   const problem = toProblem(error)
+  if (request === undefined) return problem
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
   return problem
 }

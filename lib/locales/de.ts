@@ -1,6 +1,6 @@
-import type { OperatorName } from '../core/query/operators.js'
 import { germanMessages } from '../deals/german.js'
-import { english, type Texts } from '../html/texts.js'
+import type { OperatorName } from '../exports.js'
+import { english, type Texts } from '../html/index.js'
 
 const relations: Readonly<Partial<Record<OperatorName, string>>> = {
   eq: ':', ne: ' nicht', gt: ' über', gte: ' ab', lt: ' unter', lte: ' bis', regex: ' passt zu', has: ' enthält'

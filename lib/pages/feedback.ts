@@ -1,6 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { decodeText } from '../core/query/query-string.js'
-import { isTextId } from '../core/values/ids.js'
 
 const feedback = 'dealbook-command'
 
@@ -18,8 +16,8 @@ function writeFeedback (reply: FastifyReply, path: string, command: string, seco
 /** The command whose outcome the page shows. */
 export function readFeedback ({ headers: { cookie = '' } }: FastifyRequest): string | undefined {
   const text = cookie.includes(feedback) ? new RegExp(`(?:^|;\\s*)${feedback}=([^;]*)`).exec(cookie)?.[1] : undefined
-  const command = text === undefined ? undefined : decodeText(text)
-  return command !== undefined && isTextId(command) ? command : undefined
+  // It is empty once it has ended.
+  return text === undefined || text === '' ? undefined : new URLSearchParams(`id=${text}`).get('id') ?? undefined
 }
 
 export function endFeedback (reply: FastifyReply, url: string): void {

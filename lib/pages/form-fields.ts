@@ -1,23 +1,12 @@
-import type { TSchema } from '@sinclair/typebox'
-import type { Target } from '../core/book/offers.js'
-import type { Family } from '../core/family/family.js'
-import { declaresNull, logFields, withoutNull } from '../core/family/fields.js'
-import type { Params } from '../core/family/params.js'
-import { isAmount } from '../core/query/amounts.js'
-import type { ParsedQuery } from '../core/query/grammar.js'
-import { isOrdered } from '../core/query/values.js'
-import { makeExample } from '../core/values/example.js'
-import { isObject, measureAll } from '../core/values/json.js'
-import type { Field, Flaw, Members, Problem, Stored } from '../exports.js'
-import { canEnter, findNested, findRows, listRows, type Nested } from '../http/form-values.js'
-import type { Exchange, Mount } from '../http/mount.js'
+import {
+  type ActionModel, describeForm, type FamilyMount, type Field, type Flaw, type FormInput, isAmount, isOrdered,
+  type ListQuery, listRows, makeSampleParams, type Members, type Problem, type Responding, type Stored
+} from '../exports.js'
 import type {
   FormAffordance, FormField, LogEntry, ReferenceField, Refusal, SampleRequest, ShownMember
 } from './affordances.js'
-import { listActions, readWrongState } from './log-entries.js'
-import {
-  finding, findReferenceFields, type FoundChoices, listReferences, nameChosen
-} from './references.js'
+import { listActionChoices, nameAction, readWrongState } from './log-entries.js'
+import { finding, findReferenceFields, type FoundChoices, nameChosen } from './references.js'
 
 export interface RefusedForm {
   /** The URL it was sent to; undefined for the filters of a list. */
@@ -39,8 +28,6 @@ type Entered = Partial<Pick<RefusedForm, 'problem' | 'choices' | 'language'>> & 
 interface Filling {
   /** The item that the form edits. */
   readonly item?: Members | undefined
-  /** The values of a new item, unless others are entered. */
-  readonly defaults?: Members
   readonly references?: ReadonlyMap<string, ReferenceField>
   /** The titles of the items that it refers to. */
   readonly titles?: Readonly<Record<string, { readonly title: string } | undefined>>
@@ -52,46 +39,42 @@ interface Filling {
 
 /** Undefined if a person cannot send it: a required member cannot be entered. Keeps what was entered. */
 export async function makeForm (
-  exchange: Exchange,
-  { operation, params, others }: Pick<Target, 'params' | 'others'> & { operation: FormOperation },
+  responding: Responding,
+  action: string,
   form: Pick<FormAffordance, 'action' | 'key' | 'revision' | 'request' | 'from'>,
   refused: RefusedForm | undefined,
   given: Pick<Filling, 'item' | 'titles' | 'theirs'> = {}
 ): Promise<FormAffordance | undefined> {
-  const { family } = exchange.mount
-  const { schema, fields, defaults } = params
-  const { name, summary: title, danger, final } = operation
-  const names = listReferences(family, others)
-  const references = await findReferenceFields(exchange, names, fields)
+  const { mount, mount: { model } } = responding
+  const { inputs, references: names, summary: title } = describeForm(mount, action)
+  const found = model.actions.find(each => each.action === action) as ActionModel
+  const references = await findReferenceFields(responding, names, inputs)
   const sent = refused?.action === form.action ? refused : undefined
   const looked = [...references].filter(([, { choices }]) => choices === undefined).map(([name]) => name)
-  const ids = new Map(looked.map(name => [name, sent?.entered.get(name) ?? writeValue(defaults[name])]))
-  const filling = { ...given, defaults, references, chosen: await nameChosen(exchange, names, ids) }
-  const schemaOf = ({ name }: Field) => schema.properties[name] as TSchema
-  const shown = fields.filter(field => canEnter(field, schemaOf(field)))
-  const isWhole = fields.every(field => shown.includes(field) || field.optional || field.nullable === true)
-  if (!isWhole || (shown.length === 0 && fields.length > 0)) return undefined
+  const initial = new Map(inputs.map(({ name, initial }) => [name, writeValue(initial)]))
+  const ids = new Map(looked.map(name => [name, sent?.entered.get(name) ?? initial.get(name) ?? '']))
+  const filling = { ...given, references, chosen: await nameChosen(responding, names, ids) }
+  const shown = inputs.filter(({ canEnter }) => canEnter)
+  const isWhole = inputs.every(({ canEnter, optional, nullable }) => canEnter || optional || nullable === true)
+  if (!isWhole || (shown.length === 0 && inputs.length > 0)) return undefined
   return {
     ...form,
-    name,
-    singular: family.singular,
+    name: nameAction(found),
+    singular: model.singular,
     title,
-    danger,
-    final,
-    fields: shown.map(field => makeField(field, schemaOf(field), sent, filling)),
+    danger: found.danger,
+    final: found.final,
+    fields: shown.map(input => makeField(input, sent, filling)),
     isRefused: sent !== undefined
   }
 }
 
-type FormOperation = Pick<Target['operation'], 'name' | 'summary' | 'danger' | 'final'>
-
-function makeField (field: Field, schema: TSchema, sent: Entered | undefined, filling: Filling): FormField {
-  const { name, kind, values, optional, nullable = false } = field
-  const { item, defaults = {}, references, theirs } = filling
-  const { description, maxLength, minLength = 0 } = withoutNull(schema)
-  const nested = kind === 'json' ? findNested(schema) : undefined
+function makeField (input: FormInput, sent: Entered | undefined, filling: Filling): FormField {
+  const { name, kind, values, optional, nullable = false, initial, parts } = input
+  const { description, maxLength, minLength, takesNull } = input
+  const { item, references, theirs } = filling
   const was = item && writeValue(item[name])
-  const byDefault = defaults[name] === undefined ? undefined : writeValue(defaults[name])
+  const byDefault = initial === undefined ? undefined : writeValue(initial)
   const entered = sent?.entered.get(name)
   const takesEmpty = (kind === 'string' && values === undefined && minLength === 0) || kind === 'json'
   // A field may have become stricter since the item was stored.
@@ -106,7 +89,7 @@ function makeField (field: Field, schema: TSchema, sent: Entered | undefined, fi
     // A nullable field that is left empty is null.
     required: (was ?? byDefault) === undefined
       ? !optional && !nullable
-      : (was ?? byDefault) !== '' && !takesEmpty && !declaresNull(schema),
+      : (was ?? byDefault) !== '' && !takesEmpty && !takesNull,
     value: entered ?? was ?? byDefault,
     isTyped: entered !== undefined && sent?.language !== undefined,
     was,
@@ -115,7 +98,7 @@ function makeField (field: Field, schema: TSchema, sent: Entered | undefined, fi
   }
   const reference = references?.get(name)
   if (reference !== undefined) return refer(made, reference, sent, filling)
-  return nested === undefined ? made : nest(made, nested, sent, (item ?? defaults)[name])
+  return parts === undefined ? made : nest(made, parts, sent, item === undefined ? initial : item[name])
 }
 
 function writeValue (value: unknown): string {
@@ -149,27 +132,29 @@ function refer (
 // Empty rows to fill in.
 const spareRows = 2
 
-function nest (field: FormField, nested: Nested, sent: Entered | undefined, value: unknown): FormField {
+function nest (
+  field: FormField, { shape, inputs }: NonNullable<FormInput['parts']>, sent: Entered | undefined, value: unknown
+): FormField {
   const { name } = field
-  const { shape } = nested
   if (shape === 'lines') {
-    const [each] = nested.fields
+    const [each] = inputs as [FormInput]
     return { ...field, kind: isAmount(each) ? each.kind : field.kind, shape, ...findLineError(sent, name) }
   }
-  const { schema, fields } = nested
-  const stored = shape === 'group' ? [value] : Array.isArray(value) ? value : []
+  const stored: readonly unknown[] = shape === 'group' ? [value] : Array.isArray(value) ? value : []
   const entered = sent?.entered ?? new Map<string, string>()
+  const filled = listRows(new Map([...entered].filter(([, text]) => text.trim() !== '')), name)
   const before = listRows(entered, name)
   // Flaws do not count the rows that were left empty.
-  const rows = sent?.problem === undefined ? before : findRows(entered, name)
+  const rows = sent?.problem === undefined ? before : filled
   // Without a problem, more rows were asked for.
   const more = sent !== undefined && sent.problem === undefined ? 1 : 0
-  const least = Math.max(stored.length, findRows(entered, name).length) + spareRows
+  const least = Math.max(stored.length, filled.length) + spareRows
   const count = shape === 'group' ? 1 : Math.max(least, before.length) + more
-  const makeRow = (index: number): FormField[] => fields.map(each => {
+  const makeRow = (index: number): FormField[] => inputs.map(each => {
     const path = shape === 'group' ? `${name}.${each.name}` : `${name}.${index}.${each.name}`
-    const item = isObject(stored[index]) ? stored[index] as Members : undefined
-    const cell = makeField(each, schema.properties[each.name] as TSchema, sent && { entered: new Map() }, { item })
+    const row = stored[index]
+    const item = typeof row === 'object' && row !== null && !Array.isArray(row) ? row as Members : undefined
+    const cell = makeField(each, sent && { entered: new Map() }, { item })
     const isKept = shape === 'group' || before.length === 0
     const text = sent?.entered.get(isKept ? path : `${name}.${rows[index] ?? ''}.${each.name}`)
     return {
@@ -220,18 +205,19 @@ export function makeFilterFields (
 
 /** By what people see in an entry: of which family it is, what was done, how it ended, who did it, and when. */
 export function listLogFilters (
-  families: readonly Family[],
-  { parameters }: ParsedQuery,
+  mounts: readonly [FamilyMount, ...FamilyMount[]],
+  { parameters }: ListQuery,
   isShared = false
 ): FormField[] {
   const entered = new Map(parameters.map(({ name, value }) => [name, value]))
   const choose = (name: string, choices: Pick<FormField, 'actions' | 'families'>): FormField =>
     ({ name, label: name, kind: 'string', required: false, value: entered.get(name), ...choices })
-  const named = families.map(({ name, presentation: { labels } }) => ({ name, labels }))
-  const shown = logFields.filter(({ name }) => ['outcome', 'principal', 'createdAt'].includes(name))
+  const named = mounts.map(({ model: { name, labels } }) => ({ name, labels }))
+  const [{ model: { entryFields } }] = mounts
+  const shown = entryFields.filter(({ name }) => ['outcome', 'principal', 'createdAt'].includes(name))
   return [
     ...isShared ? [choose('family', { families: named })] : [],
-    choose('action', { actions: families.flatMap(listActions) }),
+    choose('action', { actions: mounts.flatMap(listActionChoices) }),
     ...makeFilterFields(shown, { entered }, new Map())
   ]
 }
@@ -262,14 +248,14 @@ function findLineError (sent: Entered | undefined, name: string): Pick<FormField
 
 /** `isShown`: whether the page still has the form, with what was entered. */
 export function explainRefusal (
-  family: Family,
+  mount: FamilyMount,
   { problem, entered }: RefusedForm,
   isShown: boolean,
   meanwhile: readonly LogEntry[] = []
 ): Refusal | undefined {
   return problem && {
     problem: problem.document(),
-    wrongState: readWrongState(family, problem.code, problem.message, problem.members),
+    wrongState: readWrongState(mount, { code: problem.code, detail: problem.message, members: problem.members }),
     entered: isShown ? [] : [...entered],
     meanwhile
   }
@@ -280,18 +266,16 @@ const maxSample = 5000
 
 /** With the values of the item if it is edited, otherwise with examples; undefined if no valid ones are found. */
 export function makeSampleRequest (
-  { preconditions }: Mount,
+  mount: FamilyMount,
+  action: string,
   { method, href: url }: { readonly method: string, readonly href: string },
-  { schema, fields, isPartial, read }: Params,
   item?: Stored
 ): SampleRequest | undefined {
-  const isSent = isPartial ? isText : ({ optional }: Field) => !optional
-  const sample = read(Object.fromEntries(fields.filter(isSent).map(({ name }) =>
-    [name, isPartial ? item?.[name] : makeExample(schema.properties[name] as TSchema)])))
-  if ('flaws' in sample || measureAll([sample.params]) > maxSample) return undefined
+  const params = makeSampleParams(mount, action, item)
+  if (params === undefined || JSON.stringify(params).length > maxSample) return undefined
   const headers: Record<string, string> = {}
-  const hasBody = Object.keys(sample.params).length > 0
+  const hasBody = Object.keys(params).length > 0
   if (hasBody) headers['content-type'] = 'application/json'
-  if (item !== undefined && preconditions === 'required') headers['if-match'] = `"${item.revision}"`
-  return { method, url, headers, body: hasBody ? sample.params : undefined }
+  if (item !== undefined && mount.needsRevision) headers['if-match'] = `"${item.revision}"`
+  return { method, url, headers, body: hasBody ? params : undefined }
 }

@@ -1,26 +1,40 @@
-import type { Exchange } from '../http/mount.js'
-import { loadHome } from '../http/reads/home.js'
-import { findRecent } from './activity.js'
+import { findNewestCommands, loadFamilies, type Responding } from '../exports.js'
+import { showEntries } from './activity.js'
+import type { Home } from './affordances.js'
 import { listLinks } from './links.js'
 import { hasPages, sendView, type ShownOne } from './views.js'
 
 /** The page of the families at a prefix, with what happened lately. */
-export async function sendHomePage (exchange: Exchange): Promise<true> {
-  const { mount, request, reply } = exchange
-  const { families, document } = await loadHome(mount, request, reply)
-  const linked = mount.neighbours.list().filter(hasPages).map(({ urls }) => urls.collection(request))
+export async function sendHomePage (responding: Responding): Promise<true> {
+  const { mount, request } = responding
+  const { families, document } = await loadFamilies(responding)
+  const linked = mount.neighbours().filter(hasPages).map(({ url }) => url(undefined, undefined, request))
   const shown = families.filter(({ href }) => linked.includes(href))
   const view: ShownOne = {
     kind: 'one',
     name: 'home',
     document,
-    mount: mount.shown,
+    mount,
     home: {
       families: shown,
       site: { families: listLinks(shown, undefined) },
-      now: mount.makers.clock().getTime(),
-      activity: await findRecent(mount, request)
+      now: mount.now().getTime(),
+      activity: await findRecent(responding)
     }
   }
-  return await sendView(exchange, view)
+  return await sendView(responding, view)
+}
+
+const shownAtHome = 10
+
+/** The newest entries of all families that the caller may read; undefined where there are none of these. */
+async function findRecent ({ mount, request }: Responding): Promise<Home['activity']> {
+  const found = await findNewestCommands(mount, request, shownAtHome)
+  if (found.length === 0) return undefined
+  const isShared = found.flatMap(({ readings }) => readings).length > 1
+  const shown = (await Promise.all(found.map(each => showEntries(request, each, isShared)))).flat()
+  // One page shows the commands of one storage.
+  if (found.length === 1) return { href: `${mount.homeUrl(request)}rest/commands`, entries: shown }
+  const newest = shown.sort((a, b) => b.at.localeCompare(a.at))
+  return { entries: newest.slice(0, shownAtHome) }
 }

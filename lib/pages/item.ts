@@ -1,22 +1,24 @@
-import { makeExpand } from '../core/book/expand.js'
-import { notFound } from '../core/problems.js'
-import { intendToRead } from '../core/service/caller.js'
-import { findEnd } from '../core/service/log-reads.js'
-import type { Reader } from '../core/service/reader.js'
-import { makePicker } from '../core/values/json.js'
-import type { Id, Stored } from '../exports.js'
-import { markItem } from '../http/conditional.js'
-import { type Exchange, linkReferred, type Mount } from '../http/mount.js'
-import { listOperations, splitFrom } from '../http/reads/item.js'
-import { authorizeRead, type OneQuery, parseOne } from '../http/reads/read.js'
-import { refuseParameters } from '../http/request.js'
+import {
+  checkRevision, type FamilyMount, type Id, type ListQuery, loadOperations, notFound, openReading,
+  type Parameter, type Reading, refuseListParameters, type Responding, splitQuery, type Stored
+} from '../exports.js'
 import { endFeedback, readFeedback } from './feedback.js'
 import type { RefusedForm } from './form-fields.js'
 import { type ItemPage, makeAffordances, makeConfirmation, type Question } from './item-affordances.js'
 import { checkFrom, findSite, trailToItem } from './links.js'
 import { findNewest, makeFeedback } from './log-entries.js'
+import { linkPage } from './references.js'
 import { parseSent } from './sent.js'
-import { hasPages, sendPage, sendView, type ShownOne, type ShownPage } from './views.js'
+import { itemUrl } from './urls.js'
+import { sendView, type ShownOne, type ShownPage } from './views.js'
+
+/** What the page of a single resource may be asked for. */
+export type OneQuery = Pick<ListQuery, 'fields' | 'expand'>
+
+/** Throws if there are other parameters. */
+export function parseOne (mount: FamilyMount, search: string, listed?: 'items' | 'log'): OneQuery {
+  return search === '' ? {} : refuseListParameters(mount, parseSent(mount, search, listed), listed)
+}
 
 interface ItemQuery extends OneQuery {
   readonly refused?: RefusedForm
@@ -26,84 +28,94 @@ interface ItemQuery extends OneQuery {
   readonly from?: string | undefined
 }
 
-function parseItem (mount: Mount, search: string): ItemQuery {
-  const { rest, from } = splitFrom(search)
-  return { ...parseOne(mount.grammar, rest, parseSent), ...from !== undefined && { from: checkFrom(mount, from) } }
+/** Pages link with `from`, and people copy their addresses. */
+function parseItem (mount: FamilyMount, search: string): ItemQuery {
+  if (!search.includes('from')) return parseOne(mount, search)
+  const parts = splitQuery(search)
+  const from = parts.find(({ name }) => name === 'from') as Parameter | undefined
+  const rest = parts.filter(({ name }) => name !== 'from').map(({ raw }) => raw).join('&')
+  return { ...parseOne(mount, rest), ...from !== undefined && { from: checkFrom(mount, from.value) } }
 }
 
 /** The page of an item; undefined if there is none. */
 export async function sendItemPage (
-  exchange: Exchange,
+  responding: Responding,
   id: Id,
   search: string,
   also: Partial<ItemQuery> = {}
 ): Promise<boolean> {
-  const { mount, request, choice: { representation } } = exchange
-  const { family, urls } = mount
-  const read = { mount, intend: () => intendToRead(family, id), parse: (search: string) => parseItem(mount, search) }
-  const loading = await authorizeRead(read, request, String(id), search, representation)
-  if (loading === undefined) return false
-  const { caller, reader } = loading
-  const query = { ...loading.query, ...also }
-  const { fields, expand, refused, question } = query
+  const { mount, mount: { model }, request, reply } = responding
+  const reading = await openReading(mount, request, { action: 'read', id })
+  const query: ItemQuery = { ...parseItem(mount, search), ...also }
+  const { fields = model.members, expand, refused, question } = query
   const isPlain = refused === undefined && question === undefined
   // Read before the item, so that no later change is missed.
-  const position = family.writable && isPlain ? await findEnd(await caller.storage(), caller.signal) : undefined
-  const item = await reader.get(id)
+  const cursor = model.isWritable && isPlain ? await reading.findCursor() : undefined
+  const item = await reading.get(id)
   if (item === undefined) {
-    if (!family.writable || !await reader.hasLog(id)) return false
-    throw notFound(family.singular, id, { log: `${urls.item(request, id)}/commands` })
+    if (!model.isWritable || !await reading.hasLog(id)) return false
+    throw notFound(model.singular, id, { log: itemUrl(mount, request, id, 'commands') })
   }
-  const expandOne = expand && await makeExpand(family, caller, expand, { one: item })
-  const expanded = expandOne && (await expandOne([item]))[0]
-  const page: ItemPage = { ...await loadItemPage(exchange, reader, item, query), position }
-  const document = makePicker(fields ?? family.members)(expanded ?? item)
+  const expanded = expand && await reading.expand(item, expand)
+  const page: ItemPage = { ...await loadItemPage(responding, reading, item, query), cursor }
+  const shown: Readonly<Record<string, unknown>> = expanded ?? item
+  const document = Object.fromEntries(fields.flatMap(name => shown[name] === undefined ? [] : [[name, shown[name]]]))
   // Pages have navigation, so they only get links to the items referred to.
-  const links = linkReferred(mount, request, item, hasPages)
+  const links = linkReferred(responding, item)
   const view: ShownOne = {
     kind: 'one',
-    name: family.singular,
+    name: model.singular,
     document: Object.keys(links).length === 0 ? document : { ...document, links },
-    mount: mount.shown,
+    mount,
     affordances: async () => question === undefined
-      ? await makeAffordances(exchange, item, reader, page, refused)
-      : await makeConfirmation(exchange, item, question)
+      ? await makeAffordances(responding, item, reading, page, refused)
+      : await makeConfirmation(responding, item, question)
   }
-  if (!isPlain) return await sendView(exchange, view)
-  if (page.feedback !== undefined) endFeedback(exchange.reply, urls.item(request, id))
-  const content = expanded === undefined ? undefined : view.document
-  return await sendPage(exchange, item, view, content, family.tag + markItem(family, item))
+  if (isPlain) {
+    if (page.feedback !== undefined) endFeedback(reply, itemUrl(mount, request, id))
+    checkRevision(responding, item, view, expanded === undefined ? undefined : view.document)
+  }
+  return await sendView(responding, view)
+}
+
+function linkReferred ({ mount, request }: Responding, item: Stored): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(mount.model.references).flatMap(([field, family]) => {
+    const id = item[field] as Id | null | undefined
+    const href = id === undefined || id === null ? undefined : linkPage(mount.beside(family), request, id)
+    return href === undefined ? [] : [[field, href]]
+  }))
 }
 
 async function loadItemPage (
-  { mount: { family }, request }: Exchange,
-  reader: Reader,
+  { mount, request }: Responding,
+  reading: Reading,
   item: Stored,
   { refused, question, from }: ItemQuery
 ): Promise<ItemPage> {
-  if (!family.writable) return { entries: [], from }
+  if (!mount.model.isWritable) return { entries: [], from }
   const command = refused === undefined && question === undefined ? readFeedback(request) : undefined
   const [entries, record] = await Promise.all([
-    findNewest(reader, item),
-    command === undefined ? undefined : reader.getFromLog(item.id, command)
+    findNewest(reading, item),
+    command === undefined ? undefined : reading.entry(item.id, command)
   ])
-  return { entries, feedback: record && makeFeedback(family, record), from }
+  return { entries, feedback: record && makeFeedback(mount, record), from }
 }
 
 /** The operations of an item, as a table. */
 export async function sendOperationsPage (
-  exchange: Exchange,
+  responding: Responding,
   id: Id,
   search: string
 ): Promise<boolean> {
-  const { mount, mount: { family }, request, choice: { representation } } = exchange
-  const read = { mount, intend: () => intendToRead(family, id), parse: refuseParameters }
-  const loading = await authorizeRead(read, request, '', search, representation)
-  const item = await loading?.reader.get(id)
-  if (loading === undefined || item === undefined) return false
+  const { mount, request } = responding
+  const reading = await openReading(mount, request, { action: 'read', id })
+  const loaded = await loadOperations(responding, reading, id, search)
+  if (loaded === undefined) return false
+  const { item } = loaded
   const view: ShownPage = {
-    ...await listOperations(exchange, item, loading.reader),
-    around: async () => ({ site: await findSite(exchange), trail: trailToItem(exchange, item.id, item) })
+    ...loaded.view,
+    around: async () => ({ site: await findSite(responding), trail: trailToItem(responding, item.id, item) })
   }
-  return await sendPage(exchange, item, view, view.document, markItem(family, item))
+  checkRevision(responding, item, view, view.document)
+  return await sendView(responding, view)
 }

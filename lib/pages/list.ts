@@ -1,16 +1,7 @@
-import { invalidQuery } from '../core/problems.js'
-import { makePageUrl, type PageLinks, type ParsedQuery, startParameters } from '../core/query/grammar.js'
-import { splitQuery } from '../core/query/query-string.js'
-import type { FollowedPage } from '../core/service/bounded.js'
-import { intendToList } from '../core/service/caller.js'
-import type { Reader } from '../core/service/reader.js'
-import { readTarget } from '../core/service/record.js'
-import { shorten } from '../core/values/words.js'
-import { type Field, type Id, Problem } from '../exports.js'
-import type { Exchange, Mount } from '../http/mount.js'
-import { listItems, narrow, refuseCount } from '../http/reads/collection.js'
-import { loadView } from '../http/reads/page.js'
-import { authorizeRead } from '../http/reads/read.js'
+import {
+  type FamilyMount, type Id, invalidQuery, type ListQuery, type LoadedPage, loadList, loadQueryList, makePageUrl,
+  openReading, Problem, type Reading, type Responding, shorten, splitQuery, startParameters
+} from '../exports.js'
 import type { PageAffordances } from './affordances.js'
 import { endFeedback, readFeedback } from './feedback.js'
 import type { RefusedForm } from './form-fields.js'
@@ -20,10 +11,11 @@ import { readSelection, type Selection, showSelection } from './many.js'
 import { makeCollectionAffordances, makeRowAffordances } from './page-affordances.js'
 import { finding, lookUpAll } from './references.js'
 import { parseSent, readSent } from './sent.js'
+import { itemUrl, listUrl } from './urls.js'
 import { redirectTo, sendView } from './views.js'
 
-interface ListQuery {
-  readonly parsed: ParsedQuery
+interface AskedList {
+  readonly parsed: ListQuery
   readonly refused?: RefusedForm | undefined
   /** Items to find by a part of their titles, by the fields that refer to them. */
   readonly wanted?: readonly (readonly [field: string, text: string])[]
@@ -33,20 +25,14 @@ interface ListQuery {
   readonly selection?: Selection | undefined
 }
 
-/** Pages show the newest first, if ids grow with time; the links of the page keep this order. */
-function findOrder ({ family: { lifecycle, order }, makers }: Mount): string | undefined {
-  const isGrowing = lifecycle !== undefined && !lifecycle.takesId && makers.makeId === undefined
-  return isGrowing && order.length === 0 ? '-id' : undefined
-}
-
-function parseList (mount: Mount, whole: string): ListQuery {
-  const { grammar } = mount
+function readAsked (mount: FamilyMount, whole: string): AskedList {
   const { rest, wanted } = splitWanted(whole)
-  const parse = (search: string) => parseSent(grammar, search, findOrder(mount))
+  // Pages show the newest first; the links of the page keep this order.
+  const parse = (search: string) => parseSent(mount, search, 'items', mount.newestFirst)
   const selection = readSelection(rest)
   if (selection !== undefined) return { parsed: parse(''), selection }
   try {
-    const { sent, isTyped } = readSent(grammar, rest)
+    const { sent, isTyped } = readSent(mount, rest)
     return { parsed: parse(rest), wanted, common: isTyped ? sent : undefined }
   } catch (error) {
     if (!(error instanceof Problem)) throw error
@@ -59,76 +45,71 @@ function parseList (mount: Mount, whole: string): ListQuery {
 
 /** The page of a list. */
 export async function sendListPage (
-  exchange: Exchange,
+  responding: Responding,
   search: string,
-  also: Partial<ListQuery> = {}
+  also: Partial<AskedList> = {}
 ): Promise<boolean> {
-  const { mount, request, reply, choice: { representation } } = exchange
-  const { family, urls } = mount
-  const read = { mount, intend: () => intendToList(family), parse: (search: string) => parseList(mount, search) }
-  const loading = await authorizeRead(read, request, '', search, representation)
-  if (loading === undefined) return false
-  const query = { ...loading.query, ...also }
-  const { parsed, refused, selection, wanted = [], common } = query
-  if (selection !== undefined) return await showSelection(exchange, loading.reader, selection)
-  if (wanted.length > 0) return await redirectToFound(exchange, parsed, wanted)
+  const { mount, request, reply } = responding
+  const reading = await openReading(mount, request, { action: 'list' })
+  const asked = { ...readAsked(mount, search), ...also }
+  const { parsed, refused, selection, wanted = [], common } = asked
+  if (selection !== undefined) return await showSelection(responding, reading, selection)
+  if (wanted.length > 0) return await redirectToFound(responding, parsed, wanted)
   // So that the address can be sent to readers of other languages.
   if (common !== undefined && ['GET', 'HEAD'].includes(request.method)) {
-    const url = `${urls.self(request)}${common === '' ? '' : `?${common}`}`
-    return redirectTo(exchange, url)
+    const url = `${mount.selfUrl(request)}${common === '' ? '' : `?${common}`}`
+    return redirectTo(responding, url)
   }
-  const { view, page, links } = await loadView(exchange, await listItems(mount, loading, parsed))
+  const page = await loadList(responding, reading, parsed)
   if (refused?.problem !== undefined) {
     const { statusCode, headers } = refused.problem
     reply.code(statusCode).headers(headers)
   }
-  const { reader } = loading
-  const affordances = async () => await makeListAffordances(exchange, reader, query, { ...page, links })
-  return await sendView(exchange, { ...view, affordances })
+  const affordances = async () => await makeListAffordances(responding, reading, asked, page)
+  return await sendView(responding, { ...page.view, affordances })
 }
 
 async function makeListAffordances (
-  exchange: Exchange,
-  reader: Reader,
-  { parsed, refused }: ListQuery,
-  { items, total, links }: FollowedPage & { readonly links: PageLinks }
+  responding: Responding,
+  reading: Reading,
+  { parsed, refused }: AskedList,
+  { items, total, links }: LoadedPage
 ): Promise<PageAffordances> {
-  const { mount, mount: { family, urls }, request, reply } = exchange
+  const { mount, request, reply } = responding
   const command = refused === undefined ? readFeedback(request) : undefined
-  const record = command === undefined ? undefined : await reader.getOwnCommand(command)
-  const feedback = record && makeFeedback(family, record)
-  if (feedback !== undefined) endFeedback(reply, urls.collection(request))
+  const record = command === undefined ? undefined : await reading.ownEntry(command)
+  const feedback = record && makeFeedback(mount, record)
+  if (feedback !== undefined) endFeedback(reply, listUrl(mount, request))
   // A grant's conditions cannot be checked for a deleted item, so its log is not shown under them.
-  const hasLog = feedback?.name === 'delete' && !reader.isNarrowed
-  const log = record && hasLog ? `${urls.item(request, readTarget(family, record))}/commands` : undefined
+  const hasLog = feedback?.name === 'delete' && !reading.isNarrowed
+  const log = record && hasLog ? itemUrl(mount, request, record.target, 'commands') : undefined
   const whole = makePageUrl('', parsed, ['format']).slice(1)
-  const shown = { items, total, reader, links, from: whole === `sort=${findOrder(mount)}` ? '' : whole }
-  return await makeCollectionAffordances(exchange, parsed, shown, refused, feedback && { ...feedback, log })
+  const shown = { items, total, reading, links, from: whole === `sort=${mount.newestFirst}` ? '' : whole }
+  return await makeCollectionAffordances(responding, parsed, shown, refused, feedback && { ...feedback, log })
 }
 
 /** A filter by a part of a title becomes one by the ids of the items that fit. */
 async function redirectToFound (
-  exchange: Exchange,
-  parsed: ParsedQuery,
+  responding: Responding,
+  parsed: ListQuery,
   wanted: readonly (readonly [field: string, text: string])[]
 ): Promise<true> {
-  const { mount, request } = exchange
+  const { mount, mount: { model: { references } }, request } = responding
   const fields = wanted.map(([field]) => field)
   const found = await Promise.all(wanted.map(async ([field, text]) => {
-    const family = mount.family.references.get(field)
-    const ids = family === undefined ? [] : await lookUpAll({ mount, request }, family, text)
+    const family = Object.hasOwn(references, field) ? references[field] : undefined
+    const ids = family === undefined ? [] : await lookUpAll(responding, family, text)
     return ids.map(id => `${field}=${encodeURIComponent(id)}`)
   }))
   const missing = wanted.find((_, index) => found[index]?.length === 0)
   if (missing !== undefined) {
     throw invalidQuery([{ parameter: missing[0], detail: `has no match for "${shorten(missing[1])}"` }])
   }
-  const list = mount.urls.collection(request)
-  const url = makePageUrl(list, parsed, [...fields, ...startParameters], found.flat().join('&'))
-  return redirectTo(exchange, url)
+  const url = makePageUrl(listUrl(mount, request), parsed, [...fields, ...startParameters], found.flat().join('&'))
+  return redirectTo(responding, url)
 }
 
-function splitWanted (search: string): Required<Pick<ListQuery, 'wanted'>> & { readonly rest: string } {
+function splitWanted (search: string): Required<Pick<AskedList, 'wanted'>> & { readonly rest: string } {
   if (!search.includes(finding)) return { rest: search, wanted: [] }
   const parts = splitQuery(search)
   const wanted = parts.filter(part => part.name !== undefined && part.name.startsWith(finding))
@@ -142,31 +123,26 @@ function splitWanted (search: string): Required<Pick<ListQuery, 'wanted'>> & { r
 
 /** The list of a named query; undefined if it is empty. */
 export async function sendQueryPage (
-  exchange: Exchange,
-  name: string,
+  responding: Responding,
+  field: string,
   value: string,
   search: string
 ): Promise<boolean> {
-  const { mount, mount: { family, grammar, urls }, request, choice: { representation } } = exchange
-  const field = family.fields.find(field => field.name === name) as Field
-  const loading = await authorizeRead({
-    mount,
-    intend: () => intendToList(family, { [name]: value }),
-    parse: search => refuseCount(parseSent(grammar, search))
-  }, request, value, search, representation)
-  if (loading === undefined) return false
-  const parsed = await narrow(loading, field)
-  if (parsed === undefined) return false
-  const { view, page: { items }, links } = await loadView(exchange, await listItems(mount, loading, parsed, true))
-  const affordances = async () => await makeRowAffordances(exchange, loading.query, {
-    grammar,
-    columns: family.presentation.list,
-    title: family.presentation.title,
+  const { mount, mount: { model: { list, title } }, request } = responding
+  const reading = await openReading(mount, request, { action: 'list', params: { [field]: value } })
+  const parsed = parseSent(mount, search)
+  const page = await loadQueryList(responding, reading, parsed, field, value)
+  if (page === undefined) return false
+  const { view, items, links } = page
+  const affordances = async () => await makeRowAffordances(responding, parsed, {
+    listed: 'items',
+    columns: list,
+    title,
     isCountable: false,
     links,
     trail: [linkList(mount, request)],
-    address: index => urls.item(request, items[index]?.id as Id),
+    address: index => itemUrl(mount, request, items[index]?.id as Id),
     identify: index => ({ id: String(items[index]?.id), revision: items[index]?.revision as number })
   })
-  return await sendView(exchange, { ...view, affordances })
+  return await sendView(responding, { ...view, affordances })
 }

@@ -1,31 +1,25 @@
-import { listTargets } from '../core/book/offers.js'
-import type { Family } from '../core/family/family.js'
-import type { FieldChanges } from '../core/family/params.js'
-import { writePosition } from '../core/service/feed.js'
-import type { Reader } from '../core/service/reader.js'
-import { type CommandRecord, nameRecord, readTarget } from '../core/service/record.js'
-import { explainInState, type InState } from '../core/service/refusal.js'
-import type { Condition, Field, Id, Members, Stored } from '../exports.js'
-import type { Exchange, Mount } from '../http/mount.js'
+import {
+  type ActionModel, type Condition, describeForm, type FamilyMount, type Field, type FieldChanges, findStateReason,
+  type Id, type LogRecord, type Members, type Reading, type Stored
+} from '../exports.js'
 import type {
   ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
 } from './affordances.js'
 import { linkPage, titleOf } from './references.js'
+import { commandUrl, type Here, itemUrl } from './urls.js'
 import { hasPages } from './views.js'
-
-type Here = Pick<Exchange, 'mount' | 'request'>
 
 const shownChanges = 10
 const shownRefusals = 5
 
 /** Changes and later refusals, newest first. Found by revision, so that the length of the log does not matter. */
-export async function findNewest (reader: Reader, { id, revision }: Stored): Promise<readonly CommandRecord[]> {
+export async function findNewest (reading: Reading, { id, revision }: Stored): Promise<readonly LogRecord[]> {
   const order = ['revision', 'createdAt', 'id'].map(field => ({ field, descending: true }))
   const revisions = Array.from({ length: shownChanges }, (_, index) => revision - index)
-  const find = async (outcome: string, limit: number): Promise<CommandRecord[]> => {
+  const find = async (outcome: string, limit: number): Promise<readonly LogRecord[]> => {
     const where: Condition[] =
       [{ field: 'revision', op: 'eq', values: revisions }, { field: 'outcome', op: 'eq', values: [outcome] }]
-    return (await reader.findLog(id, { where, order, offset: 0, limit, count: false })).items as CommandRecord[]
+    return await reading.log(id, { where, order, offset: 0, limit, count: false })
   }
   const [changes, refusals] = await Promise.all([find('done', shownChanges), find('refused', shownRefusals)])
   // At one revision, refusals came after the change that made it.
@@ -33,110 +27,106 @@ export async function findNewest (reader: Reader, { id, revision }: Stored): Pro
 }
 
 /** The title of an item that is gone, if one of its last changes has it, and the caller may read its log. */
-export async function findLastTitle (reader: Reader, id: Id): Promise<string | undefined> {
-  const { family, isNarrowed } = reader
-  const { title } = family.presentation
+export async function findLastTitle (reading: Reading, id: Id): Promise<string | undefined> {
+  const { mount, mount: { model: { title, actions } }, isNarrowed } = reading
   if (isNarrowed || title === 'id') return undefined
   const where: Condition[] = [{ field: 'outcome', op: 'eq', values: ['done'] }]
   const order = ['revision', 'createdAt', 'id'].map(field => ({ field, descending: true }))
-  const { items } = await reader.findLog(id, { where, order, offset: 0, limit: shownChanges, count: false })
-  for (const { action, params, changes } of items as CommandRecord[]) {
-    const named = action === family.lifecycle?.createAction ? params?.[title] : changes?.[title]?.to
-    if (named !== undefined) return titleOf(family, { id, [title]: named })
+  const entries = await reading.log(id, { where, order, offset: 0, limit: shownChanges, count: false })
+  const creation = actions.find(({ kind }) => kind === 'create')
+  for (const { action, params, changes } of entries) {
+    const named = action === creation?.action ? params?.[title] : changes?.[title]?.to
+    if (named !== undefined) return titleOf(mount, { id, [title]: named })
   }
   return undefined
 }
 
-export function showEntry (
-  { mount, request }: Here,
-  record: CommandRecord,
-  principal: string | undefined,
-  noun?: string
-): LogEntry {
-  const { family, urls } = mount
-  const { action, params = {}, changes = {}, about, createdAt, problem } = record
-  const there = about && (about.family === family.name ? mount : mount.neighbours.find(about.family, mount))
-  const acting = there?.family ?? family
+export function showEntry ({ mount, request }: Here, record: LogRecord, noun?: string): LogEntry {
+  const { name, singular } = mount.model
+  const { id, target, action, params = {}, changes = {}, about, createdAt, principal, problem } = record
+  const there = about && (about.family === name ? mount : mount.beside(about.family))
+  const acting = there ?? mount
   return {
     ...makeFeedback(acting, record),
-    singular: family.singular,
-    href: hasPages(mount)
-      ? urls.command(request, readTarget(family, record), nameRecord(record, principal), noun)
-      : undefined,
+    singular,
+    href: hasPages(mount) ? commandUrl(mount, request, target, id, noun) : undefined,
     at: createdAt,
-    principal: record.principal,
+    principal,
     about: about && {
-      singular: there?.family.singular ?? about.family,
-      labels: there?.family.presentation.labels,
+      singular: there?.model.singular ?? about.family,
+      labels: there?.model.labels,
       id: String(about.id),
       href: linkPage(there, request, about.id)
     },
     params: showParams(acting, action, params),
-    changes: showChanges(family, changes),
+    changes: showChanges(mount, changes),
     reason: problem?.detail,
-    wrongState: problem && readWrongState(family, problem.code, problem.detail, problem.members)
+    wrongState: problem && readWrongState(mount, problem)
   }
 }
 
-export function makeFeedback (family: Family, { action, outcome, revision }: CommandRecord): Feedback {
-  const name = listActions(family).find(({ value }) => value === action)?.name ?? action
-  return { name, singular: family.singular, outcome, revision }
+export function makeFeedback (mount: FamilyMount, { action, outcome, revision }: LogRecord): Feedback {
+  const found = mount.model.actions.find(each => each.action === action)
+  return { name: found === undefined ? action : nameAction(found), singular: mount.model.singular, outcome, revision }
 }
 
-export function showParams (family: Family, action: string, params: Members): ShownMember[] {
-  const { lifecycle, operations } = family
-  const declared = action === lifecycle?.createAction ? lifecycle.params : operations.get(action)?.params
-  const kinds = listKinds({ ...family, fields: declared?.fields ?? [] })
+/** The name that texts have for it. */
+export function nameAction ({ kind, name }: ActionModel): string {
+  return kind === 'remove' ? 'delete' : name
+}
+
+export function showParams (mount: FamilyMount, action: string, params: Members): ShownMember[] {
+  const isKnown = mount.model.actions.some(each => each.action === action)
+  const kinds = listKinds(mount, isKnown ? describeForm(mount, action).inputs : [])
   return Object.entries(params).map(([name, value]) => ({ name, value, kind: kinds[name] }))
 }
 
-export function showChanges (family: Family, changes: FieldChanges): ShownChange[] {
-  const kinds = listKinds(family)
+export function showChanges (mount: FamilyMount, changes: FieldChanges): ShownChange[] {
+  const kinds = listKinds(mount)
   return Object.entries(changes).map(([name, change]) => ({ name, kind: kinds[name], ...change }))
 }
 
-type Shown = Pick<Family, 'fields'> & Partial<Pick<Family, 'references' | 'presentation'>>
-
-/** An id is a name, not a number, and so is the title of an item. */
-export function showKind ({ references, presentation }: Omit<Shown, 'fields'>, field: Field): ShownKind {
+/** An id is a name, not a number, and so is the title of an item. @param mount of the items that have the field */
+export function showKind (mount: FamilyMount | undefined, field: Field): ShownKind {
   const { name, kind, values } = field
   if (values !== undefined) return 'choice'
-  const isName = name === 'id' || references?.has(name) === true ||
-    (name === presentation?.title && (kind === 'integer' || kind === 'number'))
+  const { references = {}, title } = mount?.model ?? {}
+  const isName = name === 'id' || Object.hasOwn(references, name) ||
+    (name === title && (kind === 'integer' || kind === 'number'))
   return isName ? 'string' : kind
 }
 
-export function listKinds (shown: Shown): Kinds {
-  return Object.fromEntries(shown.fields.map(field => [field.name, showKind(shown, field)]))
+export function listKinds (
+  mount: FamilyMount | undefined, fields: readonly Field[] = mount?.model.fields ?? []
+): Kinds {
+  return Object.fromEntries(fields.map(field => [field.name, showKind(mount, field)]))
 }
 
 /** The operations of a family, by their actions. */
-export function listActions (family: Family): ActionChoice[] {
-  const { lifecycle, singular, presentation: { labels } } = family
-  const creation = lifecycle === undefined ? [] : [{ action: lifecycle.createAction, name: 'create' }]
-  return [...creation, ...listTargets(family).map(({ operation }) => operation)]
-    .map(({ action: value, name }) => ({ value, name, singular, labels }))
+export function listActionChoices ({ model: { actions, singular, labels } }: FamilyMount): ActionChoice[] {
+  return actions.map(each => ({ value: each.action, name: nameAction(each), singular, labels }))
 }
 
 /** Tells the script of an item's page of changes after a position. */
 export function followItem (
-  { mount, request }: Exchange,
+  { mount, request }: Here,
   { id, revision }: Stored,
-  position: number,
+  cursor: string,
   show: string
 ): Live {
-  const href = `${mount.urls.item(request, id)}/commands?after=${writePosition(position)}`
+  const href = `${itemUrl(mount, request, id, 'commands')}?after=${cursor}`
   return { href, actions: listEvents(mount), show, revision }
 }
 
 /** A browser must know the names of events, and operations of other families may change an item too. */
-export function listEvents ({ neighbours }: Mount): string[] {
-  return [...new Set(neighbours.list().flatMap(({ family }) => listActions(family).map(({ value }) => value)))]
+export function listEvents (mount: FamilyMount): string[] {
+  return [...new Set(mount.neighbours().flatMap(({ model: { actions } }) => actions.map(({ action }) => action)))]
 }
 
 /** Data, so that pages use their texts; undefined where there is a different reason. */
-export function readWrongState (family: Family, code: string, detail: string, known: Members): WrongState | undefined {
-  if (code !== 'wrong-state' || !Array.isArray(known['allowed'])) return undefined
-  const inState = known as unknown as InState
-  return detail === explainInState(family, inState) ? { ...inState, singular: family.singular } : undefined
+export function readWrongState (
+  mount: FamilyMount, refusal: Parameters<typeof findStateReason>[1]
+): WrongState | undefined {
+  const reason = findStateReason(mount, refusal)
+  return reason && { ...reason, singular: mount.model.singular }
 }

@@ -1,118 +1,79 @@
-import { listTargets } from '../core/book/offers.js'
-import type { NounOperation } from '../core/family/definition.js'
-import type { Family } from '../core/family/family.js'
-import { intendToRead } from '../core/service/caller.js'
-import type { Outcome } from '../core/service/execute.js'
-import { type CommandRecord, nameRecord } from '../core/service/record.js'
-import type { Id, Stored } from '../exports.js'
-import { findCommand } from '../http/forms/rest-commands.js'
-import type { Exchange } from '../http/mount.js'
-import { linkCommand, listLog, viewEntry } from '../http/reads/log.js'
-import { loadView } from '../http/reads/page.js'
-import { authorizeRead, type OneQuery, parseOne } from '../http/reads/read.js'
-import { retire } from '../http/routes.js'
+import {
+  checkRevision, type Id, loadCommand, type LoadedCommand, loadEntry, loadLog, openReading, type Responding
+} from '../exports.js'
 import { listLogFilters } from './form-fields.js'
+import { parseOne } from './item.js'
 import { makeEntryAffordances } from './item-affordances.js'
 import { trailToItem } from './links.js'
 import { showEntry } from './log-entries.js'
 import { makeRowAffordances } from './page-affordances.js'
 import { nameInLog } from './references.js'
 import { parseSent } from './sent.js'
-import { sendPage, sendView, type ShownOne } from './views.js'
-
-function findOperation (family: Family, noun: string | undefined): NounOperation | undefined {
-  return listTargets(family).find(({ operation }) => operation.noun === noun)?.operation
-}
+import { commandUrl } from './urls.js'
+import { sendView, type ShownOne } from './views.js'
 
 /** The page of the log of an item or, with the noun of an operation, of a part of it. */
 export async function sendLogPage (
-  exchange: Exchange,
+  responding: Responding,
   id: Id,
   noun: string | undefined,
   search: string
 ): Promise<boolean> {
-  const { mount, mount: { family, logGrammar: grammar, urls }, request, choice: { representation } } = exchange
-  const operation = findOperation(family, noun)
-  const loading = await authorizeRead({
-    mount,
-    intend: () => intendToRead(family, id),
-    // The newest first, as on the page of the item.
-    parse: search => parseSent(grammar, search, '-revision,-createdAt')
-  }, request, '', search, representation)
-  if (loading === undefined) return false
-  const { reader, reader: { grant: { principal } }, query: parsed } = loading
-  const item = await reader.checkLog(id)
-  const { view, page, links } = await loadView(exchange, listLog(mount, loading, parsed, { operation }))
-  const entries = page.items as readonly CommandRecord[]
-  const nameOf = (index: number) => nameRecord(entries[index] as CommandRecord, principal)
-  const affordances = async () => await makeRowAffordances(exchange, parsed, {
-    grammar,
+  const { mount, mount: { model: { labels } }, request } = responding
+  const reading = await openReading(mount, request, { action: 'read', id })
+  // The newest first, as on the page of the item.
+  const parsed = parseSent(mount, search, 'log', '-revision,-createdAt')
+  const item = await reading.checkLog(id)
+  const { view, items: entries, links } = await loadLog(responding, reading, parsed, id, noun)
+  const affordances = async () => await makeRowAffordances(responding, parsed, {
+    listed: 'log',
     columns: view.members,
     title: 'id',
     isCountable: true,
     links,
-    labels: family.presentation.labels,
-    trail: trailToItem(exchange, id, item),
-    filters: operation === undefined ? listLogFilters([family], parsed) : [],
-    timeline: await nameInLog(exchange, entries.map(entry => showEntry(exchange, entry, principal, noun))),
-    address: index => urls.command(request, id, nameOf(index), noun),
-    identify: index => ({ id: nameOf(index), revision: 0 })
+    labels,
+    trail: trailToItem(responding, id, item),
+    filters: noun === undefined ? listLogFilters([mount], parsed) : [],
+    timeline: await nameInLog(responding, entries.map(entry => showEntry(responding, entry, noun))),
+    address: index => commandUrl(mount, request, id, entries[index]?.id as string, noun),
+    identify: index => ({ id: entries[index]?.id as string, revision: 0 })
   })
-  return await sendView(exchange, { ...view, affordances })
+  return await sendView(responding, { ...view, affordances })
 }
 
 /** The page of a command in the log of an item. */
 export async function sendEntryPage (
-  exchange: Exchange,
+  responding: Responding,
   id: Id,
   command: string,
   noun: string | undefined,
   search: string
 ): Promise<boolean> {
-  const { mount, mount: { family, logGrammar }, request, choice: { representation } } = exchange
-  const loading = await authorizeRead({
-    mount,
-    intend: () => intendToRead(family, id),
-    parse: search => parseOne(logGrammar, search, parseSent)
-  }, request, command, search, representation)
-  if (loading === undefined) return false
-  const { reader, query } = loading
-  const item = await reader.checkLog(id)
-  const record = await reader.getFromLog(id, command, findOperation(family, noun))
-  if (record === undefined) return false
-  return await sendEntry(exchange, query, { record, id: nameRecord(record, reader.grant.principal) }, noun, item)
+  const { mount, request } = responding
+  const reading = await openReading(mount, request, { action: 'read', id })
+  const query = parseOne(mount, search, 'log')
+  return await sendEntry(responding, await loadEntry(responding, reading, query, { id, command, noun }))
 }
 
 /** The same by the id of the command alone. */
 export async function sendCommandPage (
-  exchange: Exchange,
+  responding: Responding,
   command: string,
   search: string
 ): Promise<boolean> {
-  const { mount, mount: { family, logGrammar, retirement }, request, reply, choice: { representation } } = exchange
-  const loading = await authorizeRead({
-    mount,
-    intend: () => intendToRead(family, undefined, { command }),
-    parse: search => parseOne(logGrammar, search, parseSent)
-  }, request, command, search, representation)
-  if (loading === undefined) return false
-  const found = await findCommand(mount, loading)
-  if (found === undefined) return false
-  retire(reply, retirement)
-  return await sendEntry(exchange, loading.query, found)
+  const { mount, request } = responding
+  const reading = await openReading(mount, request, { action: 'read', params: { command } })
+  const query = parseOne(mount, search, 'log')
+  return await sendEntry(responding, await loadCommand(responding, reading, query, command))
 }
 
-async function sendEntry (
-  exchange: Exchange,
-  query: OneQuery,
-  found: Pick<Outcome, 'record' | 'id'>,
-  noun?: string,
-  item?: Stored
-): Promise<true> {
-  const { self } = linkCommand(exchange, found, noun).links
+async function sendEntry (responding: Responding, loaded: LoadedCommand | undefined): Promise<boolean> {
+  if (loaded === undefined) return false
   const view: ShownOne = {
-    ...viewEntry(exchange, query, found, noun),
-    affordances: async () => await makeEntryAffordances(exchange, self as string, found.record, item)
+    ...loaded.view,
+    affordances: async () => await makeEntryAffordances(responding, loaded)
   }
-  return await sendPage(exchange, found.record, view, exchange.mount.isGuarded ? view.document : undefined)
+  const { entry: { revision, createdAt: updatedAt } } = loaded
+  checkRevision(responding, { revision, updatedAt }, view, responding.mount.isGuarded ? view.document : undefined)
+  return await sendView(responding, view)
 }

@@ -1,23 +1,17 @@
-import { listTargets, type Target } from '../core/book/offers.js'
-import type { NounOperation } from '../core/family/definition.js'
-import { invalidQuery, preconditionFailed } from '../core/problems.js'
-import { splitQuery } from '../core/query/query-string.js'
-import { intendToList, intendToRead } from '../core/service/caller.js'
-import { execute } from '../core/service/execute.js'
-import { type Reader, tryReader } from '../core/service/reader.js'
-import type { CommandRecord, KeptProblem } from '../core/service/record.js'
-import { hashText } from '../core/values/ids.js'
-import { shorten } from '../core/values/words.js'
-import { type Grant, type Id, invalidBody, Problem, type ProblemCode, problemCodes } from '../exports.js'
-import { type FormBody, readSentParams, takeShort } from '../http/body.js'
-import type { Exchange, Mount } from '../http/mount.js'
-import { toProblem } from '../http/reply.js'
+import { createHash } from 'node:crypto'
+import {
+  type ActionModel, describeForm, explainError, type FamilyMount, type Id, invalidBody, invalidQuery, type LogRecord,
+  type Members, openReading, Problem, type ProblemCode, problemCodes, readFormParams, type Reading, type Responding,
+  runOneOf, shorten, splitQuery
+} from '../exports.js'
 import type { ManyItem } from './affordances.js'
 import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
 import { startPage } from './item-affordances.js'
 import { checkFrom, linkFrom, linkItemFrom, linkList } from './links.js'
-import { findLastTitle, readWrongState } from './log-entries.js'
-import { listReferences, resolveEntries, titleOf } from './references.js'
+import { findLastTitle, nameAction, readWrongState } from './log-entries.js'
+import { type PageForm, takeShort } from './page-form.js'
+import { resolveEntries, titleOf } from './references.js'
+import { listUrl } from './urls.js'
 import { redirectTo, sendView, type ShownOne } from './views.js'
 
 /** The maximum for one form; they run one after the other. */
@@ -54,18 +48,20 @@ export function readSelection (search: string): Selection | undefined {
 const maxUrl = 3000
 
 /** Undefined if it is too long. */
-function writeSelection ({ mount: { urls }, request }: Exchange, selection: Selection): string | undefined {
+function writeSelection ({ mount, request }: Responding, selection: Selection): string | undefined {
   const { operation, items, from, key, result } = selection
   const named = { _operation: operation, _key: key, _result: result, _from: from }
   const parts = Object.entries(named).flatMap(([name, text]) =>
     text === undefined || text === '' ? [] : [`${name}=${encodeURIComponent(text)}`])
   const listed = Array.from(items, ([id, text]) => `${encodeURIComponent(id)}:${encodeURIComponent(text)}`)
-  const url = `${urls.collection(request)}?${parts.join('&')}&_items=${listed.join(',')}`
+  const url = `${listUrl(mount, request)}?${parts.join('&')}&_items=${listed.join(',')}`
   return url.length > maxUrl ? undefined : url
 }
 
-function findTarget ({ family }: Mount, { operation: name, items }: Pick<Selection, 'operation' | 'items'>): Target {
-  const target = listTargets(family).find(({ operation, params }) => operation.name === name && !params.isPartial)
+function findTarget (
+  { model: { actions } }: FamilyMount, { operation, items }: Pick<Selection, 'operation' | 'items'>
+): ActionModel {
+  const target = actions.find(each => nameAction(each) === operation && each.kind !== 'create' && !each.isPartial)
   if (target !== undefined && items.size > 0 && items.size <= maxItems) return target
   throw new Problem('bad-request', items.size > maxItems
     ? `Select at most ${maxItems} rows`
@@ -74,202 +70,204 @@ function findTarget ({ family }: Mount, { operation: name, items }: Pick<Selecti
 
 /** Leads to the form of an operation for the selected items, or runs it for each and leads to their outcomes. */
 export async function answerSelection (
-  exchange: Exchange,
-  form: FormBody,
+  responding: Responding,
+  form: PageForm,
   key: string | undefined
 ): Promise<true> {
-  const { mount, request, reply } = exchange
+  const { mount, reply } = responding
   const { items, from } = form
   const selection = { operation: form.operation as string, items, from }
-  const target = findTarget(mount, selection)
+  const { action } = findTarget(mount, selection)
   const flaw = findFlawInIds(mount, items)
   if (flaw !== undefined) {
     throw invalidBody([{ pointer: `/_item.${flaw}`, detail: 'must end with an id, such as _item.1' }])
   }
   const leadTo = async (selection: Selection, done?: readonly ManyItem[]): Promise<true> => {
-    const url = writeSelection(exchange, selection)
+    const url = writeSelection(responding, selection)
     return url === undefined
-      ? await sendMany(exchange, selection, done ?? await showItems(exchange, selection), done !== undefined)
-      : redirectTo(exchange, url)
+      ? await sendMany(responding, selection, done ?? await showItems(responding, selection), done !== undefined)
+      : redirectTo(responding, url)
   }
-  if (!form.isReady) return await leadTo({ ...selection, key: mount.makers.makeCommandId() })
-  const shown = await showItems(exchange, selection)
+  if (!form.isReady) return await leadTo({ ...selection, key: mount.makeCommandId() })
+  const shown = await showItems(responding, selection)
   try {
-    await resolveEntries(exchange, listReferences(mount.family, target.others), form)
-    const sent = readSentParams(target.params, request)
+    await resolveEntries(responding, describeForm(mount, action).references, form)
+    const sent = readFormParams(mount, action, form, form.resolved)
     const done: Done[] = []
-    for (const item of shown) done.push(await runOne(exchange, key, target.operation, sent, item))
+    for (const item of shown) done.push(await runOne(responding, key, action, sent, item))
     const marked = new Map(done.map(({ item: { id, revision }, code }) => [id, code ?? revision]))
     const outcomes = done.map(({ item }) => item)
     // Without a key, the log does not have all outcomes.
-    const isInLog = key !== undefined && await canShowLater(exchange, done)
+    const isInLog = key !== undefined && await canShowLater(responding, done)
     return isInLog
       ? await leadTo({ ...selection, items: marked, result: key }, outcomes)
-      : await sendMany(exchange, selection, outcomes, true)
+      : await sendMany(responding, selection, outcomes, true)
   } catch (error) {
     if (!(error instanceof Problem) || error.statusCode >= 500) throw error
     const { choices } = error as { choices?: RefusedForm['choices'] }
     const entered = new Map(takeShort(form.entries))
-    const action = mount.urls.collection(request)
-    const refused = { action, entered, problem: error, choices, language: form.language }
+    const url = listUrl(mount, responding.request)
+    const refused = { action: url, entered, problem: error, choices, language: form.language }
     reply.code(error.statusCode)
-    return await sendMany(exchange, { ...selection, key: form.formKey }, shown, false, refused)
+    return await sendMany(responding, { ...selection, key: form.formKey }, shown, false, refused)
   }
 }
 
 /** Whether the page of the outcomes, which is one of the list, finds them in the log. */
 async function canShowLater (
-  { mount: { family, caller }, request }: Exchange,
+  { mount, request }: Responding,
   done: readonly Done[]
 ): Promise<boolean> {
   try {
-    const grant = await caller(request).authorize(intendToList(family))
-    return ownsLog(grant) && done.every(({ record }) => record === undefined || record.principal === grant.principal)
+    const reading = await openReading(mount, request, { action: 'list' })
+    return ownsLog(reading) && done.every(({ entry }) => entry === undefined || entry.principal === reading.principal)
   } catch (error) {
-    const { statusCode, cause = error } = toProblem(error)
+    const { statusCode, cause = error } = explainError(error)
     if (statusCode >= 500) request.log.error({ err: cause }, 'authorize failed for the outcomes of several commands')
     return false
   }
 }
 
 // Without a name, anyone who has the address would see what was done to items that they may not see.
-function ownsLog ({ principal, where = [] }: Grant): boolean {
-  return principal !== undefined || where.length === 0
+function ownsLog ({ principal, isNarrowed }: Reading): boolean {
+  return principal !== undefined || !isNarrowed
 }
 
 /** The page of a selection: a form, or the outcomes that the log has. */
 export async function showSelection (
-  exchange: Exchange,
-  reader: Reader,
+  responding: Responding,
+  reading: Reading,
   selection: Selection
 ): Promise<true> {
-  findTarget(exchange.mount, selection)
+  const { mount } = responding
+  findTarget(mount, selection)
   const { items, result } = selection
-  const flaw = findFlawInIds(exchange.mount, items)
+  const flaw = findFlawInIds(mount, items)
   if (flaw !== undefined) {
     const detail = `_items has "${shorten(flaw)}", which is not an id; it must have ids and revisions, such as 1:7,2:3`
     throw invalidQuery([{ parameter: '_items', detail }])
   }
-  const shown = await showItems(exchange, selection)
-  if (result === undefined) return await sendMany(exchange, selection, shown, false)
+  const shown = await showItems(responding, selection)
+  if (result === undefined) return await sendMany(responding, selection, shown, false)
   const keyOf = ({ id }: ManyItem) => deriveKey(result, id)
-  const records = await reader.findByKeys(shown.map(keyOf))
-  const isOwn = ownsLog(reader.grant)
+  const entries = await reading.findByKeys(shown.map(keyOf))
+  const isOwn = ownsLog(reading)
   const done = shown.map(item => {
-    const record = isOwn || item.isVisible ? records.get(keyOf(item)) : undefined
-    return record === undefined ? explainCode(item) : explainRecord(exchange.mount, item, record)
+    const entry = isOwn || item.isVisible ? entries.get(keyOf(item)) : undefined
+    return entry === undefined ? explainCode(item) : explainEntry(mount, item, entry)
   })
-  return await sendMany(exchange, selection, done, true)
+  return await sendMany(responding, selection, done, true)
 }
 
 async function sendMany (
-  exchange: Exchange,
+  responding: Responding,
   selection: Selection,
   items: readonly ManyItem[],
   isDone: boolean,
   refused?: RefusedForm
 ): Promise<true> {
-  const { mount, mount: { family, urls, makers }, request } = exchange
-  const { key = makers.makeCommandId(), from = '' } = selection
-  const action = urls.collection(request)
-  const form = await makeForm(exchange, findTarget(mount, selection), { action, key }, refused)
+  const { mount, mount: { model: { name, singular } }, request } = responding
+  const { key = mount.makeCommandId(), from = '' } = selection
+  const url = listUrl(mount, request)
+  const form = await makeForm(responding, findTarget(mount, selection).action, { action: url, key }, refused)
   if (form === undefined) throw new Problem('bad-request', 'This operation has no form')
-  const around = { ...await startPage(exchange, action), trail: [linkList(mount, request, from)] }
+  const around = { ...await startPage(responding, url), trail: [linkList(mount, request, from)] }
   const view: ShownOne = {
     kind: 'one',
-    name: family.singular,
-    document: { name: family.name },
-    mount: mount.shown,
+    name: singular,
+    document: { name },
+    mount,
     many: {
       form,
-      name: family.name,
+      name,
       items,
       isDone,
-      refused: refused && explainRefusal(family, refused, true),
+      refused: refused && explainRefusal(mount, refused, true),
       list: linkFrom(mount, request, from),
       from
     },
     affordances: async () => around
   }
-  return await sendView(exchange, view)
+  return await sendView(responding, view)
 }
 
 interface Shown extends ManyItem {
   readonly isVisible: boolean
 }
 
-function findFlawInIds ({ family }: Mount, items: Selection['items']): string | undefined {
-  return [...items.keys()].find(text => family.readId(text) === undefined)
+function findFlawInIds ({ readId }: FamilyMount, items: Selection['items']): string | undefined {
+  return [...items.keys()].find(text => readId(text) === undefined)
 }
 
 /** Items that the caller may not read are shown by their ids, and those that are gone by their last titles. */
 async function showItems (
-  { mount, request }: Exchange,
+  { mount, request }: Responding,
   { items, from: query }: Pick<Selection, 'items' | 'from'>
 ): Promise<Shown[]> {
-  const { family, caller: makeCaller } = mount
   const from = checkFrom(mount, query)
-  const caller = makeCaller(request)
   return await Promise.all([...items].map(async ([text, revision]): Promise<Shown> => {
-    const id = family.readId(text) as Id
-    const reader = await tryReader(family, caller, intendToRead(family, id))
-    const item = await reader?.get(id)
-    const last = reader === undefined || item !== undefined ? undefined : await findLastTitle(reader, id)
-    const title = item === undefined ? last ?? text : titleOf(family, item)
+    const id = mount.readId(text) as Id
+    const reading = await tryReading({ mount, request }, id)
+    const item = await reading?.get(id)
+    const last = reading === undefined || item !== undefined ? undefined : await findLastTitle(reading, id)
+    const title = item === undefined ? last ?? text : titleOf(mount, item)
     return { id: text, revision, title, href: linkItemFrom(mount, request, id, from), isVisible: item !== undefined }
   }))
 }
 
+/** Undefined if the caller may not read the item. */
+async function tryReading ({ mount, request }: Pick<Responding, 'mount' | 'request'>, id: Id) {
+  try {
+    return await openReading(mount, request, { action: 'read', id })
+  } catch (error) {
+    if (explainError(error).statusCode >= 500) throw error
+    return undefined
+  }
+}
+
 // One form has one effect on each item.
 function deriveKey (key: string, id: string): string {
-  return hashText(JSON.stringify([key, id]))
+  return createHash('sha256').update(JSON.stringify([key, id])).digest('base64url')
 }
 
 interface Done {
   readonly item: ManyItem
-  readonly record?: CommandRecord
+  readonly entry?: LogRecord
   /** Of a refusal that is not recorded. */
   readonly code?: ProblemCode
 }
 
 async function runOne (
-  { mount, request }: Exchange,
+  { mount, request }: Responding,
   key: string | undefined,
-  { action }: NounOperation,
-  params: Parameters<typeof execute>[2]['params'],
+  action: string,
+  params: Members,
   item: ManyItem
 ): Promise<Done> {
-  const { family } = mount
+  const { revision } = item
+  const own = key === undefined ? undefined : deriveKey(key, item.id)
   try {
-    const { record } = await execute(family, mount.caller(request), {
-      action,
-      target: family.readId(item.id) as Id,
-      params,
-      key: key === undefined ? undefined : deriveKey(key, item.id),
-      precondition (current) {
-        if (String(current.revision) === item.revision) return
-        throw preconditionFailed(family.singular, current.revision, `; revision ${item.revision} was shown`)
-      }
-    })
-    return { item: explainRecord(mount, item, record), record }
+    const { entry } =
+      await runOneOf({ mount, request }, { action, id: mount.readId(item.id), params, key: own, revision })
+    return { item: explainEntry(mount, item, entry), entry }
   } catch (error) {
-    const problem = toProblem(error)
-    const { statusCode, code, message: detail, members, cause = problem } = problem
+    const { statusCode, code, message: detail, members, cause = error } = explainError(error)
     if (statusCode >= 500) request.log.error({ err: cause }, 'One of several commands failed')
     return { item: explainRefused(mount, item, { code, detail, members }), code }
   }
 }
 
-function explainRecord (mount: Mount, item: ManyItem, { outcome, problem }: CommandRecord): ManyItem {
+function explainEntry (mount: FamilyMount, item: ManyItem, { outcome, problem }: LogRecord): ManyItem {
   return problem === undefined ? { ...item, outcome } : explainRefused(mount, item, problem)
 }
 
 function explainRefused (
-  { family }: Mount,
+  mount: FamilyMount,
   item: ManyItem,
-  { code, detail, members }: Pick<KeptProblem, 'code' | 'detail' | 'members'>
+  problem: NonNullable<LogRecord['problem']>
 ): ManyItem {
-  const wrongState = readWrongState(family, code, detail, members)
+  const { code, detail } = problem
+  const wrongState = readWrongState(mount, problem)
   return { ...item, outcome: 'refused', reason: detail, isStale: code === 'precondition-failed', wrongState }
 }
 

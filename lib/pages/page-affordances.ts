@@ -1,12 +1,7 @@
-import { filterGranted, listTargets, mayOffer } from '../core/book/offers.js'
-import { findFilter } from '../core/query/filters.js'
-import { type Grammar, makePageUrl, type ParsedQuery, startParameters } from '../core/query/grammar.js'
-import { operators } from '../core/query/operators.js'
-import { splitQuery } from '../core/query/query-string.js'
-import type { Reader } from '../core/service/reader.js'
-import { canShow, type Condition, type Count, type Found, type Id, matcher } from '../exports.js'
-import type { Exchange } from '../http/mount.js'
-import { countUpTo } from '../http/reads/home.js'
+import {
+  canShow, type Condition, type Count, findUsedFilters, type Id, type Listed, type ListQuery, makePageUrl, matcher,
+  type Reading, readListQuery, type Responding, splitQuery, startParameters, type Stored
+} from '../exports.js'
 import type {
   ActiveFilter, Feedback, FormAffordance, ManyAffordance, PageAffordances
 } from './affordances.js'
@@ -15,20 +10,24 @@ import {
 } from './form-fields.js'
 import { listStateFields, showState } from './item-affordances.js'
 import { checkFrom, findSite, linkItemFrom, linkOthers } from './links.js'
-import { listKinds, showKind } from './log-entries.js'
+import { listKinds, nameAction, showKind } from './log-entries.js'
 import { findReferenceFields, findReferred } from './references.js'
+import { listUrl, ownUrl } from './urls.js'
+import { listRepresentations } from './views.js'
 
 type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCountable' | 'address' | 'identify'> &
   Partial<PageAffordances> & {
-    readonly grammar: Grammar
+    readonly listed: Listed
     readonly links: Pick<PageAffordances, 'prev' | 'next'>
   }
 
-type FoundPage = Pick<Found, 'items'> & Pick<RowLinks, 'links'>
+interface FoundPage extends Pick<RowLinks, 'links'> {
+  readonly items: readonly Stored[]
+}
 
 interface FoundItems extends FoundPage {
   readonly total: number | undefined
-  readonly reader: Reader
+  readonly reading: Reading
   /** The query of the list, to return to; empty if it is that of the plain address. */
   readonly from: string
 }
@@ -40,25 +39,23 @@ const counted = 10_000
 const countedInState = 1000
 
 export async function makeCollectionAffordances (
-  exchange: Exchange,
-  parsed: ParsedQuery,
-  { items, links, reader, total, from }: FoundItems,
+  responding: Responding,
+  parsed: ListQuery,
+  { items, links, reading, total, from }: FoundItems,
   refused?: RefusedForm,
   feedback?: Feedback
 ): Promise<PageAffordances> {
-  const { mount, request } = exchange
-  const { family, grammar, urls } = mount
-  const { title, list, labels } = family.presentation
+  const { mount, mount: { model, maxSkipped }, request } = responding
+  const { title, list, labels } = model
   const columns = parsed.fields ?? list
-  const hasState = family.state !== undefined || family.presentation.states.size > 0
-  const shownByState = listStateFields(family)
+  const shownByState = listStateFields(mount)
   const page = { items, links }
   const checked = checkFrom(mount, from)
   const [rows, refer, states, found, create, many, hasActivity] = await Promise.all([
-    makeRowAffordances(exchange, parsed, {
-      grammar,
-      columns: hasState ? list.filter(column => !shownByState.includes(column)) : list,
-      members: family.members,
+    makeRowAffordances(responding, parsed, {
+      listed: 'items',
+      columns: model.hasStates ? list.filter(column => !shownByState.includes(column)) : list,
+      members: model.members,
       title,
       labels,
       links,
@@ -66,21 +63,20 @@ export async function makeCollectionAffordances (
       address: index => linkItemFrom(mount, request, items[index]?.id as Id, checked),
       identify: index => ({ id: String(items[index]?.id), revision: items[index]?.revision as number })
     }, refused),
-    findReferred(exchange, columns, items),
-    listStates(exchange, parsed, reader, page),
-    total === undefined ? countFound(reader, parsed, page) : { total },
-    makeCreationForm(exchange, reader, refused, from),
-    makeManyAffordance(exchange, reader, from),
-    family.writable && (reader.grant.offers !== undefined || mayOffer(reader.called, 'read'))
+    findReferred(responding, columns, items),
+    listStates(responding, parsed, reading, page),
+    total === undefined ? countFound(reading, parsed, page) : { total },
+    makeCreationForm(responding, reading, refused, from),
+    makeManyAffordance(responding, reading, from),
+    model.isWritable && reading.mayOffer('read')
   ])
   const { url, page: number = 1, pageSize } = rows
-  const active = await nameFiltered(exchange, rows.active)
+  const active = await nameFiltered(responding, rows.active)
   const lastPage = found.total === undefined ? undefined : Math.ceil(found.total / pageSize)
-  const { maxSkipped } = grammar.limits
   // By numbers, as far as pages are counted, so that people see their position.
   const isCounted = rows.page !== undefined && number * pageSize <= maxSkipped
   const numbered = (page: number) => url({ page: page === 1 ? undefined : String(page) })
-  const exported = mount.representations.find(other => other.name === 'csv' && canShow(other, 'page'))
+  const exported = listRepresentations(mount).find(other => other.name === 'csv' && canShow(other, 'page'))
   return {
     ...rows,
     ...states,
@@ -88,8 +84,8 @@ export async function makeCollectionAffordances (
     create,
     many,
     found,
-    search: grammar.search.length === 0 ? undefined : parsed.search ?? '',
-    recent: family.writable ? 'createdAt' : undefined,
+    search: model.search.length === 0 ? undefined : parsed.search ?? '',
+    recent: model.isWritable ? 'createdAt' : undefined,
     from: rows.page === undefined ? undefined : (number - 1) * pageSize + 1,
     prev: isCounted && links.prev !== undefined ? numbered(number - 1) : links.prev,
     next: isCounted && links.next !== undefined ? numbered(number + 1) : links.next,
@@ -98,55 +94,54 @@ export async function makeCollectionAffordances (
       ? undefined
       : numbered(lastPage),
     exported: exported && rows.others.find(({ title }) => title === exported.name)?.href,
-    activity: hasActivity ? `${urls.collection(request)}/commands` : undefined,
+    activity: hasActivity ? `${listUrl(mount, request)}/commands` : undefined,
     active,
     refer: (index, member) => refer(items[index] ?? {}, member),
-    stateOf: hasState
+    stateOf: model.hasStates
       ? index => {
         const item = items[index]
-        return item && showState(family, item)
+        return item && showState(mount, item)
       }
       : undefined
   }
 }
 
 async function makeCreationForm (
-  exchange: Exchange,
-  { called, grant }: Reader,
+  responding: Responding,
+  reading: Reading,
   refused: RefusedForm | undefined,
   from: string
 ): Promise<FormAffordance | undefined> {
-  const { mount, request } = exchange
-  const { family: { lifecycle } } = mount
-  if (lifecycle === undefined) return undefined
-  const { params, createAction } = lifecycle
-  if (!await mayOffer(called, createAction, grant)) return undefined
-  const action = mount.urls.collection(request)
-  const sample = makeSampleRequest(mount, { method: 'POST', href: action }, params)
-  const form = { action, key: mount.makers.makeCommandId(), request: sample, from }
-  return await makeForm(exchange, { ...lifecycle, operation: { name: 'create' } }, form, refused)
+  const { mount, mount: { model: { actions } }, request } = responding
+  const creation = actions.find(({ kind }) => kind === 'create')
+  if (creation === undefined || !await reading.mayOffer(creation.action)) return undefined
+  const action = listUrl(mount, request)
+  const sample = makeSampleRequest(mount, creation.action, { method: 'POST', href: action })
+  const form = { action, key: mount.makeCommandId(), request: sample, from }
+  return await makeForm(responding, creation.action, form, refused)
 }
 
 /** Adds the titles of the items that filters name. */
-async function nameFiltered (exchange: Exchange, active: readonly ActiveFilter[]): Promise<ActiveFilter[]> {
-  const { references } = exchange.mount.family
-  const items = active.map(({ field, value }) => ({ [field]: references.get(field)?.readId(value) }))
-  const refer = await findReferred(exchange, active.map(({ field }) => field), items)
+async function nameFiltered (responding: Responding, active: readonly ActiveFilter[]): Promise<ActiveFilter[]> {
+  const { mount, mount: { model: { references } } } = responding
+  const findThere = (field: string) =>
+    Object.hasOwn(references, field) ? mount.beside(references[field] as string) : undefined
+  const items = active.map(({ field, value }) => ({ [field]: findThere(field)?.readId(value) }))
+  const refer = await findReferred(responding, active.map(({ field }) => field), items)
   return active.map((filter, index) => ({ ...filter, referred: refer(items[index] ?? {}, filter.field) }))
 }
 
 /** The states, each with the number of items in the list that it links to: those that all other filters find. */
 async function listStates (
-  { mount, request }: Exchange,
-  parsed: ParsedQuery,
-  reader: Reader,
+  { mount, mount: { model }, request }: Responding,
+  parsed: ListQuery,
+  reading: Reading,
   { items, links }: FoundPage
 ): Promise<Pick<PageAffordances, 'states' | 'everyState'>> {
-  const { family: { presentation }, urls, grammar } = mount
-  const self = urls.collection(request)
-  const known = Array.from(presentation.states).map(([state, { tone, where = [], filter = '' }]) => {
+  const self = listUrl(mount, request)
+  const known = model.states.map(({ name: state, tone, where = [], filter = '' }) => {
     // If the family has a field of this name, the parameter means that field.
-    const asked = grammar.states.includes(state) ? `state=${encodeURIComponent(state)}` : filter
+    const asked = model.stateNames.includes(state) ? `state=${encodeURIComponent(state)}` : filter
     return { state, tone, where, asked, parts: splitQuery(asked) }
   }).filter(({ where }) => where.length > 0)
   const replaced = [...startParameters, ...known.flatMap(({ parts }) => parts.map(({ name = '' }) => name))]
@@ -156,8 +151,8 @@ async function listStates (
   const count = async (where: readonly Condition[], href: string): Promise<Count> => {
     // A search may take long, so that it is not repeated for each state if the page has all it found.
     if (isWhole) return { total: items.filter(matcher(where)).length }
-    const listed = grammar.parse(href.slice(self.length + 1))
-    return await countUpTo(reader, 'flaws' in listed ? where : listed.query.where, countedInState)
+    const listed = readListQuery(mount, href.slice(self.length + 1))
+    return await reading.count('flaws' in listed ? where : listed.query.where, countedInState)
   }
   const states = await Promise.all(known.map(async ({ state, tone, where, asked, parts }) => ({
     state,
@@ -172,51 +167,50 @@ async function listStates (
 
 /** A page that is not full shows the total. */
 async function countFound (
-  reader: Reader,
-  { query: { where, limit, offset }, start }: ParsedQuery,
+  reading: Reading,
+  { query: { where, limit, offset }, start }: ListQuery,
   { items, links }: FoundPage
 ): Promise<Count> {
   if (start === undefined && links.next === undefined && (items.length > 0 || offset === 0)) {
     return { total: offset + Math.min(items.length, limit) }
   }
-  return await countUpTo(reader, where as readonly Condition[], counted)
+  return await reading.count(where, counted)
 }
 
 /** Operations for the selected rows are sent to the collection. */
 async function makeManyAffordance (
-  exchange: Exchange,
-  { called, grant }: Reader,
+  { mount, mount: { model: { actions, singular }, forms }, request }: Responding,
+  reading: Reading,
   from: string
 ): Promise<ManyAffordance | undefined> {
-  const { mount: { family, forms, urls }, request } = exchange
-  if (family.lifecycle === undefined || !forms.has('noun')) return undefined
-  const granted = await filterGranted(called, grant, listTargets(family).filter(({ params }) => !params.isPartial))
-  const operations = granted.map(({ operation: { name } }) => ({ name, singular: family.singular }))
-  return operations.length === 0 ? undefined : { action: urls.collection(request), from, operations }
+  if (!actions.some(({ kind }) => kind === 'create') || !forms.includes('noun')) return undefined
+  const targeted = actions.filter(({ kind, isPartial }) => kind !== 'create' && !isPartial)
+  const isGranted = await Promise.all(targeted.map(({ action }) => reading.mayOffer(action)))
+  const operations = targeted.filter((_, index) => isGranted[index]).map(each => ({ name: nameAction(each), singular }))
+  return operations.length === 0 ? undefined : { action: listUrl(mount, request), from, operations }
 }
 
 export async function makeRowAffordances (
-  exchange: Exchange,
-  parsed: ParsedQuery,
-  { grammar, columns, links: { prev, next }, trail = [], filters: given, ...rows }: RowLinks,
+  responding: Responding,
+  parsed: ListQuery,
+  { listed, columns, links: { prev, next }, trail = [], filters: given, ...rows }: RowLinks,
   refused?: RefusedForm
 ): Promise<PageAffordances> {
-  const { mount, request, suffix } = exchange
+  const { mount, mount: { pageSize, maxPageSize }, suffix } = responding
   const { parameters, page, start, 'time-zone': zone, query: { limit }, list: { fields } } = parsed
-  const { pageSize, maxPageSize } = grammar.limits
-  const self = mount.urls.self(request).replace(/\/$/, '')
+  const self = ownUrl(responding)
   // A path suffix would override `format`.
   const plain = suffix === undefined ? self : self.slice(0, -suffix.length - 1)
   const isSearch = refused !== undefined && refused.action === undefined
   const entered = new Map(parameters.map(({ name, value }) => [name, value]))
-  const isOwn = grammar === mount.grammar
-  const references = isOwn ? await findReferenceFields(exchange, mount.family.references, fields) : new Map()
+  const isOwn = listed === 'items'
+  const references = isOwn ? await findReferenceFields(responding, mount.model.references, fields) : new Map()
   const filters = given ?? makeFilterFields(fields, isSearch ? refused : { entered }, references)
   const replaced = [...startParameters, 'gt', 'lt', 'search', 'sort', ...filters.map(({ name }) => name)]
   return {
-    site: await findSite(exchange),
-    now: mount.makers.clock().getTime(),
-    kinds: listKinds(isOwn ? mount.family : { fields }),
+    site: await findSite(responding),
+    now: mount.now().getTime(),
+    kinds: isOwn ? listKinds(mount) : listKinds(undefined, fields),
     columns: parsed.fields ?? columns,
     members: [],
     states: [],
@@ -231,7 +225,7 @@ export async function makeRowAffordances (
     pageSize: limit,
     pageSizes: [...new Set([...usualSizes, pageSize, limit])].filter(size => size <= maxPageSize).sort((a, b) => a - b),
     filters,
-    ...listActiveFilters(grammar, parsed, self),
+    ...listActiveFilters(responding, parsed, self, listed),
     // Filters in other spellings stay: the address shows them.
     kept: parameters.filter(({ name }) => !replaced.includes(name)).map(({ name, value }) => [name, value] as const),
     given: parameters.filter(({ name }) => name !== 'fields' && !startParameters.includes(name))
@@ -245,7 +239,7 @@ export async function makeRowAffordances (
       const added = set.length === 0 ? undefined : set.join('&')
       return makePageUrl(self, parsed, [...Object.keys(changes), 'after', 'before'], added)
     },
-    refused: refused && explainRefusal(mount.family, refused, true),
+    refused: refused && explainRefusal(mount, refused, true),
     ...rows
   }
 }
@@ -255,12 +249,13 @@ const notExported = [...startParameters, 'format', 'maxpagesize']
 
 const usualSizes = [20, 50, 100, 200]
 
-function listActiveFilters ({ filters }: Grammar, { parameters, state, search }: ParsedQuery, path: string) {
+function listActiveFilters ({ mount }: Responding, parsed: ListQuery, path: string, listed: Listed) {
+  const { parameters, state, search } = parsed
   const isActive = (index: number) => {
     const name = parameters[index]?.name
     return (name === 'state' && state !== undefined) || (name === 'search' && search !== undefined)
   }
-  const uses = parameters.map(parameter => findFilter(filters, parameter))
+  const uses = findUsedFilters(mount, parsed, listed)
   const without = (isDropped: (index: number) => boolean): string =>
     makePageUrl(path, { parameters: parameters.filter((_, index) => !isDropped(index)) }, startParameters)
   const active = parameters.flatMap((parameter, index): ActiveFilter[] => {
@@ -272,9 +267,8 @@ function listActiveFilters ({ filters }: Grammar, { parameters, state, search }:
       const [kind, op] = field === 'state' ? ['choice', 'eq'] as const : ['string', 'has'] as const
       return [{ field, kind, op, isValue: field === 'state', value, isAlternative: false, href }]
     }
-    const { filter: { field, op }, text, group } = use
-    const kind = showKind({}, field)
-    const isValue = operators[op].operand.kind === 'value'
+    const { field, op, isValue, text, group } = use
+    const kind = showKind(undefined, field)
     return [{ field: field.name, kind, op, isValue, value: text, isAlternative: group !== undefined, href }]
   })
   const clear = active.length === 0 ? undefined : without(index => uses[index] !== undefined || isActive(index))

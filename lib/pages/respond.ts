@@ -1,7 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Target } from '../exports.js'
-import { type Exchange, mountOf } from '../http/mount.js'
-import { readFresh } from '../http/reads/read.js'
+import { readFresh, type Responding, type Target } from '../exports.js'
 import { sendActivityPage } from './activity.js'
 import { readFeedback } from './feedback.js'
 import { sendHomePage } from './home.js'
@@ -16,18 +14,18 @@ export async function respond (
   reply: FastifyReply
 ): Promise<boolean> {
   const { mount, representation, mediaType, search, suffix } = target
-  const exchange: Exchange = { mount: mountOf(mount), request, reply, choice: { representation, mediaType }, suffix }
+  const responding: Responding = { mount, representation, mediaType, suffix, request, reply }
   // The outcome of a form, which sends no header.
   if (readFeedback(request) !== undefined || search.includes('_result=')) readFresh(request)
   switch (target.kind) {
-    case 'home': return await sendHomePage(exchange)
-    case 'list': return await sendListPage(exchange, search)
-    case 'item': return await sendItemPage(exchange, target.id, search)
-    case 'operations': return await sendOperationsPage(exchange, target.id, search)
-    case 'log': return await sendLogPage(exchange, target.id, target.noun, search)
-    case 'entry': return await sendEntryPage(exchange, target.id, target.command, target.noun, search)
-    case 'command': return await sendCommandPage(exchange, target.command, search)
-    case 'query': return await sendQueryPage(exchange, target.field, target.value, search)
-    case 'feed': return await sendActivityPage(exchange, target.isShared, target.id, search)
+    case 'home': return await sendHomePage(responding)
+    case 'list': return await sendListPage(responding, search)
+    case 'item': return await sendItemPage(responding, target.id, search)
+    case 'operations': return await sendOperationsPage(responding, target.id, search)
+    case 'log': return await sendLogPage(responding, target.id, target.noun, search)
+    case 'entry': return await sendEntryPage(responding, target.id, target.command, target.noun, search)
+    case 'command': return await sendCommandPage(responding, target.command, search)
+    case 'query': return await sendQueryPage(responding, target.field, target.value, search)
+    case 'feed': return await sendActivityPage(responding, target.isShared, target.id, search)
   }
 }

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import type { OneView, PageView, ProblemView, Stored } from '../exports.js'
-import type { Exchange, Mount } from '../http/mount.js'
-import { checkConditions, sendText } from '../http/reply.js'
+import {
+  type FamilyMount, type FamilyOptions, type OneView, type PageView, type ProblemView, type Representation,
+  type Responding, sendPage
+} from '../exports.js'
 import type {
   Crumb, Home, ItemAffordances, LabelTable, Many, PageAffordances, Site, WrongState
 } from './affordances.js'
@@ -46,37 +47,24 @@ export interface ProblemParts {
 export interface ShownProblem extends ProblemView, ProblemParts {}
 
 /** Whether pages may link to it. */
-export function hasPages ({ representations }: Pick<Mount, 'representations'>): boolean {
-  return representations.some(({ respond }) => respond !== undefined)
+export function hasPages (mount: FamilyMount): boolean {
+  return listRepresentations(mount).some(({ respond }) => respond !== undefined)
 }
 
-/**
- * A page also depends on its reader, their language, other items and the clock, so that it has no tag; but a client may
- * ask for one revision.
- *
- * @param content of a tag; undefined if that only depends on the item
- */
-export async function sendPage (
-  exchange: Exchange,
-  item: Pick<Stored, 'revision' | 'updatedAt'>,
-  view: ShownOne | ShownPage,
-  content?: unknown,
-  ofShape?: string
-): Promise<true> {
-  checkConditions(exchange, item, view, content, ofShape)
-  return await sendView(exchange, view)
+export function listRepresentations ({ options }: FamilyMount): readonly Representation[] {
+  return (options as Pick<FamilyOptions, 'representations'>).representations ?? []
 }
 
 /** Does not wait until the client has received it, so that what was loaded is not kept meanwhile. */
-export async function sendView (exchange: Exchange, view: ShownOne | ShownPage): Promise<true> {
-  const { choice: { representation }, request } = exchange
+export async function sendView (responding: Responding, view: ShownOne | ShownPage): Promise<true> {
+  const { representation, request } = responding
   const write = representation[view.kind] as (view: ShownOne | ShownPage, request: FastifyRequest) => Promise<string>
-  sendText(exchange, await write(view, request))
+  sendPage(responding, await write(view, request))
   return true
 }
 
 /** Leads the browser to a different page. */
-export function redirectTo ({ reply }: Pick<Exchange, 'reply'>, url: string): true {
+export function redirectTo ({ reply }: Pick<Responding, 'reply'>, url: string): true {
   reply.code(303).header('location', url).send()
   return true
 }

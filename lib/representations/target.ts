@@ -45,6 +45,22 @@ export interface FamilyMount {
   readonly routes: readonly RouteModel[]
   /** The mount of a family that links and references of this one lead to; undefined if it is not mounted beside. */
   beside (family: string): FamilyMount | undefined
+  /** The mounts at its prefix, itself among them, without versions that have ended. Complete in `onReady`. */
+  neighbours (): readonly FamilyMount[]
+  /** The URL of the home of the prefix; undefined if it has none. */
+  homeUrl (request: FastifyRequest): string | undefined
+  /** The URL of a request, without its query. */
+  selfUrl (request: FastifyRequest): string
+  /** How many items a page number may skip. */
+  readonly maxSkipped: number
+  /** The order, as in `sort`, that shows new items first; undefined if there is another order, or ids do not grow. */
+  readonly newestFirst: string | undefined
+  /** The name of an item's state, which may be one of those of the model; undefined if it is in none. */
+  stateOf (item: Readonly<Record<string, unknown>>): string | undefined
+  /** The time of decisions. */
+  now (): Date
+  /** Makes the id of a command, or the key of a form. */
+  makeCommandId (): string
 }
 
 /** What a route leads to. */
@@ -94,11 +110,26 @@ export type Aim =
   /** The feed of all families at the prefix, of one of them, or of one item. */
   | { readonly kind: 'feed', readonly isShared: boolean, readonly id?: Id | undefined }
 
-/** A form, as browsers send it. */
+/**
+ * A form, as browsers send it. Names that begin with `_` may have a meaning: forms of the built-in pages have them, and
+ * others can.
+ */
 export interface SentForm {
   /**
-   * As typed, with line feeds as line ends. Without fields that were not changed, and without names that begin with
-   * `_` and have a meaning for the built-in pages.
+   * As typed, with line feeds as line ends. Without fields that equal their copies in the form (`_was.name`), and
+   * without names that begin with `_` and have a meaning for the built-in pages.
    */
   readonly entries: ReadonlyMap<string, string>
+  /** The revision that the form showed: `_revision`. The command is refused if there is a newer one. */
+  readonly revision: string | undefined
+  /** Under which it is run once: of `_key` and what was entered. */
+  readonly key: string | undefined
+  /** Whether to ask for a confirmation instead of acting: `_confirm`. */
+  readonly asksFirst: boolean
+  /** The zone of local times: `_zone`. */
+  readonly zone: string | undefined
+  /** The language of amounts: `_language`. Without it, they are as in JSON. */
+  readonly language: string | undefined
+  /** Everything, such as to send it again. */
+  readonly sent: readonly (readonly [name: string, text: string])[]
 }

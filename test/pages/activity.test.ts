@@ -1,5 +1,6 @@
 import t from 'tap'
-import { english, type FamilyOptions, memoryStorage, Problem } from '../../lib/index.js'
+import { english } from '../../lib/html/index.js'
+import { type FamilyOptions, memoryStorage, Problem } from '../../lib/index.js'
 import { de } from '../../lib/locales/de.js'
 import { storages } from '../storages.js'
 import { createOrder, openShop, see, textOf } from './shop.js'

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { english, memoryStorage } from '../../lib/index.js'
+import { english } from '../../lib/html/index.js'
+import { memoryStorage } from '../../lib/index.js'
 import { de } from '../../lib/locales/de.js'
 import { openLeases } from './leases.js'
 import { formOf, post, see, textOf } from './shop.js'

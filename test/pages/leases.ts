@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
-import { decimal, defineFamily, html, type HtmlOptions, json, type Storage, Type } from '../../lib/index.js'
+import type { HtmlOptions } from '../../lib/html/index.js'
+import { decimal, defineFamily, html, json, type Storage, Type } from '../../lib/index.js'
 import { clients } from './shop.js'
 
 /** Leases have amounts wherever a form can have them, and a default of every kind. */

@@ -6,9 +6,10 @@ import {
 } from '../../lib/core/problems.js'
 import { refuseByConstraint } from '../../lib/core/service/refusal.js'
 import { ConstraintError, type ConstraintRule } from '../../lib/core/storage/storage.js'
+import { english } from '../../lib/html/index.js'
 import { adjustColor, findInk, measureContrast, papers } from '../../lib/html/style.js'
 import { makeTranslator } from '../../lib/html/words.js'
-import { customers, deals, english, html, json, memoryStorage, problemCodes } from '../../lib/index.js'
+import { customers, deals, html, json, memoryStorage, problemCodes } from '../../lib/index.js'
 import { de } from '../../lib/locales/de.js'
 import { createOrder, openShop } from './shop.js'
 

@@ -1,7 +1,8 @@
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import Fastify from 'fastify'
+import type { HtmlOptions } from '../../lib/html/index.js'
 import type { FamilyOptions, Storage } from '../../lib/index.js'
-import { csv, decimal, defineFamily, html, type HtmlOptions, json, Type } from '../../lib/index.js'
+import { csv, decimal, defineFamily, html, json, Type } from '../../lib/index.js'
 
 export const clients = defineFamily({
   name: 'clients',

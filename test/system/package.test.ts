@@ -69,12 +69,14 @@ t.test('its types are right, in modules and in CommonJS, with no driver installe
     import { storageConformance } from 'fastify-dealbook/conformance'
     import { de } from 'fastify-dealbook/locales/de'
     import { mcp } from 'fastify-dealbook/mcp'
+    import { english, type Texts } from 'fastify-dealbook/pages'
     import { consume, prune } from 'fastify-dealbook/tools'
     import { makeWebhooks, type WebhookSettings } from 'fastify-dealbook/webhooks'
     const settings: WebhookSettings = { timeout: 1000 }
     app.register(mcp, { prefix: '/crm' }).register(makeWebhooks(settings), { storage })
     await consume(storage, { name: 'mailer', families: [invoices], handler: ({ invoice }) => invoice })
     await prune(storage, { before: '2030-01-31' })
+    export const texts: Texts = english
     export { de, postgresStorage, storageConformance }`)
   await writeFile(join(host, 'app.cts'), commonjs)
   for (const type of ['mts', 'cts']) {

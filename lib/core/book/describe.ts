@@ -1,7 +1,7 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { Operation } from '../family/definition.js'
 import { type AnyFamily, type Family, getFamily } from '../family/family.js'
-import { CommandMembers, withoutNull } from '../family/fields.js'
+import { CommandMembers, logFields, withoutNull } from '../family/fields.js'
 import type { Labels, Tone } from '../family/presentation.js'
 import { writeOrder } from '../query/cursor.js'
 import { compileGrammar, type Grammar } from '../query/grammar.js'
@@ -9,7 +9,7 @@ import { type OperatorName, operatorNames, operators } from '../query/operators.
 import { describeValue } from '../query/values.js'
 import { programLimits } from '../service/arguments.js'
 import { feedList } from '../service/record.js'
-import type { Field } from '../storage/storage.js'
+import type { Field, FieldCondition } from '../storage/storage.js'
 import { textIdPattern } from '../values/ids.js'
 import { addArticle } from '../values/words.js'
 import { listActions, type Target } from './offers.js'
@@ -54,6 +54,8 @@ export interface StateModel {
   readonly tone: Tone
   /** The query of a list that finds items in it. */
   readonly filter?: string
+  /** What the filter means: all of them must hold. */
+  readonly where?: readonly FieldCondition[]
 }
 
 /** A list that has a name: the items with one value of a field. */
@@ -77,6 +79,8 @@ export interface FamilyModel {
   readonly command: JsonSchema
   /** The members of an item, in their order. */
   readonly members: readonly string[]
+  /** The same with their kinds. */
+  readonly fields: readonly Field[]
   /** The field whose value names an item to people. */
   readonly title: string
   /** The members that a list shows. */
@@ -98,6 +102,8 @@ export interface FamilyModel {
   /** The values of the parameter `state`. */
   readonly stateNames: readonly string[]
   readonly states: readonly StateModel[]
+  /** Whether items have a state, be it one of these or not. */
+  readonly hasStates: boolean
   /** The families that fields refer to. */
   readonly references: Readonly<Record<string, string>>
   readonly labels: Readonly<Record<string, Labels>>
@@ -107,6 +113,8 @@ export interface FamilyModel {
   readonly isWritable: boolean
   /** The schema of a command in the log. */
   readonly entry: JsonSchema
+  /** The members of a command with their kinds, but for the one that names the item. */
+  readonly entryFields: readonly Field[]
   /** The common filters of logs; `family` is only in those of several families. */
   readonly logFilters: Readonly<Record<string, JsonSchema>>
   /** Without reading. */
@@ -137,6 +145,7 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
     id: idSchema,
     command: { type: 'string', pattern: textIdPattern },
     members,
+    fields: family.fields,
     title,
     list,
     filters: describeFilters(grammar),
@@ -148,12 +157,15 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
     search: grammar.search,
     order: writeOrder(grammar.order),
     stateNames: grammar.states,
-    states: Array.from(states, ([name, { tone, filter }]) => ({ name, tone, ...filter !== undefined && { filter } })),
+    states: Array.from(states, ([name, { tone, filter, where }]) =>
+      ({ name, tone, ...filter !== undefined && { filter }, ...where !== undefined && { where } })),
+    hasStates: family.state !== undefined || states.size > 0,
     references: Object.fromEntries(Array.from(references, ([field, { name }]) => [field, name])),
     labels,
     changeable: [...family.attributes?.fields ?? [], ...edit?.operation.changes ?? []],
     isWritable: writable,
     entry: describeEntry(family),
+    entryFields: logFields,
     logFilters: describeLogFilters(),
     actions: actions.flatMap(({ kind, name, action, params, target }) => {
       if (kind === 'find' || kind === 'get') return []

@@ -97,6 +97,7 @@ export function listSecrets (fields: readonly Field[], before: Members, after: M
   return secrets.length === 0 ? undefined : Object.fromEntries(secrets.map(({ name }) => [name, after[name]]))
 }
 
+/** What changed of an item, by field; long values, and those that no client reads, are left out. */
 export type FieldChanges = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
 
 // Longer values are in the item, and would be in its log twice more.

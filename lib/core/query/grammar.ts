@@ -227,6 +227,7 @@ function readStart (list: OrderedList, { after, before, page }: Settings): Start
   return { parameter, detail: `${parameter} must be copied from a link of the page, with the same sort` }
 }
 
+/** The URL of a list with the parameters of a query, but for some. @param added such as `sort=-id` */
 export function makePageUrl (
   path: string,
   { parameters }: Pick<ParsedQuery, 'parameters'>,
@@ -243,6 +244,7 @@ export function makePageUrl (
   return added === undefined ? url : url + separator + added
 }
 
+/** The links of a page. */
 export interface PageLinks {
   readonly self: string
   readonly first: string

@@ -1,3 +1,4 @@
+/** A parameter of a query string. */
 export interface Parameter {
   readonly name: string
   readonly value: string

@@ -18,6 +18,7 @@ function getFormatter (timeZone: string): Intl.DateTimeFormat | undefined {
   })
 }
 
+/** Whether it is a time zone, such as `Europe/Berlin`. */
 export function isTimeZone (text: string): boolean {
   return getFormatter(text) !== undefined
 }

@@ -83,7 +83,8 @@ export function expectRevision (
   }
 }
 
-export interface InState {
+/** Why an operation is not allowed, if only the state is the reason: what it is, and what is allowed instead. */
+export interface StateReason {
   readonly operation: string
   readonly state?: string
   readonly allowed: readonly string[]
@@ -105,7 +106,7 @@ export function refuseInState (
   return new Problem('wrong-state', reason === '' ? explainInState(family, members) : cut(reason), { members })
 }
 
-export function explainInState (family: Family, { operation, state, allowed }: InState): string {
+export function explainInState (family: Family, { operation, state, allowed }: StateReason): string {
   const others = allowed.length === 0 ? 'no operation is allowed now' : `allowed now: ${allowed.join(', ')}`
   return `${explainState(operation, family, state)}; ${others}`
 }

@@ -56,12 +56,8 @@ export function addArticle (noun: string): string {
   return `${vowel.test(noun) ? 'an' : 'a'} ${noun}`
 }
 
+/** A text that clients sent, such as for a message. @param max characters */
 export function shorten (text: string, max = 100): string {
   // The cut may leave half a surrogate pair.
   return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}…`
-}
-
-/** Whether people can see it, and click on it. */
-export function isVisible (value: unknown): boolean {
-  return value !== undefined && value !== null && /[^\s\p{C}]/u.test(String(value))
 }

@@ -5,6 +5,8 @@ import { describeFamily, type FamilyModel } from '../../core/book/describe.js'
 import { makeBook } from '../../core/book/make-book.js'
 import { listActions } from '../../core/book/offers.js'
 import { errorCodes } from '../../core/errors.js'
+import type { Family } from '../../core/family/family.js'
+import { makeState } from '../../core/family/states.js'
 import { callRules, checkCallOptions } from '../../core/service/arguments.js'
 import type { Storage } from '../../core/storage/storage.js'
 import type { FamilyMount } from '../../representations/target.js'
@@ -33,10 +35,23 @@ function findDefault ({ neighbours: { mounts }, family: { name } }: Mount): Moun
     versions.find(({ unversioned }) => unversioned !== false) ?? versions.at(-1)
 }
 
+function findNewestFirst ({ family: { lifecycle, order }, makers }: Mount): string | undefined {
+  const isGrowing = lifecycle !== undefined && !lifecycle.takesId && makers.makeId === undefined
+  return isGrowing && order.length === 0 ? '-id' : undefined
+}
+
+function makeStateOf ({ state, presentation: { states } }: Family): FamilyMount['stateOf'] {
+  const find = state ?? makeState(states)
+  return item => {
+    const name: unknown = find(item)
+    return typeof name === 'string' && name !== '' ? name : undefined
+  }
+}
+
 /** The mount, as hosts and representations see it. */
 export function showMount (mount: Mount): FamilyMount {
-  const { family, prefix, version, grammar, isGuarded, preconditions, storage, urls, book } = mount
-  const { pageSize, maxPageSize } = grammar.limits
+  const { family, prefix, version, grammar, isGuarded, preconditions, storage, urls, book, makers } = mount
+  const { pageSize, maxPageSize, maxSkipped } = grammar.limits
   let model: FamilyModel | undefined
   return {
     family: mount.plugin as FamilyMount['family'],
@@ -69,7 +84,15 @@ export function showMount (mount: Mount): FamilyMount {
     book,
     forms: forms.map(({ name }) => name).filter(name => mount.forms.has(name)),
     routes: mount.routes,
-    beside: name => mount.neighbours.find(name, mount)?.shown
+    beside: name => mount.neighbours.find(name, mount)?.shown,
+    neighbours: () => mount.neighbours.list().map(({ shown }) => shown),
+    homeUrl: request => mount.neighbours.hasHome ? urls.home(request) : undefined,
+    selfUrl: request => urls.self(request),
+    maxSkipped,
+    newestFirst: findNewestFirst(mount),
+    stateOf: makeStateOf(family),
+    now: () => makers.clock(),
+    makeCommandId: () => makers.makeCommandId()
   }
 }
 

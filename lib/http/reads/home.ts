@@ -36,17 +36,18 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
   return await send({ reply, choice, mount }, { kind: 'one', name: 'home', document, mount: shown })
 }
 
-export interface Home {
-  readonly families: readonly HomeFamily[]
+/** What a home shows: its families, and the document of other representations. */
+export interface LoadedHome {
+  readonly families: readonly CountedFamily[]
   readonly document: Members
 }
 
 /** The families that the caller may list. */
-export async function loadHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<Home> {
+export async function loadHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<LoadedHome> {
   const here = mount.neighbours.list()
   // It ends with the last of the families.
   if (here.length === 0) retire(reply, mount.retirement)
-  const families = await tryEach(here, async ({ family, version, urls, caller }): Promise<HomeFamily> => {
+  const families = await tryEach(here, async ({ family, version, urls, caller }): Promise<CountedFamily> => {
     const reader = await authorizeReader(family, caller(request), intendToList(family))
     const href = urls.collection(request)
     const counted = await countItems(family, reader, href)
@@ -69,7 +70,7 @@ export interface Count {
 }
 
 /** A family with its items. */
-interface HomeFamily extends Count {
+export interface CountedFamily extends Count {
   readonly name: string
   readonly labels: Family['presentation']['labels']
   readonly version?: string
@@ -84,7 +85,7 @@ async function countItems (
   family: Family,
   reader: Reader,
   list: string
-): Promise<Pick<HomeFamily, keyof Count | 'states'>> {
+): Promise<Pick<CountedFamily, keyof Count | 'states'>> {
   const total = await countUpTo(reader, [], enough)
   const states = Array.from(family.presentation.states, ([state, { where = [], filter = '', tone }]) =>
     ({ state, tone, where, filter })).filter(({ where }) => where.length > 0)

@@ -140,7 +140,7 @@ export function sendEntry (
 
 export function viewEntry (
   exchange: Exchange,
-  { fields }: OneQuery,
+  { fields }: { readonly fields?: readonly string[] | undefined },
   found: Pick<Outcome, 'record' | 'id'>,
   noun?: string
 ): OneView {

@@ -255,12 +255,20 @@ export type OneQuery = Pick<ParsedQuery, 'fields' | 'expand'>
 
 const all: OneQuery = {}
 
-export function parseOne (grammar: Grammar, search: string, parse = parseQuery): OneQuery {
+export function parseOne (grammar: Grammar, search: string): OneQuery {
   if (search === '') return all
-  const parsed = parse(grammar, search)
-  const allowed = ['fields', 'format', ...grammar.references.length > 0 ? ['expand'] : []]
-  const misplaced = parsed.parameters.filter(({ name }) => !allowed.includes(name))
-  if (misplaced.length === 0) return parsed
+  const parsed = parseQuery(grammar, search)
+  refuseMisplaced(grammar, parsed)
+  return parsed
+}
+
+/** For what is a single resource. */
+export function refuseMisplaced (
+  { references }: Grammar, { parameters }: { readonly parameters: readonly { readonly name: string }[] }
+): void {
+  const allowed = ['fields', 'format', ...references.length > 0 ? ['expand'] : []]
+  const misplaced = parameters.filter(({ name }) => !allowed.includes(name))
+  if (misplaced.length === 0) return
   const detail = `This is a single resource; allowed parameters: ${allowed.join(' and ')}`
   throw invalidQuery(misplaced.map(({ name }) => ({ parameter: name, detail })))
 }

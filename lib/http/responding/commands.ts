@@ -1,0 +1,148 @@
+import { isGranted } from '../../core/book/offers.js'
+import { type FieldChanges, listChanges } from '../../core/family/params.js'
+import { preconditionFailed, type Problem } from '../../core/problems.js'
+import { intendToRead } from '../../core/service/caller.js'
+import { execute, type Outcome, type Preview, preview } from '../../core/service/execute.js'
+import { mayRead } from '../../core/service/reader.js'
+import type { Id, Stored } from '../../core/storage/storage.js'
+import type { Members } from '../../core/values/json.js'
+import type { FamilyMount } from '../../representations/target.js'
+import { answerCreated } from '../forms/forms.js'
+import { answerEntry, makeCommand, runCommand } from '../forms/write.js'
+import { type Exchange, mountOf } from '../mount.js'
+import { type LogRecord, showRecord } from './reading.js'
+import { type Responding, toExchange } from './responding.js'
+
+/** A command that a form was sent for. */
+export interface FormCommand {
+  /** As `authorize` has it, such as `HoldDeal`. */
+  readonly action: string
+  /** Undefined for a new item. */
+  readonly id?: Id | undefined
+  readonly params: Members
+}
+
+/** A command that was run. */
+export interface RanCommand {
+  /** Its entry. */
+  readonly entry: LogRecord
+  /** Whether the entry is in the log. */
+  readonly isLogged: boolean
+  /** Why it was refused, if the log has that. Other refusals are thrown. */
+  readonly problem: Problem | undefined
+  /** Whether it made something that is never shown again, such as a secret. */
+  readonly hasSecrets: boolean
+  /** Whether the caller may see the item after it. */
+  mayShow (): Promise<boolean>
+}
+
+function showRan ({ mount: { family, caller }, request }: Pick<Exchange, 'mount' | 'request'>, outcome: Outcome) {
+  const { record, id, problem, secrets } = outcome
+  const entry = showRecord(family, record, record.principal)
+  return {
+    entry: id === undefined ? entry : { ...entry, id },
+    isLogged: id !== undefined,
+    problem,
+    hasSecrets: secrets !== undefined,
+    mayShow: async () => await mayRead({ family, caller: caller(request) }, outcome)
+  }
+}
+
+/**
+ * Runs the command of a form like one of any representation: once under the key of the form or the header, if the item
+ * has the revision that was shown. Throws the problem with which it is refused.
+ */
+export async function runForm (
+  responding: Responding, { action, id, params }: FormCommand
+): Promise<RanCommand & {
+  /** Answers with what it made, as other representations do. */
+  answer (): Promise<void>
+}> {
+  const exchange = toExchange(responding)
+  const outcome = await runCommand(exchange, makeCommand(exchange, { action, target: id, params }))
+  return {
+    ...showRan(exchange, outcome),
+    async answer () {
+      if (id === undefined) await answerCreated(exchange, outcome)
+      else await answerEntry(exchange, outcome, outcome.record.outcome === 'done', findNoun(exchange, action))
+    }
+  }
+}
+
+function findNoun ({ mount: { family: { operations, lifecycle } } }: Exchange, action: string): string | undefined {
+  return (operations.get(action) ?? lifecycle?.deletion)?.operation.noun
+}
+
+/** Runs one of several commands of a form, each under its own key. */
+export async function runOneOf (
+  { mount, request }: Pick<Responding, 'mount' | 'request'>,
+  { action, id, params, key, revision }: FormCommand & {
+    readonly key?: string | undefined
+    /** That the page showed. */
+    readonly revision: string
+  }
+): Promise<RanCommand> {
+  const own = mountOf(mount)
+  const { family } = own
+  const outcome = await execute(family, own.caller(request), {
+    action,
+    target: id,
+    params,
+    key,
+    precondition (current) {
+      if (String(current.revision) === revision) return
+      throw preconditionFailed(family.singular, current.revision, `; revision ${revision} was shown`)
+    }
+  })
+  return showRan({ mount: own, request }, outcome)
+}
+
+/** Another item that a command would change or create, which the caller may read before and after. */
+export interface PreviewedItem {
+  readonly mount: FamilyMount
+  readonly id: Id
+  /** Undefined for a new item, whose id is only known when it is made. */
+  readonly before: Stored | undefined
+  readonly after: Stored
+}
+
+/** What the command of a form would do now. */
+export interface FormPreview {
+  /** Undefined if the item would be gone. */
+  readonly after: Stored | undefined
+  readonly others: readonly PreviewedItem[]
+}
+
+/** Undefined if it would change nothing, or be refused: running it says why. */
+export async function previewForm (
+  responding: Responding, { action, id, params }: FormCommand
+): Promise<FormPreview | undefined> {
+  const exchange = toExchange(responding)
+  const { mount, request } = exchange
+  const command = makeCommand(exchange, { action, target: id, params })
+  const { decision, others } = await preview(mount.family, mount.caller(request), command)
+  if (decision.outcome !== 'done') return undefined
+  const { after, others: changed, created } = decision
+  const shown = await Promise.all(others.map(other =>
+    showOther(exchange, other, (other.current === undefined ? created : changed)?.get(other.name))))
+  return { after, others: shown.flat() }
+}
+
+/** Only if the caller may read the item before and after: permission to change it is not enough. */
+async function showOther (
+  { mount }: Exchange, { family, caller, id, current }: Preview['others'][number], after: Stored | undefined
+): Promise<PreviewedItem[]> {
+  const there = family.name === mount.family.name ? mount : mount.neighbours.find(family.name, mount)
+  if (after === undefined || there === undefined) return []
+  const both = current === undefined ? [after] : [current, after]
+  if (!await isGranted(caller, intendToRead(family, id), both, false)) return []
+  // They are decided on under the names of the base.
+  const { renaming } = there.family
+  const [before, now] = [current && (renaming?.show(current) ?? current), renaming?.show(after) ?? after]
+  return [{ mount: there.shown, id, before, after: now }]
+}
+
+/** What a change of an item is, as its log shows it. */
+export function findChanges (mount: FamilyMount, before: Members, after: Members): FieldChanges {
+  return listChanges(mountOf(mount).family.ownFields, before, after)
+}

@@ -1,0 +1,127 @@
+import type { TSchema } from '@sinclair/typebox'
+import { listActions } from '../../core/book/offers.js'
+import { errorCodes } from '../../core/errors.js'
+import type { Family } from '../../core/family/family.js'
+import { declaresNull, withoutNull } from '../../core/family/fields.js'
+import { explainInState, type StateReason } from '../../core/service/refusal.js'
+import type { Field } from '../../core/storage/storage.js'
+import { makeExample } from '../../core/values/example.js'
+import type { Members } from '../../core/values/json.js'
+import type { FamilyMount, SentForm } from '../../representations/target.js'
+import { canEnter, findNested, readEntries } from '../form-values.js'
+import { mountOf } from '../mount.js'
+
+/** How a form sends a parameter of an action. */
+export interface FormInput extends Field {
+  readonly description?: string | undefined
+  readonly minLength: number
+  /** Whether it can be null, also if it is optional. */
+  readonly takesNull: boolean
+  /** The value that it has unless another is sent. */
+  readonly initial?: unknown
+  /** Whether a form can send it. */
+  readonly canEnter: boolean
+  /**
+   * If it is not a single text: a list as the lines of one input, rows of a list as `name.0.part`, and an object as
+   * `name.part`.
+   */
+  readonly parts?: { readonly shape: 'lines' | 'rows' | 'group', readonly inputs: readonly FormInput[] } | undefined
+}
+
+/** The form of an action: of an operation, a creation or a deletion. */
+export interface FormModel {
+  readonly inputs: readonly FormInput[]
+  /** The families whose items inputs name by their ids, by the names of the inputs. */
+  readonly references: Readonly<Record<string, string>>
+  /** The `summary` of the definition. */
+  readonly summary: string | undefined
+}
+
+// By action.
+const models = new WeakMap<Family, Map<string, FormModel>>()
+
+/**
+ * The form of an action, such as `HoldDeal`. `readFormParams` reads what was entered.
+ *
+ * @example
+ * describeForm(mount, 'HoldDeal').inputs.map(({ name, kind }) => `<label>${name} <input name="${name}"></label>`)
+ */
+export function describeForm (mount: FamilyMount, action: string): FormModel {
+  const { family } = mountOf(mount)
+  const known = models.get(family) ?? new Map<string, FormModel>()
+  models.set(family, known)
+  const model = known.get(action) ?? makeModel(family, action)
+  known.set(action, model)
+  return model
+}
+
+function findAction (family: Family, action: string) {
+  const found = listActions(family).find(each => each.action === action)
+  const { params, target } = found ?? {}
+  if (params === undefined) throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, action, '')
+  return { params, target, others: target === undefined ? family.lifecycle?.others : target.others }
+}
+
+function makeModel (family: Family, action: string): FormModel {
+  const { params: { schema, fields, defaults }, target, others } = findAction(family, action)
+  // A parameter named like an entry of `with`, or like a field that refers to an item, does so too.
+  const named = (others ?? []).filter(({ field }) => field === undefined)
+    .map(({ name, family: other = family }) => [name, other.name] as const)
+  return {
+    inputs: fields.map(field => makeInput(field, schema.properties[field.name] as TSchema, defaults[field.name])),
+    references: Object.fromEntries([...named, ...Array.from(family.references, ([name, other]) => [name, other.name])]),
+    summary: target?.operation.summary
+  }
+}
+
+function makeInput (field: Field, schema: TSchema, initial?: unknown): FormInput {
+  const { description, maxLength, minLength = 0 } = withoutNull(schema)
+  const { maxLength: _stored, ...own } = field
+  const nested = field.kind === 'json' ? findNested(schema) : undefined
+  const inputs = nested === undefined
+    ? []
+    : nested.fields.map(each =>
+      makeInput(each, (nested.shape === 'lines' ? schema : nested.schema.properties[each.name]) as TSchema))
+  return {
+    ...own,
+    ...maxLength !== undefined && { maxLength },
+    description,
+    minLength,
+    takesNull: declaresNull(schema),
+    initial,
+    canEnter: canEnter(field, schema),
+    parts: nested && { shape: nested.shape, inputs }
+  }
+}
+
+/**
+ * The parameters of an action from the entries of a form. Throws the problem that names what is wrong.
+ *
+ * @param entries instead of those that were sent, such as after a look-up
+ */
+export function readFormParams (
+  mount: FamilyMount, action: string, form: SentForm, entries: ReadonlyMap<string, string> = form.entries
+): Members {
+  const { zone, language, key } = form
+  const { params } = findAction(mountOf(mount).family, action)
+  return readEntries(params, entries, { zone, language, isOwn: key !== undefined })
+}
+
+/** Valid parameters of an action: those of an item that it edits, otherwise examples; undefined if none are known. */
+export function makeSampleParams (mount: FamilyMount, action: string, item?: Members): Members | undefined {
+  const { params: { schema, fields, isPartial, read } } = findAction(mountOf(mount).family, action)
+  const sent = fields.filter(({ kind, optional }) => isPartial ? kind !== 'json' : !optional)
+  const sample = read(Object.fromEntries(sent.map(({ name }) =>
+    [name, isPartial ? item?.[name] : makeExample(schema.properties[name] as TSchema)])))
+  return 'flaws' in sample ? undefined : sample.params
+}
+
+/** What a refusal says as data, if only the state is the reason: to say it in other words. */
+export function findStateReason (
+  mount: FamilyMount,
+  { code, detail, members }: { readonly code: string, readonly detail: string, readonly members: Members }
+): StateReason | undefined {
+  if (code !== 'wrong-state' || !Array.isArray(members['allowed'])) return undefined
+  const reason = members as unknown as StateReason
+  return detail === explainInState(mountOf(mount).family, reason) ? reason : undefined
+}
