@@ -86,7 +86,8 @@ export class Connections {
   #timer: NodeJS.Timeout | undefined
 
   constructor (readonly pool: ConnectionSource, readonly settings: ConnectionSettings) {
-    this.#commitSettings = this.#set('', lockTimeout)
+    // Rows are found by their keys, even if a table is small now: the plan is kept.
+    this.#commitSettings = `${this.#set('', lockTimeout)}; SET LOCAL enable_seqscan = off`
     this.#usesNames = settings.preparedStatements && settings.limitsTime
   }
 

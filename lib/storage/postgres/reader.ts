@@ -9,7 +9,7 @@ import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../.
 import { type HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
 import {
-  ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson, selectLength
+  ClauseBuilder, encodeParameters, itemSeparator, listSelected, makeStatementKey, selectJson, selectLength
 } from '../sql/clauses.js'
 import type { DefaultFilling, PlannedQuery } from '../sql/filling.js'
 import { type Column, getColumn, getColumns, getMembers, type Layout, makeRowDecoder } from '../sql/layout.js'
@@ -151,11 +151,15 @@ export class PostgresTableReader {
     if (found === 'lacking') found = await this.#readPlanned(query.filled as Query, members, signal, false)
     const { row: [text = null, length = 0, ...values], total } = found as { row: PageRow, total: number | undefined }
     const keys = asked.order.map(({ field }) => getColumn(this.layout, field))
-    const decode = (values: readonly unknown[]) => text === null ? undefined : makeRowDecoder(keys, dialect)(values)
+    const more = Number(length) > asked.limit
+    const items = text === null ? [] : text.split(itemSeparator)
+    if (more) items.pop()
+    const decode = (values: readonly unknown[]) =>
+      items.length === 0 ? undefined : makeRowDecoder(keys, dialect)(values)
     return toFoundText({
-      text: restoreNumbers(text ?? ''),
-      count: Math.min(Number(length), asked.limit),
-      more: Number(length) > asked.limit,
+      text: restoreNumbers(items.join()),
+      count: items.length,
+      more,
       first: asked.offset > 0 ? decode(values.slice(keys.length)) : undefined,
       last: decode(values),
       total
@@ -207,14 +211,13 @@ export class PostgresTableReader {
     const keys = order.map(({ field }, index) =>
       ({ selected: getColumn(this.layout, field).selected, name: `key${index}` }))
     // Selected outside: inside, dates would be formatted for skipped rows too.
-    const numbered = `SELECT ${selectJson(members, column => writeJsonValue(column, this.layout.mapped))}, ` +
-      `${keys.map(({ selected, name }) => `${selected} AS ${name}`).join(', ')}, ` +
-      `row_number() OVER (${clauses.orderBy(order).trim()}) AS n FROM ${page}`
+    const items = `SELECT ${selectJson(members, column => writeJsonValue(column, this.layout.mapped))}` +
+      `${keys.map(({ selected, name }) => `, ${selected} AS ${name}`).join('')} FROM ${page}`
     const takeKeys = (at: string): string => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')
     const behind = this.#needsNumbers(query) ? this.positions?.isBehind : 'false'
-    return `SELECT ${lacking}, ${behind}, ` +
-      `string_agg(item, ',') FILTER (WHERE n <= ${limit}), count(*)` +
-      `${takeKeys(`least(count(*), ${limit})::int`)}${offset > 0 ? takeKeys('1') : ''} FROM (${numbered}) AS numbered`
+    // Aggregated in the order of the page: a number of each row would cost as much as the page.
+    return `SELECT ${lacking}, ${behind}, string_agg(item, '${itemSeparator}'), count(*)` +
+      `${takeKeys(`least(count(*), ${limit})::int`)}${offset > 0 ? takeKeys('1') : ''} FROM (${items}) AS items`
   }
 
   /** Undefined if a row lacks a default. */
