@@ -124,12 +124,12 @@ export async function previewForm (
   if (decision.outcome !== 'done') return undefined
   const { after, others: changed, created } = decision
   const shown = await Promise.all(others.map(other =>
-    showOther(exchange, other, (other.current === undefined ? created : changed)?.get(other.name))))
+    previewOther(exchange, other, (other.current === undefined ? created : changed)?.get(other.name))))
   return { after, others: shown.flat() }
 }
 
 /** Only if the caller may read the item before and after: permission to change it is not enough. */
-async function showOther (
+async function previewOther (
   { mount }: Exchange, { family, caller, id, current }: Preview['others'][number], after: Stored | undefined
 ): Promise<PreviewedItem[]> {
   const there = family.name === mount.family.name ? mount : mount.neighbours.find(family.name, mount)
