@@ -152,6 +152,11 @@ t.test('conditions and starts are checked', async t => {
     await t.rejects(consume(storage, { ...options, where: where as never }), { code, message })
     await t.rejects(take(storage, 1, { where: where as never }), { code, message })
   }
+  const incomplete = [undefined, { name: undefined }, { families: undefined }, { families: [] }, { handler: undefined }]
+  for (const wrong of incomplete) {
+    const consuming = consume(storage, (wrong && { ...options, ...wrong }) as never)
+    await t.rejects(consuming, { code: 'FST_DEALBOOK_INVALID_CONSUMER' })
+  }
   for (const wrong of [{ after: 'x' }, { from: 'end' }, { name: '' }, { names: 'x' }]) {
     const adding = addConsumer(storage, { name: 'mailer', ...wrong as object })
     await t.rejects(adding, { code: 'FST_DEALBOOK_INVALID_CONSUMER' })

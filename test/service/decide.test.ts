@@ -1,10 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { compileFamily } from '../../lib/core/family/compile.js'
-import { getFamily } from '../../lib/core/family/family.js'
+import { type CompiledOperation, getFamily } from '../../lib/core/family/family.js'
 import { Problem } from '../../lib/core/problems.js'
 import type { Decision } from '../../lib/core/service/decide.js'
 import { decide, decideCreation } from '../../lib/core/service/decide.js'
+import { explainNow } from '../../lib/core/service/refusal.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
 import { defineFamily, type FamilyDefinition } from '../../lib/index.js'
@@ -476,4 +477,42 @@ t.test('a refusal says in which state the item is, and what is allowed', async t
   t.strictSame(lengths, Array(20).fill(1000), 'as much as is kept')
   t.equal(thrown({})?.errors, undefined)
   t.equal(thrown({})?.message, 'No')
+})
+
+t.test('why an operation is not offered now, in its own words or ours', async t => {
+  const bug = new TypeError('size of undefined')
+  const rows: readonly (readonly [allowed: unknown, reason: string | undefined, reported?: unknown[]])[] = [
+    [undefined, undefined],
+    [() => true, undefined],
+    [() => 'Not before noon', 'Not before noon'],
+    [() => 'x'.repeat(1500), 'x'.repeat(1000)],
+    [() => false, 'go is not allowed while the thing is open'],
+    [() => '', 'go is not allowed while the thing is open'],
+    [() => { throw new Problem('wrong-state', 'Not in winter') }, 'Not in winter'],
+    [() => { throw bug }, 'go is not allowed while the thing is open', [bug]]
+  ]
+  for (const [allowed, reason, reported = []] of rows) {
+    const things = compileFamily({
+      name: 'things',
+      singular: 'thing',
+      fields: Type.Object({ id: Type.Integer() }),
+      state: () => 'open',
+      operations: {
+        go: {
+          name: 'go',
+          verb: 'go',
+          participle: 'gone',
+          noun: 'goes',
+          action: 'GoThing',
+          params: Type.Object({}),
+          apply: (thing: object) => thing,
+          ...(allowed !== undefined && { allowed })
+        }
+      }
+    } as unknown as FamilyDefinition)
+    const { operation } = things.operations.get('GoThing') as CompiledOperation
+    const errors: unknown[] = []
+    t.equal(explainNow(things, operation, { id: 1 }, context, new Map(), error => { errors.push(error) }), reason)
+    t.strictSame(errors, reported)
+  }
 })

@@ -289,6 +289,64 @@ for (const { name, make } of storages) {
   })
 }
 
+for (const { name, make } of storages) {
+  t.test(`${name}: a version has its own tags, and the family's feed and commands`, async t => {
+    const { storage, dispose } = await make()
+    const app = Fastify()
+    t.teardown(async () => { await app.close(); await dispose() })
+    app.register(machines, { storage, prefix: '/a' })
+    app.register(machinesV2, { storage, prefix: '/b' })
+    app.register(bookings, { storage, prefix: '/a' })
+    app.register(bookingsV2, { storage, prefix: '/b' })
+    const send = sender(app)
+    const get = async (url: string, headers = {}) => {
+      const { statusCode, headers: { etag }, body } = await app.inject({ url, headers })
+      return { statusCode, etag: String(etag), body }
+    }
+    await send('POST', '/b/machines', { status: 'yard' })
+    const [old, own] = [await get('/a/machines/1'), await get('/b/machines/1')]
+    t.not(old.etag, own.etag, 'the same revision with other names')
+    t.match(await get('/b/machines/1', { 'if-none-match': own.etag }), { statusCode: 304 })
+    t.match(await get('/b/machines/1', { 'if-none-match': old.etag }), { statusCode: 200 })
+
+    const booking = { device: 1, code: 'a', amount: 7 }
+    const create = { action: 'CreateBooking', params: booking }
+    const edit = { booking: 1, action: 'EditBooking', params: { amount: 8 } }
+    const refused = await send('POST', '/b/rest/commands', {
+      atomic: true, commands: [create, { ...edit, params: { amount: -1 } }]
+    })
+    t.match(refused, { statusCode: 400, errors: [{ pointer: '/commands/1/params/amount' }] })
+    const missing = await send('POST', '/b/rest/commands', {
+      atomic: true, commands: [create, { ...create, params: { ...booking, code: 'b', device: 9 } }]
+    })
+    t.match(missing, { statusCode: 400, errors: [{ pointer: '/commands/1/params/device' }] })
+    t.match(missing.detail, /^\/commands\/1\/params\/device does not name/)
+    const taken = await send('POST', '/b/rest/commands', { atomic: true, commands: [create, create] })
+    t.match(taken, {
+      statusCode: 409,
+      errors: [{ pointer: '/commands/1/params/code', detail: 'is already taken, together with /office' }, {}]
+    })
+    t.match(await send('GET', '/a/bookings'), { items: [] }, 'none of them is done')
+    const done = await send('POST', '/b/rest/commands', { atomic: true, commands: [create, { ...edit, id: 'c-1' }] })
+    t.match(done.items.map(({ item }: { item: object }) => item), [{ amount: 7 }, { amount: 8, device: 1 }])
+    t.match(await send('POST', '/a/rest/commands', {
+      commands: [{ booking: 1, action: 'EditBooking', params: { total: 8 }, id: 'c-1' }]
+    }), { items: [{ replayed: true, item: { total: 8 } }] }, 'the same command under either name')
+
+    for (const [prefix, params] of [['/a', { total: 8 }], ['/b', { amount: 8 }]] as const) {
+      const feeds = await Promise.all(['/rest/commands', '/bookings/commands'].map(async url =>
+        (await send('GET', `${prefix}${url}?action=EditBooking`)).items))
+      for (const items of feeds) t.strictSame(items.map((entry: { params: object }) => entry.params), [params])
+    }
+    const found = await send('GET', '/b/bookings?device=1&expand=device&sort=-amount')
+    t.match(found, { items: [{ device: { status: 'yard' } }] })
+    t.match(await send('GET', '/b/bookings?machine=1'), { statusCode: 400, errors: [{ parameter: 'machine' }] })
+    const { body } = await get('/b/bookings/1', { accept: 'text/html' })
+    t.match(body, /name="amount"/)
+    t.notMatch(body, /name="total"/)
+  })
+}
+
 t.test('names can be renamed again; mistakes are errors', async t => {
   const storage = memoryStorage()
   const { item } = await deals.service({ storage }).create({ name: 'tea', price: 3 })
