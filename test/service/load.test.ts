@@ -3,7 +3,7 @@ import { type Family, getFamily } from '../../lib/core/family/family.js'
 import type { Caller, Grant, Intent } from '../../lib/core/service/caller.js'
 import type { Command } from '../../lib/core/service/decide.js'
 import {
-  authorizeCommand, type Execution, load, loadReferencedItems, refuseUnreadable
+  authorizeCommand, type Execution, load, loadReferencedItems, prepareFacts, refuseUnreadable
 } from '../../lib/core/service/load.js'
 import { identifyCommand } from '../../lib/core/service/record.js'
 import type { Id, Storage, Stored } from '../../lib/index.js'
@@ -118,6 +118,18 @@ t.test('nothing is authorized that is not done', async t => {
     t.equal((await load(execution)).command.action, meant.action, what)
     t.strictSame(its, asked, what)
   }
+})
+
+t.test('prepare is asked once for an action, and not where nothing is to be done any more', async t => {
+  const asked: unknown[] = []
+  const family = { ...books, prepare: ({ action }: { action: string }) => { asked.push(action) } }
+  const caller = { ...makeCaller().caller, makers: { clock: () => new Date(0) } }
+  const execution = { family, caller, prepared: undefined } as unknown as Execution
+  for (const action of [undefined, 'EditBook', 'EditBook', undefined, 'Docopy']) {
+    const command = { action, target: 1, params: {} }
+    await prepareFacts(execution, { command, current: book, grant: {}, others: [], creating: [] })
+  }
+  t.strictSame(asked, ['EditBook', 'Docopy'])
 })
 
 t.test('what an operation refers to is read by its fields, if it refers to anything', async t => {

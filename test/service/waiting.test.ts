@@ -32,6 +32,26 @@ function makeGate (): { storage: Storage, close (): void, open (): void, count (
 
 const price = (newPrice: number) => ({ newPrice, reason: 'a' })
 
+t.test('a command reads its item once, in its turn', async t => {
+  const { storage, close, open } = makeGate()
+  let reads = 0
+  const watched: Storage = {
+    ...storage,
+    get (family, id, signal) {
+      if (family === 'deals') reads++
+      return storage.get(family, id, signal)
+    }
+  }
+  const book = openBook(watched)
+  const id = await makeDeal(book)
+  reads = 0
+  close()
+  const changes = [1, 2, 3].map(each => book.run('change-price', id, price(each)))
+  open()
+  t.strictSame((await Promise.all(changes)).map(({ item }) => item?.revision), [2, 3, 4])
+  t.equal(reads, 3)
+})
+
 t.test('so many writers wait for one item, and those beyond are refused with nothing done', async t => {
   const { storage, close, open, count } = makeGate()
   const app = await dealsApp(storage)

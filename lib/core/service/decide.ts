@@ -31,7 +31,7 @@ export interface Command {
   readonly precondition?: ((current: Stored) => void) | undefined
 }
 
-interface DoneDecision {
+export interface DoneDecision {
   readonly outcome: 'done'
   /** Undefined for a deletion. */
   readonly after: Stored | undefined

@@ -1,14 +1,14 @@
 import type { Family } from '../family/family.js'
-import { attempt, loadAndDecide, refuseUngranted, replayOrLoad } from './attempt.js'
+import type { Id, Stored } from '../storage/storage.js'
+import { attempt, type GrantedDecision, loadAndDecide, refuseUngranted, replayOrLoad } from './attempt.js'
 import type { Caller } from './caller.js'
 import { attemptUntilDone, commitDecided, type DecidedCommand, type Outcome, runToCommit } from './commit.js'
-import type { Command, Decision } from './decide.js'
+import type { Command, Decision, DoneDecision } from './decide.js'
 import {
-  authorizeCommand, type Execution, type IdentifiedItem, load, type Loaded, type LoadedOther, needsOthers, noOthers,
-  prepareFacts
+  authorizeCommand, type Execution, load, type Loaded, needsOthers, noOthers, prepareFacts
 } from './load.js'
 import { isCounted } from './record.js'
-import { enter, type Sent } from './renamed.js'
+import { type Called, enter, type Sent, showAs } from './renamed.js'
 import { repeatIfDone } from './replay.js'
 
 export type { Outcome } from './commit.js'
@@ -93,10 +93,18 @@ export function listWriterKeys (
   return [...new Set(keys)].sort()
 }
 
-/** The other items are those of the base. */
+/** Another item that a command would change or create, and the caller of its family. */
+export interface PreviewedOther extends Called {
+  readonly id: Id
+  /** Undefined for a new item. */
+  readonly before: Stored | undefined
+  readonly after: Stored
+}
+
 export interface Preview {
-  readonly others: readonly (LoadedOther | IdentifiedItem)[]
   readonly decision: Decision
+  /** Of families that are mounted. */
+  readonly others: readonly PreviewedOther[]
 }
 
 /** The decision that a command would get now. It is authorized like the command itself; nothing is done. */
@@ -106,14 +114,25 @@ export async function preview (family: Family, caller: Caller, command: Command)
     const execution = await authorizeCommand(own.family, own.caller, own.command)
     const made = await loadAndDecide(execution, await load(execution))
     await refuseUngranted(execution, made)
-    const { others, created, decision } = made
-    return { others: [...others, ...created], decision: showDecision(decision) }
+    const { decision } = made
+    if (decision.outcome === 'unchanged') return { decision, others: [] }
+    if (decision.outcome === 'refused') {
+      return { decision: { ...decision, problem: showProblem(decision.problem) }, others: [] }
+    }
+    return { decision: { ...decision, after: showItem(decision.after) }, others: listOthers(made, decision) }
   } catch (error) {
     throw showProblem(error)
   }
 
-  function showDecision (decision: Decision): Decision {
-    if (decision.outcome === 'refused') return { ...decision, problem: showProblem(decision.problem) }
-    return decision.outcome === 'done' ? { ...decision, after: showItem(decision.after) } : decision
+  /** Under the names of the versions that the caller has. */
+  function listOthers (
+    { others, created }: GrantedDecision, { others: changed, created: made }: DoneDecision
+  ): PreviewedOther[] {
+    return [...others, ...created].flatMap(({ name, family: { name: its }, id, current }) => {
+      const after = (current === undefined ? made : changed)?.get(name)
+      const there = its === family.name ? { family, caller } : caller.other(its)
+      if (after === undefined || there === undefined) return []
+      return { ...there, id, before: showAs(there.family, current), after: showAs(there.family, after) }
+    })
   }
 }

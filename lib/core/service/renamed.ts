@@ -32,12 +32,17 @@ export interface Entered extends Sent {
 
 const keep = <T>(value: T): T => value
 
+/** An item of the base, as a version of the family has it. */
+export function showAs<T extends Members | undefined> ({ renaming }: Family, item: T): T {
+  return renaming === undefined || item === undefined ? item : renaming.show(item)
+}
+
 export function enter ({ family, caller, command }: Sent): Entered {
   const { renaming } = family
   if (renaming === undefined) {
     return { family, caller, command, showOutcome: keep, showItem: keep, showProblem: keep }
   }
-  const showItem = <T extends Members | undefined>(item: T): T => item && renaming.show(item)
+  const showItem = <T extends Members | undefined>(item: T): T => showAs(family, item)
   const showProblem = <T>(error: T): T | Problem => nameProblem(family, renaming, command.action, error)
   return {
     ...asBase({ family, caller }),

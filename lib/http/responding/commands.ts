@@ -2,7 +2,7 @@ import { isGranted } from '../../core/book/offers.js'
 import { type FieldChanges, listChanges } from '../../core/family/params.js'
 import { preconditionFailed, type Problem } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
-import { execute, type Outcome, type Preview, preview } from '../../core/service/execute.js'
+import { execute, type Outcome, preview, type PreviewedOther } from '../../core/service/execute.js'
 import { mayRead } from '../../core/service/reader.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
@@ -122,24 +122,18 @@ export async function previewForm (
   const command = makeCommand(exchange, { action, target: id, params })
   const { decision, others } = await preview(mount.family, mount.caller(request), command)
   if (decision.outcome !== 'done') return undefined
-  const { after, others: changed, created } = decision
-  const shown = await Promise.all(others.map(other =>
-    previewOther(exchange, other, (other.current === undefined ? created : changed)?.get(other.name))))
-  return { after, others: shown.flat() }
+  const shown = await Promise.all(others.map(other => previewOther(exchange, other)))
+  return { after: decision.after, others: shown.flat() }
 }
 
 /** Only if the caller may read the item before and after: permission to change it is not enough. */
 async function previewOther (
-  { mount }: Exchange, { family, caller, id, current }: Preview['others'][number], after: Stored | undefined
+  { mount }: Exchange, { family, caller, id, before, after }: PreviewedOther
 ): Promise<PreviewedItem[]> {
-  const there = family.name === mount.family.name ? mount : mount.neighbours.find(family.name, mount)
-  if (after === undefined || there === undefined) return []
-  const both = current === undefined ? [after] : [current, after]
-  if (!await isGranted(caller, intendToRead(family, id), both, false)) return []
-  // They are decided on under the names of the base.
-  const { renaming } = there.family
-  const [before, now] = [current && (renaming?.show(current) ?? current), renaming?.show(after) ?? after]
-  return [{ mount: there.shown, id, before, after: now }]
+  const there = family === mount.family ? mount : mount.neighbours.find(family.name, mount)
+  const both = before === undefined ? [after] : [before, after]
+  if (there === undefined || !await isGranted(caller, intendToRead(family, id), both, false)) return []
+  return [{ mount: there.shown, id, before, after }]
 }
 
 /** What a change of an item is, as its log shows it. */
