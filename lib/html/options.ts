@@ -3,6 +3,7 @@ import { didYouMean, isTimeZone } from '../exports.js'
 import type { PageUser } from './layout.js'
 import { isColor } from './style.js'
 import { english, type Texts } from './texts.js'
+import { hasMembers } from './values.js'
 
 /** Options of the HTML pages. */
 export interface HtmlOptions {
@@ -49,13 +50,13 @@ function findFlawInMembers (
   kinds: Readonly<Record<string, MemberKind>>, given: unknown, what = 'member', before = ''
 ): string | undefined {
   const known = Object.keys(kinds)
-  if (!isObject(given)) return `must be an object with ${known.join(', ')}`
+  if (!hasMembers(given)) return `must be an object with ${known.join(', ')}`
   const named = Object.keys(given).filter(name => given[name] !== undefined)
   const unknown = named.find(name => !known.includes(name))
   if (unknown !== undefined) return `unknown ${what} "${unknown}".${didYouMean(unknown, known)}`
   const isWrong = (name: string): boolean => {
     const [kind, value] = [kinds[name], given[name]]
-    if (kind === 'object') return !isObject(value)
+    if (kind === 'object') return !hasMembers(value)
     const found: string = typeof value
     return kind !== 'any' && found !== kind
   }
@@ -63,17 +64,13 @@ function findFlawInMembers (
   return wrong && `${before}"${wrong}" must be ${kinds[wrong] === 'object' ? 'an object' : `a ${kinds[wrong]}`}`
 }
 
-function isObject (value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function within (place: string, flaw: string | undefined): string | undefined {
+function locate (place: string, flaw: string | undefined): string | undefined {
   return flaw && `${place}: ${flaw}`
 }
 
 export function findFlawInOptions (options: HtmlOptions): string | undefined {
   const flaw = findFlawInMembers(kinds, options, 'option', 'the option ') ??
-    within('colors', findFlawInMembers({ accent: 'any' }, options.colors ?? {}))
+    locate('colors', findFlawInMembers({ accent: 'any' }, options.colors ?? {}))
   if (flaw !== undefined) return flaw
   const { css = '', logo = '', colors, timeZone, texts = {} } = options
   // It would end the style element, and the rest would be markup.
@@ -87,9 +84,9 @@ export function findFlawInOptions (options: HtmlOptions): string | undefined {
   }
   if (timeZone !== undefined && !isTimeZone(timeZone)) return `the option "timeZone" is not a time zone: "${timeZone}"`
   const tables = Array.isArray(texts) ? texts as readonly unknown[] : [texts]
-  if (tables.length === 0 || !tables.every(isObject)) {
+  if (tables.length === 0 || !tables.every(hasMembers)) {
     return 'the option "texts" must be an object, or a list of objects'
   }
   const wrong = tables.map(table => findFlawInMembers(textKinds, table)).find(flaw => flaw !== undefined)
-  return within('texts', wrong)
+  return locate('texts', wrong)
 }

@@ -55,13 +55,13 @@ function renderNested (words: Words, value: object): Content {
   }
   const entries = value as unknown[]
   if (entries.length === 0) return renderValue(words, undefined)
-  if (entries.every(entry => isMembers(entry) && isFlat(entry))) return renderRows(words, entries as Members[])
+  if (entries.every(entry => hasMembers(entry) && isFlat(entry))) return renderRows(words, entries as Members[])
   return entries.some(entry => typeof entry === 'object' && entry !== null)
     ? JSON.stringify(value)
     : markup`<ul class="values">${entries.map(entry => markup`<li dir="auto">${renderPlain(words, entry)}</li>`)}</ul>`
 }
 
-function isMembers (value: unknown): value is Members {
+export function hasMembers (value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

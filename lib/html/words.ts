@@ -78,13 +78,13 @@ export function nameCreate (words: Words, singular: string): string {
   return words.labels.create ?? words.texts.create(nameSingular(words, singular))
 }
 
-interface Format { format (value: number): string }
+interface Formatter { format (value: number): string }
 
 // A formatter takes much time and memory. Zones are those that clients ask for.
-const formats = new Map<string, Format>()
+const formats = new Map<string, Formatter>()
 const maxFormats = 100
 
-function findFormat (key: string, make: () => Format): Format {
+function findFormat (key: string, make: () => Formatter): Formatter {
   const known = formats.get(key)
   if (known !== undefined) return known
   if (formats.size === maxFormats) formats.clear()

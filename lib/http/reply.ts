@@ -74,7 +74,7 @@ type Versioned = Pick<Stored, 'revision' | 'updatedAt'>
  * whether it has changed
  */
 export function sendOne (
-  answering: Reading,
+  answering: Requested,
   item: Versioned,
   view: OneView | PageView,
   isByContent = false,
@@ -90,7 +90,7 @@ export function sendOne (
 
 /** A representation of the host may show offers, which change without the item: then the tag is of its text. */
 async function sendObserved (
-  answering: Reading,
+  answering: Requested,
   item: Versioned,
   view: OneView | PageView,
   content: unknown,
@@ -104,7 +104,7 @@ async function sendObserved (
   return await checkAndSend(answering, item, view, isShown ? text : content, ofShape, () => sendText(answering, text))
 }
 
-type Reading = Answering & { readonly request: FastifyRequest }
+type Requested = Answering & { readonly request: FastifyRequest }
 
 /**
  * Throws if the client asks for a different revision.
@@ -112,7 +112,7 @@ type Reading = Answering & { readonly request: FastifyRequest }
  * @param content of the tag; undefined if that only depends on the item
  */
 export function checkConditions (
-  { request: { headers }, choice: { representation } }: Reading,
+  { request: { headers }, choice: { representation } }: Requested,
   { revision, updatedAt }: Versioned,
   { name, document }: OneView | PageView,
   content: unknown,
@@ -126,7 +126,7 @@ export function checkConditions (
 }
 
 function checkAndSend (
-  answering: Reading,
+  answering: Requested,
   item: Versioned,
   view: OneView | PageView,
   content: unknown,

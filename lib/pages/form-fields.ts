@@ -5,7 +5,7 @@ import {
 import type {
   FormAffordance, FormField, LogEntry, ReferenceField, Refusal, SampleRequest, ShownMember
 } from './affordances.js'
-import { listActionChoices, nameAction, readWrongState } from './log-entries.js'
+import { listActionChoices, nameForTexts, readWrongState } from './log-entries.js'
 import { finding, findReferenceFields, type FoundChoices, nameChosen } from './references.js'
 
 export interface RefusedForm {
@@ -59,7 +59,7 @@ export async function makeForm (
   if (!isWhole || (shown.length === 0 && inputs.length > 0)) return undefined
   return {
     ...form,
-    name: nameAction(found),
+    name: nameForTexts(found),
     singular: model.singular,
     title,
     danger: found.danger,

@@ -7,7 +7,7 @@ import type {
 } from './affordances.js'
 import { explainRefusal, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
 import { checkFrom, findSite, linkItemFrom, linkList, linkOthers, trailToItem } from './links.js'
-import { followItem, listKinds, nameAction, showChanges, showEntry, showParams } from './log-entries.js'
+import { followItem, listKinds, nameForTexts, showChanges, showEntry, showParams } from './log-entries.js'
 import type { PageForm } from './page-form.js'
 import { findReferred, findRelated, findTitle, linkPage, nameInLog, titleOf } from './references.js'
 import { itemUrl } from './urls.js'
@@ -56,7 +56,7 @@ export async function makeAffordances (
     unavailable: offers.flatMap(({ action, reason, wrongState }) => reason === undefined
       ? []
       : [{
-          name: nameAction(findAction(mount, action)),
+          name: nameForTexts(getAction(mount, action)),
           reason,
           wrongState: wrongState && { ...wrongState, singular: model.singular }
         }]),
@@ -70,7 +70,7 @@ export async function makeAffordances (
   }
 }
 
-export function findAction ({ model: { actions } }: FamilyMount, action: string): ActionModel {
+export function getAction ({ model: { actions } }: FamilyMount, action: string): ActionModel {
   return actions.find(each => each.action === action) as ActionModel
 }
 
@@ -128,7 +128,7 @@ async function makeOperationForms (
     [name, { name, kind, value: to, referred: referred?.to }]))
   const allowed = offers.filter(({ reason }) => reason === undefined)
   const forms = await Promise.all(allowed.map(async ({ action }) => {
-    const { words: { noun }, isPartial } = findAction(mount, action)
+    const { words: { noun }, isPartial } = getAction(mount, action)
     const address = findActionAddress(responding, action, id)
     return await makeForm(responding, action, {
       action: itemUrl(mount, request, id, noun),
@@ -175,7 +175,7 @@ export async function makeConfirmation (
   const { mount, mount: { model: { singular } }, request } = responding
   const self = itemUrl(mount, request, item.id)
   const from = checkFrom(mount, sent.from)
-  const found = findAction(mount, action)
+  const found = getAction(mount, action)
   const { references, summary: title } = describeForm(mount, action)
   const changes = after === undefined ? [] : showChanges(mount, findChanges(mount, item, after))
   const [page, [named], params] = await Promise.all([
@@ -191,7 +191,7 @@ export async function makeConfirmation (
     ...page,
     trail: trailToItem(responding, item.id, item, from),
     confirm: {
-      form: { name: nameAction(found), singular, title, final: found.final, action: `${self}/${found.words.noun}` },
+      form: { name: nameForTexts(found), singular, title, final: found.final, action: `${self}/${found.words.noun}` },
       item: linkItemFrom(mount, request, item.id, from),
       // Unchanged, so that a request from before the confirmation is recognized.
       entered: [
@@ -204,12 +204,12 @@ export async function makeConfirmation (
       ],
       params,
       changes: named?.changes ?? [],
-      others: others.map(other => showOther(responding, other))
+      others: others.map(other => showPreviewed(responding, other))
     }
   }
 }
 
-function showOther ({ request }: Responding, { mount, id, before, after }: PreviewedItem): ChangedItem {
+function showPreviewed ({ request }: Responding, { mount, id, before, after }: PreviewedItem): ChangedItem {
   const { singular, labels, title } = mount.model
   const changes = showChanges(mount, findChanges(mount, before ?? {}, after))
   if (before === undefined) {

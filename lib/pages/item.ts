@@ -13,14 +13,14 @@ import { itemUrl } from './urls.js'
 import { sendView, type ShownOne, type ShownPage } from './views.js'
 
 /** What the page of a single resource may be asked for. */
-export type OneQuery = Pick<ListQuery, 'fields' | 'expand'>
+export type SingleQuery = Pick<ListQuery, 'fields' | 'expand'>
 
 /** Throws if there are other parameters. */
-export function parseOne (mount: FamilyMount, search: string, listed?: 'items' | 'log'): OneQuery {
+export function parseSingle (mount: FamilyMount, search: string, listed?: 'items' | 'log'): SingleQuery {
   return search === '' ? {} : refuseListParameters(mount, parseSent(mount, search, listed), listed)
 }
 
-interface ItemQuery extends OneQuery {
+interface ItemQuery extends SingleQuery {
   readonly refused?: RefusedForm
   /** Shown instead of the item. */
   readonly question?: Question
@@ -30,11 +30,11 @@ interface ItemQuery extends OneQuery {
 
 /** Pages link with `from`, and people copy their addresses. */
 function parseItem (mount: FamilyMount, search: string): ItemQuery {
-  if (!search.includes('from')) return parseOne(mount, search)
+  if (!search.includes('from')) return parseSingle(mount, search)
   const parts = splitQuery(search)
   const from = parts.find(({ name }) => name === 'from') as Parameter | undefined
   const rest = parts.filter(({ name }) => name !== 'from').map(({ raw }) => raw).join('&')
-  return { ...parseOne(mount, rest), ...from !== undefined && { from: checkFrom(mount, from.value) } }
+  return { ...parseSingle(mount, rest), ...from !== undefined && { from: checkFrom(mount, from.value) } }
 }
 
 /** The page of an item; undefined if there is none. */
@@ -61,7 +61,7 @@ export async function sendItemPage (
   const shown: Readonly<Record<string, unknown>> = expanded ?? item
   const document = Object.fromEntries(fields.flatMap(name => shown[name] === undefined ? [] : [[name, shown[name]]]))
   // Pages have navigation, so they only get links to the items referred to.
-  const links = linkReferred(responding, item)
+  const links = linkReferences(responding, item)
   const view: ShownOne = {
     kind: 'one',
     name: model.singular,
@@ -78,7 +78,7 @@ export async function sendItemPage (
   return await sendView(responding, view)
 }
 
-function linkReferred ({ mount, request }: Responding, item: Stored): Readonly<Record<string, string>> {
+function linkReferences ({ mount, request }: Responding, item: Stored): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(mount.model.references).flatMap(([field, family]) => {
     const id = item[field] as Id | null | undefined
     const href = id === undefined || id === null ? undefined : linkPage(mount.beside(family), request, id)

@@ -67,11 +67,11 @@ export function showEntry ({ mount, request }: Here, record: LogRecord, noun?: s
 
 export function makeFeedback (mount: FamilyMount, { action, outcome, revision }: LogRecord): Feedback {
   const found = mount.model.actions.find(each => each.action === action)
-  return { name: found === undefined ? action : nameAction(found), singular: mount.model.singular, outcome, revision }
+  return { name: found === undefined ? action : nameForTexts(found), singular: mount.model.singular, outcome, revision }
 }
 
 /** The name that texts have for it. */
-export function nameAction ({ kind, name }: ActionModel): string {
+export function nameForTexts ({ kind, name }: ActionModel): string {
   return kind === 'remove' ? 'delete' : name
 }
 
@@ -96,15 +96,22 @@ export function showKind (mount: FamilyMount | undefined, field: Field): ShownKi
   return isName ? 'string' : kind
 }
 
+// A list of fields is that of one family, or of none.
+const kindsOf = new WeakMap<readonly Field[], Kinds>()
+
 export function listKinds (
   mount: FamilyMount | undefined, fields: readonly Field[] = mount?.model.fields ?? []
 ): Kinds {
-  return Object.fromEntries(fields.map(field => [field.name, showKind(mount, field)]))
+  const known = kindsOf.get(fields)
+  if (known !== undefined) return known
+  const kinds = Object.fromEntries(fields.map(field => [field.name, showKind(mount, field)]))
+  kindsOf.set(fields, kinds)
+  return kinds
 }
 
 /** The operations of a family, by their actions. */
 export function listActionChoices ({ model: { actions, singular, labels } }: FamilyMount): ActionChoice[] {
-  return actions.map(each => ({ value: each.action, name: nameAction(each), singular, labels }))
+  return actions.map(each => ({ value: each.action, name: nameForTexts(each), singular, labels }))
 }
 
 /** Tells the script of an item's page of changes after a position. */
@@ -119,7 +126,7 @@ export function followItem (
 }
 
 /** A browser must know the names of events, and operations of other families may change an item too. */
-export function listEvents (mount: FamilyMount): string[] {
+export function listEvents (mount: FamilyMount): readonly string[] {
   return [...new Set(mount.neighbours().flatMap(({ model: { actions } }) => actions.map(({ action }) => action)))]
 }
 

@@ -2,7 +2,7 @@ import {
   checkRevision, type Id, loadCommand, type LoadedCommand, loadEntry, loadLog, openReading, type Responding
 } from '../exports.js'
 import { listLogFilters } from './form-fields.js'
-import { parseOne } from './item.js'
+import { parseSingle } from './item.js'
 import { makeEntryAffordances } from './item-affordances.js'
 import { trailToItem } from './links.js'
 import { showEntry } from './log-entries.js'
@@ -51,7 +51,7 @@ export async function sendEntryPage (
 ): Promise<boolean> {
   const { mount, request } = responding
   const reading = await openReading(mount, request, { action: 'read', id })
-  const query = parseOne(mount, search, 'log')
+  const query = parseSingle(mount, search, 'log')
   return await sendEntry(responding, await loadEntry(responding, reading, query, { id, command, noun }))
 }
 
@@ -63,7 +63,7 @@ export async function sendCommandPage (
 ): Promise<boolean> {
   const { mount, request } = responding
   const reading = await openReading(mount, request, { action: 'read', params: { command } })
-  const query = parseOne(mount, search, 'log')
+  const query = parseSingle(mount, search, 'log')
   return await sendEntry(responding, await loadCommand(responding, reading, query, command))
 }
 

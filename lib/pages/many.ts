@@ -8,7 +8,7 @@ import type { ManyItem } from './affordances.js'
 import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
 import { startPage } from './item-affordances.js'
 import { checkFrom, linkFrom, linkItemFrom, linkList } from './links.js'
-import { findLastTitle, nameAction, readWrongState } from './log-entries.js'
+import { findLastTitle, nameForTexts, readWrongState } from './log-entries.js'
 import { type PageForm, takeShort } from './page-form.js'
 import { resolveEntries, titleOf } from './references.js'
 import { listUrl } from './urls.js'
@@ -61,7 +61,7 @@ function writeSelection ({ mount, request }: Responding, selection: Selection): 
 function findTarget (
   { model: { actions } }: FamilyMount, { operation, items }: Pick<Selection, 'operation' | 'items'>
 ): ActionModel {
-  const target = actions.find(each => nameAction(each) === operation && each.kind !== 'create' && !each.isPartial)
+  const target = actions.find(each => nameForTexts(each) === operation && each.kind !== 'create' && !each.isPartial)
   if (target !== undefined && items.size > 0 && items.size <= maxItems) return target
   throw new Problem('bad-request', items.size > maxItems
     ? `Select at most ${maxItems} rows`

@@ -10,7 +10,7 @@ import {
 } from './form-fields.js'
 import { listStateFields, showState } from './item-affordances.js'
 import { checkFrom, findSite, linkItemFrom, linkOthers } from './links.js'
-import { listKinds, nameAction, showKind } from './log-entries.js'
+import { listKinds, nameForTexts, showKind } from './log-entries.js'
 import { findReferenceFields, findReferred } from './references.js'
 import { listUrl, ownUrl } from './urls.js'
 import { listRepresentations } from './views.js'
@@ -186,7 +186,8 @@ async function makeManyAffordance (
   if (!actions.some(({ kind }) => kind === 'create') || !forms.includes('noun')) return undefined
   const targeted = actions.filter(({ kind, isPartial }) => kind !== 'create' && !isPartial)
   const isGranted = await Promise.all(targeted.map(({ action }) => reading.mayOffer(action)))
-  const operations = targeted.filter((_, index) => isGranted[index]).map(each => ({ name: nameAction(each), singular }))
+  const granted = targeted.filter((_, index) => isGranted[index])
+  const operations = granted.map(each => ({ name: nameForTexts(each), singular }))
   return operations.length === 0 ? undefined : { action: listUrl(mount, request), from, operations }
 }
 

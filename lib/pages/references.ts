@@ -10,7 +10,7 @@ import { hasPages, listRepresentations } from './views.js'
 type Choices = NonNullable<ReferenceField['choices']>
 
 /** Families by the names of the fields or parameters that hold their ids. */
-export type References = Readonly<Record<string, string>>
+export type ReferenceNames = Readonly<Record<string, string>>
 
 /** Undefined if the family is not mounted here, or the caller may not list it. */
 async function open ({ mount, request }: Here, family: string | undefined): Promise<Reading | undefined> {
@@ -109,7 +109,7 @@ const maxChoices = 50
 /** How those of these fields that refer to items are chosen, by their names. */
 export async function findReferenceFields (
   here: Here,
-  all: References,
+  all: ReferenceNames,
   used: readonly Field[]
 ): Promise<ReadonlyMap<string, ReferenceField>> {
   const names = Object.entries(all).filter(([name]) => used.some(field => field.name === name))
@@ -148,7 +148,7 @@ export async function findTitle (here: Here, family: string | undefined, id: unk
 /** What people enter to find exactly the items with these ids: the title, then the id. */
 export async function nameChosen (
   here: Here,
-  references: References,
+  references: ReferenceNames,
   ids: ReadonlyMap<string, string>
 ): Promise<ReadonlyMap<string, string>> {
   const chosen = [...ids].filter(([, id]) => id !== '')
@@ -165,7 +165,7 @@ export const finding = '_find.'
 export type FoundChoices = ReadonlyMap<string, Choices>
 
 /** Puts the ids of the items that were meant into the form; throws if none is found, or several. */
-export async function resolveEntries (here: Here, references: References, form: PageForm): Promise<void> {
+export async function resolveEntries (here: Here, references: ReferenceNames, form: PageForm): Promise<void> {
   const resolved = new Map(form.entries)
   const several = new Map<string, Choices>()
   const flaws: { pointer: string, detail: string }[] = []

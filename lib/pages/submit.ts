@@ -6,7 +6,7 @@ import {
 import { setFeedback } from './feedback.js'
 import type { RefusedForm } from './form-fields.js'
 import { sendItemPage } from './item.js'
-import { findAction } from './item-affordances.js'
+import { getAction } from './item-affordances.js'
 import { checkFrom, linkFrom, linkItemFrom, mayRepeat } from './links.js'
 import { sendListPage } from './list.js'
 import { answerSelection } from './many.js'
@@ -38,7 +38,7 @@ export async function submit (
 async function run (responding: Responding, action: string, form: PageForm): Promise<void> {
   const { mount } = responding
   await resolveEntries(responding, describeForm(mount, action).references, form)
-  const id = findAction(mount, action).kind === 'create' ? undefined : readItemId(responding)
+  const id = getAction(mount, action).kind === 'create' ? undefined : readTargetId(responding)
   const command = { action, id, params: readFormParams(mount, action, form, form.resolved) }
   if (form.asksFirst) {
     if (await askForConfirmation(responding, command, form)) return
@@ -49,7 +49,7 @@ async function run (responding: Responding, action: string, form: PageForm): Pro
   else await redirect(responding, command, ran, form)
 }
 
-function readItemId ({ mount, request }: Responding) {
+function readTargetId ({ mount, request }: Responding) {
   const { id: text = '' } = request.params as { readonly id?: string }
   const id = mount.readId(text)
   if (id === undefined) throw notFound(mount.model.singular, text)
@@ -61,7 +61,7 @@ async function redirect (
   responding: Responding, { action }: FormCommand, ran: RanCommand, form: PageForm
 ): Promise<void> {
   const { mount, request, reply } = responding
-  const isDeleted = findAction(mount, action).kind === 'remove'
+  const isDeleted = getAction(mount, action).kind === 'remove'
   const location = isDeleted || !await ran.mayShow()
     ? linkFrom(mount, request, form.from)
     : linkItemFrom(mount, request, ran.entry.target, checkFrom(mount, form.from))

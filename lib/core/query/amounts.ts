@@ -1,6 +1,5 @@
 import { BoundedCache } from '../cache.js'
 import type { Kind } from '../storage/storage.js'
-import type { ReadResult } from './values.js'
 
 /** How people of a language write amounts. */
 interface Spelling {
@@ -57,7 +56,9 @@ export function isAmount ({ kind }: { readonly kind?: Kind | 'choice' | undefine
 const longestAmount = 100
 
 /** As JSON has it. A text that is an amount in no language stays as it is. */
-export function readAmount (language: string, kind: Kind, text: string): ReadResult<string> {
+export function readAmount (
+  language: string, kind: Kind, text: string
+): { readonly value: string } | { readonly expected: string } {
   const spelling = spellings.get(language, findSpelling)
   const given = text.trim()
   if (given.length > longestAmount) return { expected: `must have at most ${longestAmount} characters` }

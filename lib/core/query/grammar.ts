@@ -230,7 +230,7 @@ function readStart (list: OrderedList, { after, before, page }: Settings): Start
 /** The URL of a list with the parameters of a query, but for some. @param added such as `sort=-id` */
 export function makePageUrl (
   path: string,
-  { parameters }: Pick<ParsedQuery, 'parameters'>,
+  { parameters }: { readonly parameters: readonly Parameter[] },
   without: readonly string[] = [],
   added?: string
 ): string {

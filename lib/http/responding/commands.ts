@@ -122,12 +122,12 @@ export async function previewForm (
   const command = makeCommand(exchange, { action, target: id, params })
   const { decision, others } = await preview(mount.family, mount.caller(request), command)
   if (decision.outcome !== 'done') return undefined
-  const shown = await Promise.all(others.map(other => showOther(exchange, other)))
+  const shown = await Promise.all(others.map(other => previewOther(exchange, other)))
   return { after: decision.after, others: shown.flat() }
 }
 
 /** Only if the caller may read the item before and after: permission to change it is not enough. */
-async function showOther (
+async function previewOther (
   { mount }: Exchange, { family, caller, id, before, after }: PreviewedOther
 ): Promise<PreviewedItem[]> {
   const there = family === mount.family ? mount : mount.neighbours.find(family.name, mount)

@@ -55,7 +55,7 @@ export function describeForm (mount: FamilyMount, action: string): FormModel {
   return model
 }
 
-function findAction (family: Family, action: string) {
+function findFormAction (family: Family, action: string) {
   const found = listActions(family).find(each => each.action === action)
   const { params, target } = found ?? {}
   if (params === undefined) throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, action, '')
@@ -63,7 +63,7 @@ function findAction (family: Family, action: string) {
 }
 
 function makeModel (family: Family, action: string): FormModel {
-  const { params: { schema, fields, defaults }, target, others } = findAction(family, action)
+  const { params: { schema, fields, defaults }, target, others } = findFormAction(family, action)
   // A parameter named like an entry of `with`, or like a field that refers to an item, does so too.
   const named = (others ?? []).filter(({ field }) => field === undefined)
     .map(({ name, family: other = family }) => [name, other.name] as const)
@@ -103,13 +103,13 @@ export function readFormParams (
   mount: FamilyMount, action: string, form: SentForm, entries: ReadonlyMap<string, string> = form.entries
 ): Members {
   const { zone, language, key } = form
-  const { params } = findAction(mountOf(mount).family, action)
+  const { params } = findFormAction(mountOf(mount).family, action)
   return readEntries(params, entries, { zone, language, isOwn: key !== undefined })
 }
 
 /** Valid parameters of an action: those of an item that it edits, otherwise examples; undefined if none are known. */
 export function makeSampleParams (mount: FamilyMount, action: string, item?: Members): Members | undefined {
-  const { params: { schema, fields, isPartial, read } } = findAction(mountOf(mount).family, action)
+  const { params: { schema, fields, isPartial, read } } = findFormAction(mountOf(mount).family, action)
   const sent = fields.filter(({ kind, optional }) => isPartial ? kind !== 'json' : !optional)
   const sample = read(Object.fromEntries(sent.map(({ name }) =>
     [name, isPartial ? item?.[name] : makeExample(schema.properties[name] as TSchema)])))

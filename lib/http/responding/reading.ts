@@ -4,11 +4,12 @@ import { makeExpand } from '../../core/book/expand.js'
 import { findTargets, mayOffer, toAction } from '../../core/book/offers.js'
 import type { Family } from '../../core/family/family.js'
 import type { FieldChanges } from '../../core/family/params.js'
+import type { ProblemCode } from '../../core/problems.js'
 import type { Intent } from '../../core/service/caller.js'
 import { writePosition } from '../../core/service/feed.js'
 import { findEnd } from '../../core/service/log-reads.js'
 import { authorizeReader, type Reader } from '../../core/service/reader.js'
-import { type CommandRecord, type KeptProblem, nameRecord, readTarget } from '../../core/service/record.js'
+import { type CommandRecord, nameRecord, readTarget } from '../../core/service/record.js'
 import { explainState, readState, type StateReason } from '../../core/service/refusal.js'
 import type { Condition, Found, Id, Query, Stored } from '../../core/storage/storage.js'
 import { isTextId } from '../../core/values/ids.js'
@@ -33,7 +34,8 @@ export interface LogRecord {
   readonly revision: number
   readonly createdAt: string
   readonly principal?: string
-  readonly problem?: Pick<KeptProblem, 'code' | 'detail' | 'members'>
+  /** Why it was refused. */
+  readonly problem?: { readonly code: ProblemCode, readonly detail: string, readonly members: Members }
   /** What it changed of an existing item; long values are left out. */
   readonly changes?: FieldChanges
 }
@@ -103,10 +105,10 @@ export async function mayList (mount: FamilyMount, request: FastifyRequest): Pro
   return await mayOffer(callOf(mountOf(mount), request), 'list')
 }
 
-const readers = new WeakMap<Reading, Reader>()
+const heldReaders = new WeakMap<Reading, Reader>()
 
 export function readerOf (reading: Reading): Reader {
-  return readers.get(reading) as Reader
+  return heldReaders.get(reading) as Reader
 }
 
 export function readBy (mount: FamilyMount, reader: Reader): Reading {
@@ -157,7 +159,7 @@ export function readBy (mount: FamilyMount, reader: Reader): Reading {
       return await mayOffer(called, action, grant)
     }
   }
-  readers.set(reading, reader)
+  heldReaders.set(reading, reader)
   return reading
 }
 

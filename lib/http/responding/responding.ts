@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Stored } from '../../core/storage/storage.js'
 import type { OneView, PageView, Representation } from '../../representations/representation.js'
-import type { FamilyMount } from '../../representations/target.js'
+import type { FamilyMount, SentForm } from '../../representations/target.js'
 import { FormBody } from '../body.js'
 import { markItem } from '../conditional.js'
 import { type Exchange, mountOf } from '../mount.js'
@@ -50,6 +50,6 @@ export function checkRevision (
 }
 
 /** The form that a request sent, also where it was refused. */
-export function findForm ({ body }: FastifyRequest): FormBody | undefined {
+export function findForm ({ body }: FastifyRequest): SentForm | undefined {
   return body instanceof FormBody ? body : undefined
 }

@@ -38,7 +38,7 @@ export interface LoadedCommand {
   readonly item?: Stored | undefined
 }
 
-function load<Q> (
+function makeLoading<Q> (
   { request, choice: { representation } }: Exchange, reading: Reading, query: Q, intent: Intent, name = ''
 ): Loading<Q> {
   const reader = readerOf(reading)
@@ -55,7 +55,7 @@ export async function loadList (responding: Responding, reading: Reading, query:
   const exchange = toExchange(responding)
   const { mount, mount: { family } } = exchange
   const parsed = asParsed(query)
-  const loading = load(exchange, reading, parsed, intendToList(family))
+  const loading = makeLoading(exchange, reading, parsed, intendToList(family))
   return await loadListing(exchange, await listItems(mount, loading, parsed))
 }
 
@@ -65,7 +65,7 @@ export async function loadQueryList (
 ): Promise<LoadedPage | undefined> {
   const exchange = toExchange(responding)
   const { mount, mount: { family } } = exchange
-  const loading = load(exchange, reading, refuseCount(asParsed(query)), intendToList(family), value)
+  const loading = makeLoading(exchange, reading, refuseCount(asParsed(query)), intendToList(family), value)
   const narrowed = await narrow(loading, family.fields.find(({ name }) => name === field) as Field)
   return narrowed && await loadListing(exchange, await listItems(mount, loading, narrowed, true))
 }
@@ -80,7 +80,7 @@ export async function loadLog (
 ): Promise<LoadedPage<LogRecord>> {
   const exchange = toExchange(responding)
   const { mount, mount: { family } } = exchange
-  const loading = load(exchange, reading, asParsed(query), intendToRead(family, id))
+  const loading = makeLoading(exchange, reading, asParsed(query), intendToRead(family, id))
   const operation = findOperation(family, noun)
   const { items, ...page } = await loadListing(exchange, listLog(mount, loading, asParsed(query), { operation }))
   const entries = (items as readonly CommandRecord[]).map(entry => showRecord(family, entry, reading.principal))
@@ -106,7 +106,7 @@ export async function loadCommand (
   const exchange = toExchange(responding)
   const { mount, reply } = exchange
   const intent = intendToRead(mount.family, undefined, { command })
-  const found = await findCommand(mount, load(exchange, reading, query, intent, command))
+  const found = await findCommand(mount, makeLoading(exchange, reading, query, intent, command))
   if (found === undefined) return undefined
   retire(reply, mount.retirement)
   return showLoaded(exchange, reading, query, found.record, {})
