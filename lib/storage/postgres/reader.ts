@@ -9,7 +9,7 @@ import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../.
 import { type HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
 import {
-  ClauseBuilder, encodeParameters, itemSeparator, listSelected, makeStatementKey, selectJson, selectLength
+  ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson, selectLength
 } from '../sql/clauses.js'
 import type { DefaultFilling, PlannedQuery } from '../sql/filling.js'
 import { type Column, getColumn, getColumns, getMembers, type Layout, makeRowDecoder } from '../sql/layout.js'
@@ -24,6 +24,8 @@ type WriteQuery = (clauses: ClauseBuilder) => string
 /** The items as text, their number, and the keys of the last and the first. */
 type PageRow = readonly [text?: string | null, length?: string, ...keys: unknown[]]
 
+// It cannot occur in JSON, and numbers have another mark.
+const itemSeparator = '\u001f'
 const maxTexts = 300
 // Skipping more rows takes as long as many other reads.
 const shortSkip = 2000

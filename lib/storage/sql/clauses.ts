@@ -130,9 +130,6 @@ function nameVariant ({ listsAreOneParameter }: Dialect, condition: FieldConditi
   }
 }
 
-/** Separates the items of a page: it cannot occur in JSON. */
-export const itemSeparator = '\u001e'
-
 /** Writes a row as `JSON.stringify` would; absent members are left out. `required` are never NULL. */
 export function selectJson (
   members: readonly Column[], writeValue: (column: Column) => string, required: readonly string[] = ['id']

@@ -2,14 +2,13 @@ import { findIds, isLower, isPlain } from '../../core/storage/conditions.js'
 import { askOneMore, toFoundText, writeFoundText } from '../../core/storage/pages.js'
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
 import { makeListWriter } from '../../core/values/json.js'
-import { itemSeparator } from '../sql/clauses.js'
 import type { DefaultFilling, PlannedQuery } from '../sql/filling.js'
 import { type Column, getColumn, getMembers } from '../sql/layout.js'
 import type { ReadBurst } from './bursts.js'
 import { prepareRead } from './driver.js'
 import type { HeavyReads } from './heavy-reads.js'
 import { type Anchors, type Index, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
-import type { TableStatements } from './statements.js'
+import { itemSeparator, type TableStatements } from './statements.js'
 
 interface ReadSettings {
   readonly limits: PathLimits

@@ -4,8 +4,7 @@ import { countFitting } from '../../core/storage/pages.js'
 import type { Condition, Id, Scalar, Stored } from '../../core/storage/storage.js'
 import { readDecimal } from '../../core/values/decimals.js'
 import {
-  ClauseBuilder, encodeParameters, itemSeparator, listSelected,
-  makeStatementKey, selectJson, selectLength
+  ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson, selectLength
 } from '../sql/clauses.js'
 import { quoteName } from '../sql/dialect.js'
 import type { PlannedQuery } from '../sql/filling.js'
@@ -13,6 +12,9 @@ import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from 
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 import { isEquality, type PageText, type Path, type Section } from './paths.js'
 import { decimalFunction, sqliteDialect as dialect } from './tables.js'
+
+/** Separates items with nested values: it cannot occur in JSON. */
+export const itemSeparator = '\u001e'
 
 // Quotes within text are escaped, so only nested values could contain it.
 const flatMark = ',{"id":'
