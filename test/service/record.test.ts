@@ -12,7 +12,7 @@ import { nameRecordOf } from '../../lib/core/service/renamed.js'
 import { toShown } from '../../lib/core/service/shown.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
-import { defineFamily, type FamilyDefinition } from '../../lib/index.js'
+import { defineFamily, type FamilyDefinition, memoryStorage } from '../../lib/index.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
 const now = '2026-02-02T00:00:00.000Z'
@@ -432,4 +432,33 @@ t.test('an entry has the names of its version, and its parameters those of its c
   t.equal(nameRecordOf(plain, record, undefined), record)
   t.strictSame(nameRecordOf(renamed, base, renamed), base, 'what it does not have is not made')
   t.strictSame(nameRecordOf(plain, base, renamed), base)
+})
+
+t.test('a secret parameter of an operation is not in the log, which has a digest of all', async t => {
+  const storage = memoryStorage()
+  const doors = defineFamily({
+    name: 'doors',
+    singular: 'door',
+    fields: Type.Object({ id: Type.Integer(), isOpen: Type.Boolean({ default: false }) }),
+    create: [],
+    operations: {
+      unlock: {
+        name: 'unlock',
+        verb: 'unlock',
+        participle: 'unlocked',
+        noun: 'unlocks',
+        action: 'UnlockDoor',
+        params: Type.Object({ code: Type.String({ writeOnly: true }), by: Type.String() }),
+        apply: door => ({ ...door, isOpen: true })
+      }
+    }
+  })
+  const book = doors.service({ storage })
+  const { item: { id } } = await book.create({})
+  const unlock = async (code: string) => await book.run('unlock', id, { code, by: 'ann' }, { command: 'c-1' })
+  await unlock('1234')
+  const row = await storage.get('commands', 'c-1')
+  t.strictSame([row?.['params'], typeof row?.['digest']], [{ by: 'ann' }, 'string'])
+  t.equal((await unlock('1234')).replayed, true)
+  await t.rejects(unlock('9999'), { code: 'id-reused' })
 })
