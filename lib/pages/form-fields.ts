@@ -1,11 +1,11 @@
 import {
-  type ActionModel, describeForm, type FamilyMount, type Field, type Flaw, type FormInput, isAmount, isOrdered,
+  describeForm, type FamilyMount, type Field, type Flaw, type FormInput, isAmount, isOrdered,
   type ListQuery, listRows, makeSampleParams, type Members, type Problem, type Responding, type Stored
 } from '../exports.js'
 import type {
   FormAffordance, FormField, LogEntry, ReferenceField, Refusal, SampleRequest, ShownMember
 } from './affordances.js'
-import { listActionChoices, nameForTexts, readWrongState } from './log-entries.js'
+import { getAction, listActionChoices, nameForTexts, readWrongState } from './log-entries.js'
 import { finding, findReferenceFields, type FoundChoices, nameChosen } from './references.js'
 
 export interface RefusedForm {
@@ -47,7 +47,7 @@ export async function makeForm (
 ): Promise<FormAffordance | undefined> {
   const { mount, mount: { model } } = responding
   const { inputs, references: names, summary: title } = describeForm(mount, action)
-  const found = model.actions.find(each => each.action === action) as ActionModel
+  const found = getAction(mount, action)
   const references = await findReferenceFields(responding, names, inputs)
   const sent = refused?.action === form.action ? refused : undefined
   const looked = [...references].filter(([, { choices }]) => choices === undefined).map(([name]) => name)

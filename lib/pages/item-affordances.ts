@@ -1,5 +1,5 @@
 import {
-  type ActionModel, describeForm, type FamilyMount, findActionAddress, findChanges, type FormCommand, type FormPreview,
+  describeForm, type FamilyMount, findActionAddress, findChanges, type FormCommand, type FormPreview,
   type ItemOffer, type LoadedCommand, type LogRecord, type PreviewedItem, type Reading, type Responding, type Stored
 } from '../exports.js'
 import type {
@@ -7,7 +7,7 @@ import type {
 } from './affordances.js'
 import { explainRefusal, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
 import { checkFrom, findSite, linkItemFrom, linkList, linkOthers, trailToItem } from './links.js'
-import { followItem, listKinds, nameForTexts, showChanges, showEntry, showParams } from './log-entries.js'
+import { followItem, getAction, listKinds, nameForTexts, showChanges, showEntry, showParams } from './log-entries.js'
 import type { PageForm } from './page-form.js'
 import { findReferred, findRelated, findTitle, linkPage, nameInLog, titleOf } from './references.js'
 import { itemUrl } from './urls.js'
@@ -68,10 +68,6 @@ export async function makeAffordances (
     refused: refused &&
       explainRefusal(mount, refused, operations.some(({ action }) => action === refused.action), meanwhile)
   }
-}
-
-export function getAction ({ model: { actions } }: FamilyMount, action: string): ActionModel {
-  return actions.find(each => each.action === action) as ActionModel
 }
 
 /** Fields that the state shows already. */

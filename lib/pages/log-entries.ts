@@ -1,6 +1,6 @@
 import {
-  type ActionModel, type Condition, describeForm, type FamilyMount, type Field, type FieldChanges, findStateReason,
-  type Id, type LogRecord, type Members, type Reading, type Stored
+  type ActionModel, type Condition, describeForm, type FamilyModel, type FamilyMount, type Field, type FieldChanges,
+  findStateReason, type Id, type LogRecord, type Members, type Reading, type Stored
 } from '../exports.js'
 import type {
   ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
@@ -66,8 +66,22 @@ export function showEntry ({ mount, request }: Here, record: LogRecord, noun?: s
 }
 
 export function makeFeedback (mount: FamilyMount, { action, outcome, revision }: LogRecord): Feedback {
-  const found = mount.model.actions.find(each => each.action === action)
+  const found = findKnownAction(mount, action)
   return { name: found === undefined ? action : nameForTexts(found), singular: mount.model.singular, outcome, revision }
+}
+
+const actionsOf = new WeakMap<FamilyModel, ReadonlyMap<string, ActionModel>>()
+
+/** Undefined if the family no longer has it, or never had. */
+export function findKnownAction ({ model }: FamilyMount, action: string): ActionModel | undefined {
+  const known = actionsOf.get(model) ?? new Map(model.actions.map(each => [each.action, each]))
+  actionsOf.set(model, known)
+  return known.get(action)
+}
+
+/** Of a family that has it. */
+export function getAction (mount: FamilyMount, action: string): ActionModel {
+  return findKnownAction(mount, action) as ActionModel
 }
 
 /** The name that texts have for it. */
@@ -76,8 +90,8 @@ export function nameForTexts ({ kind, name }: ActionModel): string {
 }
 
 export function showParams (mount: FamilyMount, action: string, params: Members): ShownMember[] {
-  const isKnown = mount.model.actions.some(each => each.action === action)
-  const kinds = listKinds(mount, isKnown ? describeForm(mount, action).inputs : [])
+  const isKnown = findKnownAction(mount, action) !== undefined
+  const kinds = isKnown ? listKinds(mount, describeForm(mount, action).inputs) : {}
   return Object.entries(params).map(([name, value]) => ({ name, value, kind: kinds[name] }))
 }
 

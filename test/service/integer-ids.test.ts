@@ -198,14 +198,31 @@ for (const { name, make } of storages) {
   })
 }
 
-t.test('an id after which none is left', async t => {
+t.test('an id is not given again if the only log was pruned, or the item was loaded', async t => {
   const storage = memoryStorage()
-  const fields = Type.Object({ id: Type.Integer({ maximum: 3 }), title: Type.String() })
-  const few = defineFamily({ name: 'tickets', singular: 'ticket', fields, create: ['title'] }).service({ storage })
-  for (const id of [1, 2, 3]) t.equal((await few.create({ title: 'a' })).item.id, id)
-  await t.rejects(few.create({ title: 'a' }), {
-    code: 'taken', message: 'No id is left for a new ticket: 3 is taken, and ids are counted'
-  })
+  const book = tickets.service({ storage, clock: () => new Date('2026-01-01T00:00:00.000Z') })
+  t.equal((await book.create({ title: 'a' })).item.id, 1)
+  await book.remove(1)
+  t.equal(await prune(storage, { before: '2026-01-02' }), 2)
+  t.equal((await book.create({ title: 'a' })).item.id, 2)
+  await loadItems(storage, tickets, [{ id: 7, title: 'a' }])
+  await book.remove(7)
+  const made = [7, 8]
+  const odd = tickets.service({ storage, makeId: () => made.shift() as number })
+  t.equal((await odd.create({ title: 'a' })).item.id, 8)
+})
+
+t.test('an id after which none is left', async t => {
+  for (const bound of [{ maximum: 3 }, { exclusiveMaximum: 4 }]) {
+    const fields = Type.Object({ id: Type.Integer(bound), title: Type.String() })
+    const few = defineFamily({ name: 'tickets', singular: 'ticket', fields, create: ['title'] })
+      .service({ storage: memoryStorage() })
+    for (const id of [1, 2, 3]) t.equal((await few.create({ title: 'a' })).item.id, id)
+    await t.rejects(few.create({ title: 'a' }), {
+      code: 'taken', message: 'No id is left for a new ticket: 3 is taken, and ids are counted'
+    })
+  }
+  const storage = memoryStorage()
   await loadItems(storage, tickets, [{ id: 2 ** 53 - 1, title: 'a' }])
   await labels.service({ storage }).create({ id: 'a', text: 'b' })
   const app = Fastify()

@@ -56,8 +56,9 @@ export function describeForm (mount: FamilyMount, action: string): FormModel {
 }
 
 function findFormAction (family: Family, action: string) {
-  const found = listActions(family).find(each => each.action === action)
-  const { params, target } = found ?? {}
+  const operation = family.operations.get(action)
+  if (operation !== undefined) return { params: operation.params, target: operation, others: operation.others }
+  const { params, target } = listActions(family).find(each => each.action === action) ?? {}
   if (params === undefined) throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, action, '')
   return { params, target, others: target === undefined ? family.lifecycle?.others : target.others }
 }

@@ -141,6 +141,9 @@ export function findActionAddress (
   { mount, request }: Pick<Responding, 'mount' | 'request'>, action: string, id: Id
 ): { readonly method: string, readonly href: string, readonly form?: string } | undefined {
   const own = mountOf(mount)
-  const target = listTargets(own.family).find(({ operation }) => operation.action === action)
-  return target && findAddress(own, request, id, target.operation)
+  const { operations, lifecycle } = own.family
+  const known = operations.get(action)
+  const deletion = lifecycle?.deletion?.operation.action === action ? lifecycle.deletion : undefined
+  const operation = (known ?? deletion)?.operation
+  return operation && findAddress(own, request, id, operation)
 }
