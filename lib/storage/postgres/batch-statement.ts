@@ -53,8 +53,72 @@ export function writeBatchText (batches: readonly TableBatch[]): string {
   const { given, refused, done, complete } = parts
   // Refusals must be known before anything is written, but need all that is given and locked.
   const ctes = [...given, `refused AS MATERIALIZED (${refused.join(' UNION ALL ')})`, ...done]
-  return `WITH ${ctes.join(', ')} SELECT "$n", broken FROM refused ` +
-    `UNION ALL SELECT -1, width_bucket(0, 0, 1, CASE WHEN ${complete.join(' AND ')} THEN 1 ELSE 0 END)::text`
+  return `WITH ${ctes.join(', ')} SELECT "$n", broken FROM refused UNION ALL SELECT -1, ${failUnless(complete)}`
+}
+
+/** Whether `writeDirectText` can write it: nothing is to be checked, and locks have no order to keep. */
+export function isDirect (writes: readonly EncodedWrite[]): boolean {
+  return writes.filter(({ type }) => type !== 'insert').length <= 1 &&
+    writes.every(({ type, checked, referrers }) => type !== 'require' && checked.length + referrers.length === 0)
+}
+
+/**
+ * One statement for one commit that is expected to succeed, at two thirds of the cost. A commit that is to be refused
+ * writes fewer rows and so undoes itself, as a batch does; the statement of a batch then says why.
+ */
+export function writeDirectText (batches: readonly TableBatch[]): string {
+  const ctes: string[] = []
+  const complete: string[] = []
+  for (const [p, { layout, writes }] of batches.entries()) {
+    const given = `given${p}`
+    ctes.push(`${given} AS MATERIALIZED (${readGiven(layout, p)})`)
+    for (const type of new Set(Array.from(writes.values(), ({ type }) => type))) {
+      const expected = type === 'insert' ? '' : isExpected(layout)
+      ctes.push(`${type}${p} AS (${writeRows(layout, type, given)}${expected} RETURNING 1)`)
+      // As in a batch, the row that others may have locked comes first.
+      if (type === 'insert') complete.push(isComplete(type, p, given))
+      else complete.unshift(isComplete(type, p, given))
+    }
+  }
+  return `WITH ${ctes.join(', ')} SELECT -1, ${failUnless(complete)}`
+}
+
+function isExpected (layout: Layout): string {
+  return ` AND t.${quoteName(getColumn(layout, 'revision').name as string)} = d."$x"`
+}
+
+function isComplete (type: EncodedWrite['type'], p: number, rows: string): string {
+  return `(SELECT count(*) FROM ${type}${p}) = (SELECT count(*) FROM ${rows} WHERE "$t" = '${type}')`
+}
+
+function failUnless (conditions: readonly string[]): string {
+  return `width_bucket(0, 0, 1, CASE WHEN ${conditions.join(' AND ')} THEN 1 ELSE 0 END)::text`
+}
+
+function readGiven (layout: Layout, p: number): string {
+  const typed = listWritten(layout).map(({ name, field, present }) =>
+    `${quoteName(name as string)} ${present?.type ?? nameType(recordDialect, field)}`)
+  const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$k" text[], "$r" text[], "$u" text[], ' +
+    typed.join(', ')
+  return `SELECT * FROM json_to_recordset($${p + 1}::json) AS r (${record})`
+}
+
+/** Writes those of the given rows that are of a type; further conditions and RETURNING may follow. */
+function writeRows (layout: Layout, type: EncodedWrite['type'], rows: string): string {
+  const { table, mapped } = layout
+  const columns = listWritten(layout)
+  const id = quoteName(layout.id.name as string)
+  const ofType = `d."$t" = '${type}'`
+  if (type === 'delete') return `DELETE FROM ${table} t USING ${rows} d WHERE t.${id} = d.${id} AND ${ofType}`
+  if (type === 'replace') {
+    const assignments = columns.filter(column => column !== layout.id).map(assign)
+    return `UPDATE ${table} t SET ${assignments.join(', ')} FROM ${rows} d WHERE t.${id} = d.${id} AND ${ofType}`
+  }
+  const names = columns.map(({ name }) => quoteName(name as string)).join(', ')
+  // The id comes from the sequence of the table, and is written even into a GENERATED ALWAYS column.
+  const overriding = mapped ? 'OVERRIDING SYSTEM VALUE ' : ''
+  return `INSERT INTO ${table} (${names}) ${overriding}SELECT ${names} FROM ${rows} d WHERE ${ofType} ORDER BY ${id} ` +
+    `ON CONFLICT (${id}) DO NOTHING`
 }
 
 interface BatchParts {
@@ -73,13 +137,7 @@ function writeTable (parts: BatchParts, batch: TableBatch, p: number, numbers: R
   const referrers = new Set(writes.flatMap(({ referrers }) => referrers))
   const id = quoteName(layout.id.name as string)
   const revision = quoteName(getColumn(layout, 'revision').name as string)
-  const columns = listWritten(layout)
-  const names = columns.map(({ name }) => quoteName(name as string)).join(', ')
-  const typed = columns.map(({ name, field, present }) =>
-    `${quoteName(name as string)} ${present?.type ?? nameType(recordDialect, field)}`)
-  const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$k" text[], "$r" text[], "$u" text[], ' +
-    typed.join(', ')
-  given.push(`given${p} AS MATERIALIZED (SELECT * FROM json_to_recordset($${p + 1}::json) AS r (${record}))`)
+  given.push(`given${p} AS MATERIALIZED (${readGiven(layout, p)})`)
   done.push(`done${p} AS MATERIALIZED (SELECT * FROM given${p} WHERE "$c" NOT IN (SELECT "$c" FROM refused))`)
   for (const reference of checked) writeReference(parts, reference, p, numbers.get(reference.to.family))
   for (const reference of referrers) refused.push(writeUse(reference, p, numbers.get(reference.from.family)))
@@ -95,24 +153,11 @@ function writeTable (parts: BatchParts, batch: TableBatch, p: number, numbers: R
   if (types.has('insert')) {
     refused.push(`SELECT g."$n", g."$c", NULL::text AS broken FROM given${p} g JOIN ${table} t ` +
       `ON t.${id} = g.${id} WHERE g."$x" IS NULL`)
-    // The id comes from the sequence of the table, and is written even into a GENERATED ALWAYS column.
-    const overriding = layout.mapped ? 'OVERRIDING SYSTEM VALUE ' : ''
-    done.push(`insert${p} AS (INSERT INTO ${table} (${names}) ${overriding}` +
-      `SELECT ${names} FROM done${p} WHERE "$t" = 'insert' ORDER BY ${id} ` +
-      `ON CONFLICT (${id}) DO NOTHING RETURNING 1)`)
-  }
-  if (types.has('replace')) {
-    const assignments = columns.filter(column => column !== layout.id).map(assign)
-    done.push(`replace${p} AS (UPDATE ${table} t SET ${assignments.join(', ')} ` +
-      `FROM done${p} d WHERE t.${id} = d.${id} AND d."$t" = 'replace' RETURNING 1)`)
-  }
-  if (types.has('delete')) {
-    done.push(`delete${p} AS (DELETE FROM ${table} t USING done${p} d ` +
-      `WHERE t.${id} = d.${id} AND d."$t" = 'delete' RETURNING 1)`)
   }
   // Required rows are locked, so they stay as they were found.
   for (const type of [...types].filter(type => type !== 'require').sort()) {
-    parts.complete.push(`(SELECT count(*) FROM ${type}${p}) = (SELECT count(*) FROM done${p} WHERE "$t" = '${type}')`)
+    done.push(`${type}${p} AS (${writeRows(layout, type, `done${p}`)} RETURNING 1)`)
+    parts.complete.push(isComplete(type, p, `done${p}`))
   }
 }
 

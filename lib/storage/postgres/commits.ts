@@ -1,8 +1,10 @@
 import { BoundedCache } from '../../core/cache.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/options.js'
-import { describeBatch, lockReferred, makeTableBatches, writeBatchText } from './batch-statement.js'
-import type { Connections } from './connections.js'
+import {
+  describeBatch, isDirect, lockReferred, makeTableBatches, type TableBatch, writeBatchText, writeDirectText
+} from './batch-statement.js'
+import type { Connections, Statement } from './connections.js'
 import { explainConstraintError } from './constraints.js'
 import { getCode, isAboutOne, isUndone, lockTimedOut, statementTimedOut } from './driver.js'
 import { type EncodedWrite, makeRefusal } from './writer.js'
@@ -183,16 +185,17 @@ export class CommitQueue {
 
   /** Makes commits in one transaction. Returns the errors of refused ones by their index. */
   async #commit (batch: readonly PendingCommit[]): Promise<ReadonlyMap<number, Error>> {
+    const all = batch.flatMap(({ writes }) => writes)
     const tables = makeTableBatches(batch.map(({ writes }) => writes))
-    const { text, name } = this.#texts.get(describeBatch(tables), () => {
-      const text = writeBatchText(tables)
-      return { text, name: this.connections.nameStatement(text) }
-    })
-    const locks = lockReferred(batch.flatMap(({ writes }) => writes))
-    const statement = { text, name, values: tables.map(({ json }) => json) }
+    const locks = lockReferred(all)
     const deadline = Math.min(...batch.map(({ deadline }) => deadline))
+    let isExpected = batch.length === 1 && isDirect(all)
     try {
-      const refused = await this.connections.retry(() => this.connections.write(locks, statement), deadline)
+      const refused = await this.connections.retry(() => {
+        const statement = this.#write(tables, isExpected)
+        isExpected = false
+        return this.connections.write(locks, statement)
+      }, deadline)
       // One row is about the batch itself.
       return refused.length === 1 ? noRefusals : listRefusals(batch, refused as unknown as Refused[])
     } catch (error) {
@@ -200,6 +203,14 @@ export class CommitQueue {
       if (batch.length > 1 || isUndone(error)) throw error
       throw await explainConstraintError(error, batch[0]?.writes ?? [], this.connections.run)
     }
+  }
+
+  #write (tables: readonly TableBatch[], isExpected: boolean): Statement {
+    const { text, name } = this.#texts.get(`${isExpected} ${describeBatch(tables)}`, () => {
+      const text = isExpected ? writeDirectText(tables) : writeBatchText(tables)
+      return { text, name: this.connections.nameStatement(text) }
+    })
+    return { text, name, values: tables.map(({ json }) => json) }
   }
 
   #refuseLate (now: number): boolean {
