@@ -12,7 +12,7 @@ import type { PageForm } from './page-form.js'
 import { findReferred, findRelated, findTitle, linkPage, nameInLog, titleOf } from './references.js'
 import { itemUrl } from './urls.js'
 
-export interface ItemPage {
+export interface ItemParts {
   readonly entries: readonly LogRecord[]
   readonly feedback?: Feedback | undefined
   /** Everything up to this place in the log is on the page. */
@@ -25,7 +25,7 @@ export async function makeAffordances (
   responding: Responding,
   item: Stored,
   reading: Reading,
-  { entries, feedback, cursor, from }: ItemPage,
+  { entries, feedback, cursor, from }: ItemParts,
   refused: RefusedForm | undefined
 ): Promise<ItemAffordances> {
   const { mount, mount: { model }, request } = responding

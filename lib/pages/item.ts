@@ -4,7 +4,7 @@ import {
 } from '../exports.js'
 import { endFeedback, readFeedback } from './feedback.js'
 import type { RefusedForm } from './form-fields.js'
-import { type ItemPage, makeAffordances, makeConfirmation, type Question } from './item-affordances.js'
+import { type ItemParts, makeAffordances, makeConfirmation, type Question } from './item-affordances.js'
 import { checkFrom, findSite, trailToItem } from './links.js'
 import { findNewest, makeFeedback } from './log-entries.js'
 import { linkPage } from './references.js'
@@ -57,7 +57,7 @@ export async function sendItemPage (
     throw notFound(model.singular, id, { log: itemUrl(mount, request, id, 'commands') })
   }
   const expanded = expand && await reading.expand(item, expand)
-  const page: ItemPage = { ...await loadItemPage(responding, reading, item, query), cursor }
+  const page: ItemParts = { ...await loadItemPage(responding, reading, item, query), cursor }
   const shown: Readonly<Record<string, unknown>> = expanded ?? item
   const document = Object.fromEntries(fields.flatMap(name => shown[name] === undefined ? [] : [[name, shown[name]]]))
   // Pages have navigation, so they only get links to the items referred to.
@@ -91,7 +91,7 @@ async function loadItemPage (
   reading: Reading,
   item: Stored,
   { refused, question, from }: ItemQuery
-): Promise<ItemPage> {
+): Promise<ItemParts> {
   if (!mount.model.isWritable) return { entries: [], from }
   const command = refused === undefined && question === undefined ? readFeedback(request) : undefined
   const [entries, record] = await Promise.all([

@@ -21,11 +21,11 @@ type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCoun
     readonly links: Pick<PageAffordances, 'prev' | 'next'>
   }
 
-interface FoundPage extends Pick<RowLinks, 'links'> {
+interface RowItems extends Pick<RowLinks, 'links'> {
   readonly items: readonly Stored[]
 }
 
-interface FoundItems extends FoundPage {
+interface FoundItems extends RowItems {
   readonly total: number | undefined
   readonly reading: Reading
   /** The query of the list, to return to; empty if it is that of the plain address. */
@@ -136,7 +136,7 @@ async function listStates (
   { mount, mount: { model }, request }: Responding,
   parsed: ListQuery,
   reading: Reading,
-  { items, links }: FoundPage
+  { items, links }: RowItems
 ): Promise<Pick<PageAffordances, 'states' | 'everyState'>> {
   const self = listUrl(mount, request)
   const known = model.states.map(({ name: state, tone, where = [], filter = '' }) => {
@@ -169,7 +169,7 @@ async function listStates (
 async function countFound (
   reading: Reading,
   { query: { where, limit, offset }, start }: ListQuery,
-  { items, links }: FoundPage
+  { items, links }: RowItems
 ): Promise<Count> {
   if (start === undefined && links.next === undefined && (items.length > 0 || offset === 0)) {
     return { total: offset + Math.min(items.length, limit) }

@@ -6,19 +6,19 @@ import type { Book } from './book.js'
 import { askForAny, findOffers, findTargets } from './offers.js'
 import { findItem, findLogged, followLog, readLog, readOne, readPage } from './reads.js'
 import { BookParts, type BookSource, changes } from './source.js'
-import { type AnyCommand, previewChange, runAll, runOne } from './writes.js'
+import { type AnyCommand, previewChange, runAction, runAll } from './writes.js'
 
 export function makeBook (family: Family, source: BookSource): Book {
   const book = new BookParts(family, source)
   return {
     async create (fields, options = {}) {
-      return await runOne(book, book.findOwn('create'), undefined, fields, options, 'create')
+      return await runAction(book, book.findOwn('create'), undefined, fields, options, 'create')
     },
     async run (name: string, id: Id, params: object = {}, options: RunOptions = {}) {
-      return await runOne(book, book.find(name, changes), id, params, options)
+      return await runAction(book, book.find(name, changes), id, params, options)
     },
     async remove (id, options = {}) {
-      const { item, ...done } = await runOne(book, book.findOwn('remove'), id, {}, options)
+      const { item, ...done } = await runAction(book, book.findOwn('remove'), id, {}, options)
       return done
     },
     runAll: async (commands: readonly AnyCommand[], options = {}) =>

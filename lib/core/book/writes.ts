@@ -16,7 +16,7 @@ import { type BookParts, changes } from './source.js'
 
 // The methods of a book that change items, or say what a change would be.
 
-export async function runOne (
+export async function runAction (
   book: BookParts,
   action: Action,
   id: Id | undefined,
