@@ -86,8 +86,8 @@ export class Connections {
   #timer: NodeJS.Timeout | undefined
 
   constructor (readonly pool: ConnectionSource, readonly settings: ConnectionSettings) {
-    // Rows are found by their keys, even if a table is small now: the plan is kept. Before PostgreSQL 18, a scan that is
-    // needed nevertheless would look expensive enough to be compiled.
+    // Rows are found by their keys, even if a table is small now: the plan is kept. Before PostgreSQL 18, a scan that
+    // is needed nevertheless would look expensive enough to be compiled.
     this.#commitSettings = `${this.#set('', lockTimeout)}; SET LOCAL enable_seqscan = off; SET LOCAL jit = off`
     this.#usesNames = settings.preparedStatements && settings.limitsTime
   }
