@@ -2,7 +2,9 @@
 import type { FileHandle } from 'node:fs/promises'
 import { open, readFile } from 'node:fs/promises'
 import type { Change, Id, Storage, Stored } from 'fastify-dealbook'
-import { checkChanges, completer, ConflictError, DuplicateError, KeyRules, pageOf } from 'fastify-dealbook'
+import {
+  checkChanges, completer, ConflictError, DuplicateError, hasAtPath, isExpected, KeyRules, pageOf
+} from 'fastify-dealbook'
 
 export function journalStorage (file: string): Storage {
   const families = new Map<string, Map<Id, Stored>>()
@@ -95,15 +97,16 @@ export function journalStorage (file: string): Storage {
   function checkRevisions (changes: readonly Change[]): void {
     for (const change of changes) {
       const id = 'item' in change ? change.item.id : change.id
-      const revision = itemsOf(change.family).get(id)?.revision
-      if (change.type === 'insert' && revision !== undefined) throw new DuplicateError(change.family, id)
-      if (change.type !== 'insert' && revision !== change.expected) throw new ConflictError(change.family, id)
+      const item = itemsOf(change.family).get(id)
+      if (change.type === 'insert') {
+        if (item !== undefined) throw new DuplicateError(change.family, id)
+      } else if (!isExpected(item, change)) throw new ConflictError(change.family, id)
     }
   }
 
   function findEqual (family: string, values: Readonly<Record<string, unknown>>): Stored[] {
     const items = [...itemsOf(family).values()].map(completerOf(family))
-    return items.filter(item => Object.entries(values).every(([field, value]) => item[field] === value))
+    return items.filter(item => Object.entries(values).every(([field, value]) => hasAtPath(item, field, value)))
   }
 
   function apply (changes: readonly Change[]): void {

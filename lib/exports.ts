@@ -1,15 +1,18 @@
 // What hosts import, besides families and pages: those stand on it themselves.
 export type { Static } from '@sinclair/typebox'
 export { errorCodes } from './core/errors.js'
+export type { Context, Facts, Lookups, Preparation } from './core/family/context.js'
+export type { CreateDefinition, CreateOf } from './core/family/creation.js'
 export type {
-  AttributeForm, AttributeReading, ConstraintText, Context, CreateDefinition, CreateOf, DefinedOperation,
-  EditDefinition, EditOf, Facts, FamilyDefinition, FieldName, ItemAndOthers, Lookups, MadeItems, OpenOperation,
-  Operation, OperationParams, Preparation, QueryDefinition, Renamed
+  AttributeForm, AttributeReading, ConstraintText, DefinedOperation, EditDefinition, EditOf, FamilyDefinition,
+  FieldName, OpenOperation, Operation, OperationParams, QueryDefinition, RemoveDefinition
 } from './core/family/definition.js'
 export type {
-  AnyFamily, ContextItems, FamilyTypes, FieldsOf, IdOf, ItemIn, ItemOf, ItemsAtCreation, OtherItem, ServiceMembers
+  AnyFamily, ContextItems, FamilyTypes, FieldsOf, IdOf, ItemAndOthers, ItemIn, ItemOf, ItemsAtCreation, MadeItems,
+  OtherItem, OtherItemList, ServiceMembers
 } from './core/family/types.js'
 export type { Labels, OperationLabel, StateDefinition, Tone } from './core/family/presentation.js'
+export type { Renamed } from './core/family/renamed-types.js'
 export { shapeOf } from './core/family/family.js'
 export type { FamilyExtension } from './core/family/extension.js'
 export { decimal, Type } from './core/family/type.js'
@@ -27,7 +30,9 @@ export { findChanges, previewForm, runForm, runOneOf } from './http/responding/c
 export type { FormCommand, FormPreview, PreviewedItem, RanCommand } from './http/responding/commands.js'
 export { findNewestCommands, loadFeed } from './http/responding/feed.js'
 export type { Activity, LoadedFeed } from './http/responding/feed.js'
-export { describeForm, findStateReason, makeSampleParams, readFormParams } from './http/responding/forms.js'
+export {
+  describeForm, describeItem, findStateReason, makeSampleParams, prefillParams, readFormParams
+} from './http/responding/forms.js'
 export type { FormInput, FormModel } from './http/responding/forms.js'
 export { findUsedFilters, phraseFilter, readListQuery, refuseListParameters } from './http/responding/queries.js'
 export type { Listed, ListQuery, UsedFilter } from './http/responding/queries.js'
@@ -67,13 +72,13 @@ export type {
 export { checkHealth, readMetrics } from './core/service/storage-access.js'
 export type { Health } from './core/service/storage-access.js'
 export {
-  BusyError, checkChanges, ConflictError, ConstraintError, DuplicateError, ReadOnlyError
+  BusyError, checkChanges, ConflictError, ConstraintError, DuplicateError, isExpected, ReadOnlyError
 } from './core/storage/storage.js'
 export type {
   AnyCondition, Change, Condition, ConstraintOptions, ConstraintRule, FamilyShape, Field, FieldCondition, Found,
   FoundText, Id, ItemKey, Kind, Order, Query, Scalar, Storage, StorageReads, Stored
 } from './core/storage/storage.js'
-export { KeyRules } from './storage/key-rules.js'
+export { hasAtPath, KeyRules } from './storage/key-rules.js'
 export type { KeptItems } from './storage/key-rules.js'
 export { matcher } from './core/storage/conditions.js'
 export { memoryStorage } from './storage/memory/memory-storage.js'

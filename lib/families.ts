@@ -3,7 +3,7 @@ import type {
   FamilyDefinition, FieldName, OperationParams, QueryDefinition
 } from './core/family/definition.js'
 import type { KnownFields, KnownResult } from './core/family/known-fields.js'
-import type { ItemsAtCreation } from './core/family/types.js'
+import type { ItemsAtCreation, NewItems } from './core/family/types.js'
 import { html } from './html/html.js'
 import { type FamilyPlugin, makeFamily, type MountHook } from './http/plugin/define-family.js'
 import { document } from './openapi/document.js'
@@ -33,18 +33,23 @@ export const representations: readonly Representation[] = [json, xml, html(), cs
 export function defineFamily<
   Fields extends TProperties, Params extends OperationParams = {}, Edited extends FieldName<Fields> = never,
   Created extends FieldName<Fields> | 'id' = never, Referred = {}, With = {}, Creates = {}, CreatedWith = {},
+  RemovedWith = {}, Derived extends FieldName<Fields> = never, Sent extends TProperties = {}, CreatedNew = {},
   Given = {}, GivenInitial = {}
 > (
-  definition: FamilyDefinition<Fields, Params, Edited, Created, Referred, With, Creates, CreatedWith> & MountHook & {
+  definition: FamilyDefinition<
+    Fields, Params, Edited, Created, Referred, With, Creates, CreatedWith, RemovedWith, Derived, Sent, CreatedNew
+  > & MountHook & {
     readonly operations?: Given & KnownFields<Given, Fields, Params, With, Creates, Referred>
-    readonly initial?: GivenInitial &
-      KnownResult<GivenInitial, Static<TObject<Fields>>, ItemsAtCreation<Fields, CreatedWith, Referred>>
+    readonly initial?: GivenInitial & KnownResult<
+      GivenInitial, Static<TObject<Fields>>, ItemsAtCreation<Fields, CreatedWith, Referred, Sent>, NewItems<CreatedNew>
+    >
   }
 ): FamilyPlugin<Fields, Params, {
   created: Created
   edited: Edited
   references: Referred
   with: CreatedWith
+  sent: Sent
 }> {
   // Internally, definitions are of no particular family; the types are for the host.
   return makeFamily(definition as unknown as FamilyDefinition, { representations, document }) as never

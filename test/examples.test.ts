@@ -14,6 +14,7 @@ import { buildApp as ownFamily } from '../examples/own-family.js'
 import { buildApp as ownOperation } from '../examples/own-operation.js'
 import { describeProgress } from '../examples/progress.js'
 import { forgetOldCommands } from '../examples/prune.js'
+import { buildApp as purchasing } from '../examples/purchasing.js'
 import { buildApp as rental } from '../examples/rental.js'
 import { buildApp as secondVersion } from '../examples/second-version.js'
 import { readSettings } from '../examples/settings.js'
@@ -396,6 +397,77 @@ for (const { name, make } of anyStorage) {
       link: /<\/rest\/v2\/deals>; rel="successor-version"/
     })
     t.equal((await app.inject('/rest/v2/deals')).headers.deprecation, undefined)
+  })
+
+  t.test(`purchasing over ${name}`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const app = await running(t, purchasing(storage))
+    type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+    const as = (token: string) => async (method: Method, url: string, payload?: object) => {
+      const headers = { authorization: `Bearer ${token}` }
+      const { statusCode, body } = await app.inject({ method, url, headers, ...(payload && { payload }) })
+      return { statusCode, ...JSON.parse(body || '{}') }
+    }
+    const [ann, bob] = [as('ann-secret'), as('bob-secret')]
+    t.match(await as('eve')('GET', '/orders'), { statusCode: 401 })
+    t.match(await ann('POST', '/suppliers', { name: 'Meyer' }), { statusCode: 201, id: 1 })
+    for (const [id, name] of [['tea', 'Tea'], ['milk', 'Milk']]) await ann('POST', '/products', { id, name })
+
+    const lines = [{ product: 'tea', quantity: 3, price: 19.9 }, { product: 'milk', quantity: 2, price: '0.85' }]
+    t.match(await ann('POST', '/orders', { supplier: 1, lines: [...lines, { ...lines[0], product: 'rum' }] }), {
+      statusCode: 400, errors: [{ pointer: '/lines/2/product' }]
+    })
+    t.match(await ann('POST', '/orders', { supplier: 1, lines: [{ ...lines[0], vat: 7 }] }), { statusCode: 400 })
+    t.match(await ann('POST', '/orders', { supplier: 1, lines }), {
+      statusCode: 201,
+      id: 1,
+      total: '61.40',
+      requester: 'ann',
+      status: 'draft',
+      lines: [{ price: '19.90', received: 0 }, { price: '0.85', received: 0 }]
+    })
+    t.match(await ann('GET', '/orders/1?expand=lines.product'), { lines: [{ product: { id: 'tea', stock: 0 } }, {}] })
+    t.match(await ann('DELETE', '/products/tea'), { statusCode: 409, family: 'orders' })
+    t.match(await ann('PUT', '/orders/1/receive', { goods: [{ product: 'tea', quantity: 1 }] }), {
+      statusCode: 409, detail: /It is not approved/
+    })
+    t.match(await ann('PUT', '/orders/1/approve', {}), { statusCode: 409, detail: /Somebody else must approve it/ })
+    t.match(await bob('PUT', '/orders/1/approve', {}), { statusCode: 200, status: 'approved', approver: 'bob' })
+    t.match(await bob('PATCH', '/orders/1', { lines: [] }), {
+      statusCode: 400, errors: [{ pointer: '/lines', detail: 'must not be empty' }]
+    })
+    t.match(await bob('PATCH', '/orders/1', { lines: lines.slice(1) }), {
+      statusCode: 409, detail: /Only drafts can be changed/
+    })
+    t.match(await bob('DELETE', '/orders/1'), { statusCode: 409, detail: /Only drafts can be deleted/ })
+
+    const form = await app.inject({
+      url: '/orders/1', headers: { authorization: 'Bearer ann-secret', accept: 'text/html' }
+    })
+    t.equal(form.statusCode, 200, form.body.slice(0, 300))
+    t.match(form.body, /value="3"[^]*value="2"/, 'a form has what is missing')
+    const goods = [{ product: 'tea', quantity: 2 }, { product: 'milk', quantity: 2 }]
+    t.match(await bob('PUT', '/orders/1/receive', { goods }), {
+      statusCode: 200, status: 'approved', lines: [{ received: 2 }, { received: 2 }], total: '61.40'
+    })
+    t.match(await bob('GET', '/products'), { items: [{ id: 'milk', stock: 2 }, { id: 'tea', stock: 2 }] })
+    t.match(await bob('PUT', '/orders/1/receive', { goods: [{ product: 'tea', quantity: 2 }] }), {
+      statusCode: 409, detail: /At most 1 of tea can still arrive/, errors: [{ pointer: '/goods/0/quantity' }]
+    })
+    t.match(await bob('PUT', '/orders/1/receive', { goods: [{ product: 'rum', quantity: 1 }] }), {
+      statusCode: 400, errors: [{ pointer: '/goods/0/product' }]
+    })
+    t.match(await bob('PUT', '/orders/1/receive', { goods: [{ product: 'tea', quantity: 1 }] }), { status: 'received' })
+    t.match(await bob('GET', '/receipts'), {
+      items: [
+        { id: 1, order: 1, receiver: 'bob', goods },
+        { id: 2, order: 1, receiver: 'bob', goods: [{ product: 'tea', quantity: 1 }] }
+      ]
+    })
+    t.match(await bob('POST', '/receipts', { order: 1, goods }), { statusCode: 403 })
+    t.match(await bob('PUT', '/products/tea/withdraw', { quantity: 4 }), { statusCode: 409, detail: /only 3/ })
+    t.match(await bob('PUT', '/products/tea/withdraw', { quantity: 3 }), { statusCode: 200, stock: 0 })
   })
 
   t.test(`rental over ${name}`, async t => {

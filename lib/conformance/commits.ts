@@ -126,6 +126,28 @@ export const refusals: readonly Case[] = [
     }
   },
   {
+    name: 'conflict: the item was changed at a different time, as after a failover, though it has the same revision',
+    async run ({ storage }) {
+      const stored = thing(1, { integer: 5 }, 2)
+      const lost = { ...stored, integer: 4, updatedAt: '2026-01-02T03:04:05.677Z' }
+      await storage.commit([...insert('things', stored), ...insert('things', thing(2)), ...insert('notes', note('a'))])
+      const change = Object.assign(replace('things', thing(1, { integer: 4, string: 'x' }, 3)), { current: lost })
+      const deletion = Object.assign(remove('things', 1, 2), { current: lost })
+      const requirement = Object.assign(need('things', 1, 2), { current: lost })
+      const other = replace('things', thing(2, {}, 2))
+      const refusal = new ConflictError('things', 1)
+      for (const expecting of [change, deletion, requirement]) {
+        await assertRefused(storage, [expecting], refusal)
+        await assertRefused(storage, [other, expecting], refusal)
+        await assertRefused(storage, [expecting, remove('notes', 'a')], refusal)
+      }
+      await storage.commit([Object.assign(requirement, { current: stored }), other])
+      await storage.commit([Object.assign(change, { current: stored })])
+      await storage.commit([Object.assign(remove('things', 1, 3), { current: thing(1, {}, 3) })])
+      await assertIds(storage, {}, [2])
+    }
+  },
+  {
     name: 'conflict: a replacement of a missing item',
     async run ({ storage }) {
       await assertRefused(storage, [replace('notes', { ...note('a'), revision: 2 })], new ConflictError('notes', 'a'))

@@ -4,7 +4,7 @@ import {
   type Storage, type Stored
 } from '../core/storage/storage.js'
 import {
-  type Case, ids, insert, note, notes, query, remove, replace, settle, shape, thing, things, where
+  type Case, ids, insert, need, note, notes, query, remove, replace, settle, shape, thing, things, where
 } from './fixture.js'
 
 /** Refer to `notes`, to `things` and to each other. */
@@ -108,6 +108,7 @@ export const references: readonly Case[] = [
       const current = link(1, { thing: 1, note: 'a' })
       const keeping: Change = { type: 'replace', family: 'links', item: kept, expected: 1, current }
       await assertBroken(storage, [remove('things', 1, 2), keeping], 'in-use', { other: 'links' })
+      await assertBroken(storage, [remove('things', 1, 2), need('links', 1)], 'in-use', { other: 'links' })
       await storage.commit([remove('things', 1, 2), replace('links', link(1, { note: 'a' }, 2))])
       await storage.commit([remove('links', 1, 2), remove('links', 2), remove('notes', 'a'), remove('links', 3)])
       assert.deepEqual(await ids(storage, query(), 'links'), [])

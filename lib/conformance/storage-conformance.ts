@@ -8,6 +8,7 @@ import { references, unique } from './keys.js'
 import { changedFamilies, lifecycle } from './lifecycle.js'
 import { nulls } from './nulls.js'
 import { order, pages } from './pages.js'
+import { pathReferences } from './path-references.js'
 import { alternatives, patterns } from './patterns.js'
 import { sequence } from './sequence.js'
 import { texts } from './texts.js'
@@ -30,6 +31,7 @@ const cases = [
   ...refusals,
   ...unique,
   ...references,
+  ...pathReferences,
   ...concurrency,
   ...sequence
 ]

@@ -37,8 +37,10 @@ export const errorCodes = makeErrors({
     TypeError],
   FST_DEALBOOK_INVALID_LOOKUP: ['fastify-dealbook, %s: prepare made an invalid lookup: %s', TypeError],
   FST_DEALBOOK_INVALID_ITEM: ['fastify-dealbook, %s, %s: the resulting item is invalid: %s %s', TypeError],
-  FST_DEALBOOK_CHANGED_ARGUMENT: ['fastify-dealbook, %s, %s: a rule changes its arguments, which are frozen; it must ' +
-    'return a new item. %s', TypeError],
+  FST_DEALBOOK_FAILED_DERIVE: ['fastify-dealbook, %s, %s: derive of the field "%s" failed: %s', TypeError],
+  FST_DEALBOOK_FAILED_PREFILL: ['fastify-dealbook, %s, %s: prefill failed: %s', TypeError],
+  FST_DEALBOOK_CHANGED_ARGUMENT: ['fastify-dealbook, %s, %s: %s changes its arguments, which are frozen; it must ' +
+    'return a new item or value instead. %s', TypeError],
   // loading items
   FST_DEALBOOK_NO_FAMILY: ['fastify-dealbook: this is not a family made by defineFamily', TypeError],
   FST_DEALBOOK_INVALID_LOAD: ['%s, item %s: %s %s', TypeError],
@@ -64,6 +66,7 @@ export const errorCodes = makeErrors({
     'Name the column in tables.%s.columns', Error],
   FST_DEALBOOK_COLUMN_REQUIRED: ['%s: nothing can be created in the table "%s": it has required columns ' +
     'that no field is mapped to: %s. Add fields for them, or give them a DEFAULT', Error],
+  FST_DEALBOOK_INVALID_FLAG: ['%s: tables cannot map the boolean "%s" to two values: %s', Error],
   FST_DEALBOOK_COLUMN_TYPE: ['%s: the column "%s" of the table "%s" has the type %s, ' +
     'which does not fit the field "%s" (%s, %s)', Error],
   FST_DEALBOOK_FIELD_KIND: ['%s: the field "%s" is of the kind %s, but existing items have the kind %s', Error],

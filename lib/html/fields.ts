@@ -1,13 +1,18 @@
 import { isAmount, type Kind, toLocal, writeAmount } from '../exports.js'
-import type { FormAffordance, FormField } from '../pages/affordances.js'
+import type { FormAffordance, FormField, ReferenceField } from '../pages/affordances.js'
 import { type Content, type Markup, markup } from './markup.js'
 import { formatBoolean, renderValue } from './values.js'
-import { nameField, nameOperation, namePlural, nameSingular, nameState, withLabels, type Words } from './words.js'
+import {
+  nameField, nameOperation, namePart, namePlural, nameSingular, nameState, withLabels, type Words
+} from './words.js'
 
 export function renderInputs (words: Words, form: FormAffordance): Markup {
   const { name, fields, key, revision, danger, final, from = '' } = form
   const asksFirst = danger === true || final === true
-  return markup`<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
+  // Otherwise Enter in an input would press the first button of a row.
+  const send = fields.some(({ shape }) => shape === 'rows') && markup`<button type="submit" hidden></button>
+`
+  return markup`${send}<input type="hidden" name="_key" value="${key}">${revision !== undefined && markup`
 <input type="hidden" name="_revision" value="${revision}">`}${from !== '' && markup`
 <input type="hidden" name="_from" value="${from}">`}${asksFirst && markup`
 <input type="hidden" name="_confirm" value="ask">`}${hasMoment(fields) && markup`
@@ -42,31 +47,19 @@ export function renderLanguage ({ texts: { locale } }: Words): Markup {
 export const filterForm = 'filter'
 
 export function renderField (words: Words, field: FormField, form: string): Markup {
-  const { description, was, error, theirs, shape, reference, name } = field
-  const { texts } = words
+  const { error, shape, rows, mostRows } = field
   const id = toFieldId(form, field.name)
-  const hint = description === undefined ? undefined : words.translate(description)
-  const help = shape === 'lines'
-    ? texts.onePerLine
-    : reference !== undefined && reference.choices === undefined && form !== filterForm
-      ? texts.lookup(nameSingular(withLabels(words, reference.labels), reference.singular))
-      : undefined
-  const hints = [hint, help].filter(text => text !== undefined).join(' ')
-  // Not for values that an item already has, nor for members of a nested value.
-  const isOptional = form !== filterForm && !field.required && was === undefined && !name.includes('.') &&
-    shape !== 'rows' && shape !== 'group'
-  const label = isOptional ? texts.optional(labelField(words, field)) : labelField(words, field)
-  const now = theirs && renderValue(words, theirs.value, theirs)
-  const about = markup`${hints !== '' && markup`<span class="hint" id="${id}-hint">${hints}</span>
-`}${theirs !== undefined && markup`<span class="theirs">${texts.nowIs} ${now}</span>
-`}`
+  const name = labelField(words, field)
+  const label = mayBeEmpty(field, form) ? words.texts.optional(name) : name
+  const hints = listHints(words, field, form)
+  const about = renderAbout(words, field, id, hints)
   const flaw = error !== undefined && markup`
 <span class="error" id="${id}-error">${formatError(words, field)}</span>`
-  if (field.rows !== undefined) {
+  if (rows !== undefined) {
     const inside = shape === 'rows'
-      ? renderRows(words, field, form)
-      : field.rows[0]?.map(each => renderField(words, each, form))
-    return markup`<fieldset class="${shape}" id="${id}">
+      ? renderRowInputs(words, field, form)
+      : rows[0]?.map(each => renderField(words, each, form))
+    return markup`<fieldset class="${shape}" id="${id}"${mostRows !== undefined && markup` data-most="${mostRows}"`}>
 <legend>${label}</legend>
 ${about}${inside}${flaw}
 </fieldset>`
@@ -77,33 +70,77 @@ ${about}${renderControl(words, field, id, { form, isDescribed: hints !== '' })}$
 </div>`
 }
 
-function renderRows (words: Words, { name, rows = [] }: FormField, form: string): Markup {
+/** Not said of values that an item already has, nor of members of a nested value. */
+function mayBeEmpty ({ name, required, was, shape }: FormField, form: string): boolean {
+  const isNested = name.includes('.') || shape === 'rows' || shape === 'group'
+  return form !== filterForm && !required && was === undefined && !isNested
+}
+
+/** The description, and how the field is filled in. */
+function listHints (words: Words, { description, shape, reference }: FormField, form: string): string {
+  const { texts } = words
+  const hints = description === undefined ? [] : [words.translate(description)]
+  if (shape === 'lines') hints.push(texts.onePerLine)
+  else if (reference !== undefined && reference.choices === undefined && form !== filterForm) {
+    hints.push(texts.lookup(nameSingular(withLabels(words, reference.labels), reference.singular)))
+  }
+  return hints.join(' ')
+}
+
+function renderAbout (words: Words, { theirs }: FormField, id: string, hints: string): Markup {
+  const now = theirs && renderValue(words, theirs.value, theirs)
+  return markup`${hints !== '' && markup`<span class="hint" id="${id}-hint">${hints}</span>
+`}${theirs !== undefined && markup`<span class="theirs">${words.texts.nowIs} ${now}</span>
+`}`
+}
+
+function renderRowInputs (words: Words, { name, rows = [], mostRows = Infinity }: FormField, form: string): Markup {
   const { texts } = words
   return markup`<div class="wide"><table class="rows"><thead><tr>${rows[0]?.map(cell =>
-    markup`<th scope="col">${nameField(words, cell.label)}</th>`)}</tr></thead>
-<tbody>${rows.map((row, index) => markup`<tr>${row.map(cell => {
-  const id = toFieldId(form, cell.name)
-  const label = `${nameField(words, cell.label)}, ${texts.row(index + 1)}`
-  return markup`<td data-label="${nameField(words, cell.label)}">${renderControl(words, cell, id, { form, label })}${
-    renderWas(words, cell)}${cell.error !== undefined && markup`
-<span class="error" id="${id}-error">${formatError(words, cell)}</span>`}</td>`
-})}</tr>
+    markup`<th scope="col">${labelField(words, cell)}</th>`)}<td></td></tr></thead>
+<tbody>${rows.map((row, index) => markup`<tr>${row.map(cell => renderCell(words, cell, form))}<td class="remove">${
+  renderRemove(words, name, index)}</td></tr>
 `)}</tbody></table></div>
-<button type="submit" name="_add" value="${name}" class="plain" formnovalidate>${texts.addRow}</button>`
+<button type="submit" name="_add" value="${name}" class="plain" formnovalidate${
+  rows.length >= mostRows && markup` hidden`}>${texts.addRow}</button>`
+}
+
+function renderCell (words: Words, cell: FormField, form: string): Markup {
+  const id = toFieldId(form, cell.name)
+  const name = labelField(words, cell)
+  const label = nameCell(words, name, cell)
+  return markup`<td data-label="${name}">${renderControl(words, cell, id, { form, label })}${renderWas(words, cell)}${
+    cell.error !== undefined && markup`
+<span class="error" id="${id}-error">${formatError(words, cell)}</span>`}</td>`
+}
+
+function renderRemove ({ texts }: Words, name: string, index: number): Markup {
+  return markup`<button type="submit" name="_remove" value="${name}.${index}" class="plain" formnovalidate
+aria-label="${texts.removeRow(index + 1)}">×</button>`
+}
+
+function nameCell ({ texts }: Words, name: string, { row }: FormField): string {
+  return row === undefined ? name : `${name}, ${texts.row(row)}`
 }
 
 export function toFieldId (form: string, name: string): string {
   return `${form}-${name.replaceAll('.', '-')}`
 }
 
-export function labelField (words: Words, { label, bound }: FormField): string {
-  const name = nameField(words, label)
+export function labelField (words: Words, { label, title, bound }: FormField): string {
+  // Members of lists and objects have paths.
+  const [field, part] = label.split('.') as [string, string?]
+  const name = part === undefined ? nameField(words, label, title) : namePart(words, field, part, title)
   return bound === undefined ? name : words.texts[bound](name)
 }
 
-export function formatError (words: Words, field: FormField): string {
+/** @param isAlone whether it is not beside the field */
+export function formatError (words: Words, field: FormField, isAlone = false): string {
+  const { line, row, isRowError } = field
   const label = labelField(words, field)
-  const subject = field.line === undefined ? label : `${label} ${field.line}`
+  const subject = isRowError === true && row !== undefined
+    ? words.texts.row(row)
+    : line === undefined ? isAlone ? nameCell(words, label, field) : label : `${label} ${line}`
   // The description beside the field says more to people than the pattern.
   const error = field.description === undefined
     ? field.error as string
@@ -115,42 +152,56 @@ export function formatError (words: Words, field: FormField): string {
   return words.texts.sentence(subject, isAmount(field) ? shown : detail)
 }
 
-/** `label`: if there is no label element. */
-function renderControl (
-  words: Words,
-  field: FormField,
-  id: string,
-  { form, label, isDescribed }: { form: string, label?: string, isDescribed?: boolean }
-): Markup {
-  const { name, kind, required, maxLength, error, shape, reference } = field
-  const isShown = field.isTyped !== true && isTypedAmount(field) && field.value !== undefined
-  const value = isShown ? showAmounts(words, field.value) : field.value
-  const described = [isDescribed === true && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean)
-  const attributes = markup`id="${id}" name="${name}"${required && markup` required`}${
-    label !== undefined && markup` aria-label="${label}"`}${
-    described.length > 0 && markup` aria-describedby="${described.join(' ')}"`}${
-    error !== undefined && markup` aria-invalid="true"`}`
+interface Around {
+  readonly form: string
+  /** If there is no label element. */
+  readonly label?: string
+  readonly isDescribed?: boolean
+}
+
+function renderControl (words: Words, field: FormField, id: string, around: Around): Markup {
+  const { kind, maxLength, shape, reference } = field
+  const value = showEntered(words, field)
+  const attributes = renderAttributes(field, id, around)
   const choices = listChoices(words, field)
   if (choices !== undefined) {
     const { texts } = words
-    const empty = required ? texts.choose : form === filterForm ? texts.any : texts.chooseNone
+    const empty = field.required ? texts.choose : around.form === filterForm ? texts.any : texts.chooseNone
     return markup`<select ${attributes}><option value="">${empty}</option>${choices.map(([choice, title]) =>
       markup`<option value="${choice}"${choice === value && markup` selected`}>${title}</option>`)}</select>`
   }
-  // An input would drop line ends.
-  const isLong = kind === 'string' && ((maxLength ?? 0) > 1000 || (value !== undefined && /[\r\n]/.test(value)))
-  if (shape === 'lines' || isLong) {
+  if (shape === 'lines' || isLong(field, value)) {
     // A textarea would drop its first line feed.
     return markup`<textarea ${attributes} dir="auto"${maxLength !== undefined && markup` maxlength="${maxLength}"`}>
 ${value}</textarea>`
   }
-  if (reference !== undefined) {
-    const { lookup, title } = reference
-    const ahead = lookup !== undefined && markup` list="${id}-list" data-lookup="${lookup}" data-title="${title}"`
-    return markup`<input ${attributes} type="text" dir="auto" autocomplete="off"${ahead} value="${value}">${
-      lookup !== undefined && markup`<datalist id="${id}-list"></datalist>`}`
-  }
+  if (reference !== undefined) return renderLookup(reference, attributes, id, value)
   return markup`<input ${attributes} ${renderType(words, kind, value, maxLength)}>`
+}
+
+function showEntered (words: Words, field: FormField): string | undefined {
+  const { isTyped, value } = field
+  return value !== undefined && isTyped !== true && isTypedAmount(field) ? showAmounts(words, value) : value
+}
+
+/** An input would drop line ends. */
+function isLong ({ kind, maxLength = 0 }: FormField, value = ''): boolean {
+  return kind === 'string' && (maxLength > 1000 || /[\r\n]/.test(value))
+}
+
+function renderAttributes (field: FormField, id: string, { label, isDescribed }: Around): Markup {
+  const { name, required, error, isFocused } = field
+  const described = [isDescribed === true && `${id}-hint`, error !== undefined && `${id}-error`].filter(Boolean)
+  return markup`id="${id}" name="${name}"${required && markup` required`}${
+    label !== undefined && markup` aria-label="${label}"`}${
+    described.length > 0 && markup` aria-describedby="${described.join(' ')}"`}${
+    error !== undefined && markup` aria-invalid="true"`}${isFocused === true && markup` autofocus`}`
+}
+
+function renderLookup ({ lookup, title }: ReferenceField, attributes: Markup, id: string, value: Content): Markup {
+  const ahead = lookup !== undefined && markup` list="${id}-list" data-lookup="${lookup}" data-title="${title}"`
+  return markup`<input ${attributes} type="text" dir="auto" autocomplete="off"${ahead} value="${value}">${
+    lookup !== undefined && markup`<datalist id="${id}-list"></datalist>`}`
 }
 
 /** Undefined where anything can be entered. */

@@ -6,7 +6,7 @@ import type { ShownProblem } from '../pages/views.js'
 import { formatError, renderInputs, toFieldId } from './fields.js'
 import { type Content, type Markup, markup, renderHidden, renderTerms } from './markup.js'
 import {
-  formatNumber, nameDone, nameField, nameOperation, nameSingular, nameState, type Words
+  formatNumber, nameDone, nameField, nameOperation, namePart, nameSingular, nameState, type Words
 } from './words.js'
 
 /** A button that acts at once, or that opens the form if something has to be entered. */
@@ -80,9 +80,12 @@ export function renderRefusal (
     fields.flatMap(field => [field, ...field.rows?.flat() ?? []])
       .filter(({ error }) => error !== undefined).map(field => ({ form, field })))
   const links = wrong.map(({ form, field }) =>
-    markup`<a href="#${toFieldId(form, field.name)}">${formatError(words, field)}</a>`)
-  const isShown = (path: string | undefined) => wrong.some(({ field: { name, line } }) =>
-    path === name.replace('_find.', '') || (line !== undefined && path === `${name}.${line - 1}`))
+    markup`<a href="#${toFieldId(form, field.name)}">${formatError(words, field, true)}</a>`)
+  const isShown = (path: string | undefined) => wrong.some(({ field: { name, line, isRowError } }) => {
+    const own = name.replace('_find.', '')
+    const its = isRowError === true ? own.replace(/\.[^.]*$/, '') : line === undefined ? own : `${own}.${line - 1}`
+    return path === own || path === its
+  })
   const others = listErrors(words, problem).filter(({ name }) => !isShown(name?.replaceAll('/', '.')))
   const flaws = [...links, ...others.map(({ text }) => text)]
   const reason = flaws.length > 0
@@ -127,7 +130,7 @@ function listErrors (words: Words, { errors = [], more }: Members): { name?: str
     const name = pointer.slice(1)
     const [field = '', ...path] = name.split('/')
     // People count from one.
-    const inside = path.map(part => /^\d+$/.test(part) ? String(Number(part) + 1) : nameField(words, part))
+    const inside = path.map(part => /^\d+$/.test(part) ? String(Number(part) + 1) : namePart(words, field, part))
     const subject = [nameField(words, field), ...inside].join(' ')
     return { name, text: texts.sentence(name === '' ? texts.it : subject, words.translate(detail)) }
   })

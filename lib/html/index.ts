@@ -4,12 +4,12 @@ export type { Texts } from './texts.js'
 export type { HtmlOptions } from './options.js'
 export type { PageUser } from './layout.js'
 export type {
-  ActionChoice, ActiveFilter, ChangedItem, Confirmation, Crumb, FormAffordance, FormField, Home, HomeFamily,
-  ItemAffordances, Link, Live, Many, ManyAffordance, ManyItem, PageAffordances, ReferenceField, Refusal, RelatedList,
-  SampleRequest, Site, SiteFamily, UnavailableOperation
+  ActionChoice, ActiveFilter, ChangedItem, ChildItem, ChildList, ChildOperation, Confirmation, Crumb, FormAffordance,
+  FormField, Home, HomeFamily, ItemAffordances, Link, Live, Many, ManyAffordance, ManyItem, PageAffordances,
+  ReferenceField, Refusal, RelatedList, SampleRequest, Site, SiteFamily, UnavailableOperation
 } from '../pages/affordances.js'
 export type {
-  Feedback, Kinds, LabelTable, LogEntry, LoggedItem, Referred, ShownChange, ShownKind, ShownMember, ShownState,
-  WrongState
+  Feedback, Kinds, LabelTable, LogEntry, LoggedItem, Referred, RowReferences, ShownChange, ShownKind, ShownMember,
+  ShownState, WrongState
 } from '../pages/shown.js'
 export type { ProblemParts, ShownOne, ShownPage, ShownProblem } from '../pages/views.js'

@@ -1,5 +1,6 @@
 import type { Members, OneView } from '../exports.js'
 import type { ChangedItem, Confirmation, ItemAffordances, RelatedList } from '../pages/affordances.js'
+import { renderChildren } from './children.js'
 import { formatReason, renderOperation, renderRefusal, renderRequests } from './form.js'
 import { type Content, type Markup, markup, renderHidden, renderLink, renderTerms } from './markup.js'
 import {
@@ -12,8 +13,9 @@ export async function renderItem (words: Words, view: OneView, affordances?: Ite
   const { document, name: singular } = view
   const { texts } = words
   if (affordances === undefined) return renderMembers(words, document, undefined)
-  const { operations, unavailable, log, refused, technical, feedback, entry, related, title, live } = affordances
-  if (entry !== undefined) return await renderEntry(words, document, affordances)
+  const { operations, unavailable, log, refused, technical, feedback, entry, related, children, title } = affordances
+  const { live } = affordances
+  if (entry !== undefined) return await renderEntryPage(words, document, affordances)
   const members = Object.entries(document).filter(([name]) => name !== title || title === 'id')
   const select = (isTechnical: boolean) =>
     Object.fromEntries(members.filter(([name]) => technical.includes(name) === isTechnical))
@@ -28,7 +30,8 @@ ${live && renderLive(words, live)}
 <div class="item${log === undefined && ' alone'}">
 <div class="about">
 ${renderMembers(words, select(false), affordances)}
-${operations.length > 0 && markup`<section class="operations" aria-labelledby="operations">
+${renderChildren(words, children)}${operations.length > 0 &&
+  markup`<section class="operations" aria-labelledby="operations">
 <h2 id="operations">${texts.operations}</h2>
 <div class="actions">
 ${usual.map(operation => renderOperation(words, operation))}${dangerous.length > 0 && markup`<div class="apart">
@@ -50,7 +53,7 @@ ${await renderTimeline(words, log.entries)}
 }
 
 /** The page of a command in a log. */
-async function renderEntry (words: Words, document: Members, affordances: ItemAffordances): Promise<Content> {
+async function renderEntryPage (words: Words, document: Members, affordances: ItemAffordances): Promise<Content> {
   const { entry } = affordances
   // The entry shows them in a better form than JSON.
   const { params, problem, ...members } = document
@@ -72,14 +75,14 @@ ${related.map(list => {
 
 // A link to the page itself is left out; a link named like a member is shown on that member.
 function renderMembers (words: Words, document: Members, affordances: ItemAffordances | undefined): Content {
-  const { kinds = {}, referred = {}, entry } = affordances ?? {}
+  const { kinds = {}, referred = {}, inRows, entry } = affordances ?? {}
   const { links = {}, ...members } = document as { links?: Record<string, string> }
   const linkOf = (name: string) => Object.hasOwn(links, name) ? links[name] : undefined
   const others = Object.entries(links).filter(([rel, href]) => href !== entry?.href && !Object.hasOwn(members, rel))
   return renderTerms([
     ...Object.entries(members).map(([name, value]) => {
       const its = Object.hasOwn(referred, name) ? referred[name] : undefined
-      const content = renderValue(words, value, { kind: kinds[name], referred: its, isLong: true })
+      const content = renderValue(words, value, { kind: kinds[name], referred: its, name, kinds, inRows, isLong: true })
       const href = its === undefined ? linkOf(name) : undefined
       return [nameField(words, name), href === undefined ? fold(words, content) : renderLink(href, content)] as const
     }),

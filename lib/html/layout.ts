@@ -1,5 +1,5 @@
 import type { Crumb, ItemAffordances, Site } from '../pages/affordances.js'
-import { isVisible } from '../pages/references.js'
+import { isVisible } from '../pages/titles.js'
 import { type Content, Markup, markup, renderLink, shorten } from './markup.js'
 import { script } from './script.js'
 import { describeResult } from './timeline.js'
@@ -42,7 +42,7 @@ export function renderPage (words: Words, frame: Frame, parts: PageParts): strin
   const { isDone = parts.feedback !== undefined } = parts
   const { home = site?.home } = frame
   const top: Crumb[] = site?.home === undefined ? [] : [{ kind: 'home', href: site.home, name: '' }]
-  const beginning = shorten(heading, maxTitle)
+  const beginning = shorten(heading, maxHeading)
   const message = describeResult(words, parts)
   const pageTitle = texts.pageTitle(message === undefined ? beginning : `${message}: ${beginning}`, title)
   const brand = logo === undefined ? title : markup`<img src="${logo}" alt="${title}">`
@@ -75,7 +75,7 @@ ${content}
 }
 
 const code = new Markup(script)
-const maxTitle = 60
+const maxHeading = 60
 
 function renderUser ({ texts }: Words, { name, signOut, signIn }: PageUser): Content {
   return [
@@ -99,7 +99,7 @@ function renderTrail (words: Words, trail: readonly Crumb[]): Content {
   return trail.length > 0 && markup`<nav class="trail" aria-label="${words.texts.trail}"><ol>
 ${trail.map(({ kind, href, name, labels }) => {
   const shown = kind === 'item'
-    ? shorten(name, maxTitle)
+    ? shorten(name, maxHeading)
     : kind === 'list' ? namePlural(withLabels(words, labels), name) : words.texts[kind]
   return markup`<li><a href="${href}"><bdi>${shown}</bdi></a></li>
 `

@@ -1,10 +1,10 @@
 import { isAmount, isDate, type Members, type PageView, writeAmount, writeInTurns } from '../exports.js'
 import type { ActiveFilter, FormAffordance, FormField, Home, PageAffordances, ShownKind } from '../pages/affordances.js'
-import { isVisible } from '../pages/references.js'
+import { isVisible } from '../pages/titles.js'
 import { filterForm, hasAmount, listChoices, renderField, renderInputs, renderLanguage } from './fields.js'
 import { renderMany, renderRefusal, renderRequests } from './form.js'
 import { type Content, type Markup, markup, renderHidden, renderLink, shorten } from './markup.js'
-import { renderDays, renderLive, renderMessage, renderRecent as renderActivity, renderTimeline } from './timeline.js'
+import { renderDays, renderLive, renderMessage, renderRecent, renderTimeline } from './timeline.js'
 import { formatBoolean, renderBadge, renderShort } from './values.js'
 import {
   findDay, formatCount, formatDate, formatNumber, nameCreate, nameField, nameOperation, namePlural, nameState,
@@ -97,7 +97,7 @@ ${rest}
 </details>
 `}</form>
 ${renderColumns(words, affordances)}
-${recent !== undefined && renderRecent(words, recent, affordances)}
+${recent !== undefined && renderLastDays(words, recent, affordances)}
 <span class="export">${activity !== undefined && markup`<a class="button" href="${activity}">${texts.activity}</a> `}${
   exported !== undefined && markup`<a class="button" href="${exported}">${texts.export}</a>`}</span>
 </div>`
@@ -124,7 +124,7 @@ function renderSort (words: Words, sortable: readonly string[], sort: string | u
 }
 
 /** The last days, in the zone of the page; the script knows that of the reader. */
-function renderRecent (words: Words, field: string, { url }: PageAffordances): Markup {
+function renderLastDays (words: Words, field: string, { url }: PageAffordances): Markup {
   const { texts } = words
   return markup`<span class="recent">${nameField(words, field)}: ${[1, 7, 30].map(days => {
     const from = findDay(words, days - 1)
@@ -260,7 +260,7 @@ function renderHeading (words: Words, column: string, { kinds = {}, sortable = [
 }
 
 // The page of the item shows the whole text.
-const maxText = 200
+const maxCell = 200
 
 // The title links to the item; without it, the first cell does. Other cells link to the items they refer to.
 function renderRow (
@@ -270,7 +270,7 @@ function renderRow (
   item: Members,
   index: number
 ): Markup {
-  const { kinds = {}, address, refer, stateOf, many, identify } = shown
+  const { kinds = {}, inRows, address, refer, stateOf, many, identify } = shown
   const leading = findLeading(columns, shown)
   const state = stateOf?.(index)
   const row = many === undefined ? undefined : identify?.(index)
@@ -283,11 +283,12 @@ value="${row.revision}" aria-label="${label}"></td>`
     const kind = kinds[column]
     const referred = refer?.(index, column)
     const content = renderShort(words, value, {
- kind,
-referred: column === leading && referred
-      ? { title: referred.title }
-      : referred
-}, maxText)
+      kind,
+      referred: column === leading && referred ? { title: referred.title } : referred,
+      name: column,
+      kinds,
+      inRows
+    }, maxCell)
     const href = column === leading ? address?.(index) : undefined
     // Invisible text cannot be clicked.
     const isSeen = href === undefined || item.id === undefined || isVisible(value)
@@ -323,5 +324,5 @@ ${states.map(each => markup`<li><a href="${each.href}">${renderBadge(its, each)}
 `}</li>
 `
 })}</ul>
-${await renderActivity(words, activity)}`
+${await renderRecent(words, activity)}`
 }

@@ -14,24 +14,29 @@ export function markup (strings: TemplateStringsArray, ...values: readonly Conte
   let text = strings[0] as string
   for (let index = 0; index < values.length; index++) {
     const value = values[index]
-    if (value !== undefined && value !== false) text += value instanceof Markup ? value.text : render(value)
+    if (value instanceof Markup) text += value.text
+    else if (typeof value === 'string' && !unsafe.test(value)) text += value
+    else if (value !== undefined && value !== false) text += render(value)
     text += strings[index + 1] as string
   }
   return new Markup(text)
 }
 
-function render (value: Content): string {
-  if (value instanceof Markup) return value.text
+/** Of content that is not markup itself. */
+function render (value: Exclude<Content, Markup>): string {
   if (value === undefined || value === false) return ''
   if (!Array.isArray(value)) return String(value).replace(special, character => references[character] ?? '\ufffd')
   let text = ''
-  for (const each of value as readonly Content[]) text += render(each)
+  for (const each of value as readonly Content[]) text += each instanceof Markup ? each.text : render(each)
   return text
 }
 
 // Characters with a meaning in HTML, or forbidden in it: control characters, lone surrogates, noncharacters.
 // eslint-disable-next-line no-control-regex
 const special = /[&<>"'\u0000-\u0008\u000b-\u001f\u007f-\u009f\ud800-\udfff\p{Noncharacter_Code_Point}]/gu
+
+// Most texts have none.
+const unsafe = new RegExp(special.source, 'u')
 
 const references: Readonly<Record<string, string>> =
   { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;', '\r': '&#13;' }

@@ -69,20 +69,30 @@ function locate (place: string, flaw: string | undefined): string | undefined {
 }
 
 export function findFlawInOptions (options: HtmlOptions): string | undefined {
-  const flaw = findFlawInMembers(kinds, options, 'option', 'the option ') ??
-    locate('colors', findFlawInMembers({ accent: 'any' }, options.colors ?? {}))
-  if (flaw !== undefined) return flaw
-  const { css = '', logo = '', colors, timeZone, texts = {} } = options
+  return findFlawInMembers(kinds, options, 'option', 'the option ') ??
+    locate('colors', findFlawInMembers({ accent: 'any' }, options.colors ?? {})) ??
+    findFlawInLooks(options) ??
+    findFlawInZone(options) ??
+    findFlawInTexts(options)
+}
+
+function findFlawInLooks ({ css = '', logo = '', colors }: HtmlOptions): string | undefined {
   // It would end the style element, and the rest would be markup.
   if (/<\/style/i.test(css)) return 'the option "css" must not contain "</style"'
   if (/^([a-z][a-z\d+.-]*:|\/\/)/i.test(logo) && !/^data:image\//i.test(logo)) {
     return 'the option "logo" must be a path on the same origin, or a data: URL of an image'
   }
   const accents = [colors?.accent ?? []].flat()
-  if (!accents.every(isColor) || (Array.isArray(colors?.accent) && accents.length !== 2)) {
-    return 'the option "colors.accent" must be a colour such as "#0a58ca", or two of them: light and dark'
-  }
-  if (timeZone !== undefined && !isTimeZone(timeZone)) return `the option "timeZone" is not a time zone: "${timeZone}"`
+  if (accents.every(isColor) && (!Array.isArray(colors?.accent) || accents.length === 2)) return undefined
+  return 'the option "colors.accent" must be a colour such as "#0a58ca", or two of them: light and dark'
+}
+
+function findFlawInZone ({ timeZone }: HtmlOptions): string | undefined {
+  if (timeZone === undefined || isTimeZone(timeZone)) return undefined
+  return `the option "timeZone" is not a time zone: "${timeZone}"`
+}
+
+function findFlawInTexts ({ texts = {} }: HtmlOptions): string | undefined {
   const tables = Array.isArray(texts) ? texts as readonly unknown[] : [texts]
   if (tables.length === 0 || !tables.every(hasMembers)) {
     return 'the option "texts" must be an object, or a list of objects'

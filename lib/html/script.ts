@@ -71,7 +71,7 @@ const source = `
 
   // Keeps what was typed when the host asks for a sign-in, and its key: what was done is not done again.
   const keys = document.querySelectorAll('form [name="_key"]')
-  const isOwn = input => input.name && (input.name === '_key' || !['hidden', 'checkbox'].includes(input.type))
+  const isOwn = input => input.name && (input.name === '_key' || !['hidden', 'checkbox', 'submit'].includes(input.type))
   const place = form => 'draft ' + form.getAttribute('action') +
     (form.querySelector('[name="_operation"]') ? ' of many' : '')
   const read = (form, isKept = () => true) => [...form.elements].filter(input => isOwn(input) && isKept(input))
@@ -167,47 +167,94 @@ const source = `
     })
   })
 
-  // Typing ahead in fields that refer to other items.
-  each('[data-lookup]', input => {
-    let asked = 0
-    let timer
-    input.addEventListener('input', () => {
-      clearTimeout(timer)
-      const text = input.value.trim()
-      if (text === '' || / \\([^()]+\\)$/.test(text)) return
-      timer = setTimeout(async () => {
-        const turn = ++asked
-        const response = await fetch(input.dataset.lookup + encodeURIComponent(text))
-        const { items } = response.ok ? await response.json() : { items: [] }
-        if (turn !== asked) return
-        input.list.replaceChildren(...items.map(item => {
-          const option = document.createElement('option')
-          // If the title is invisible, the id is shown.
-          const title = String(item[input.dataset.title] ?? '')
-          option.value = (/[^\\s\\p{C}]/u.test(title) ? title : item.id) + ' (' + item.id + ')'
-          return option
-        }))
-      }, 200)
-    })
+  // Typing ahead in fields that refer to other items, also in rows that are added.
+  const turns = new WeakMap()
+  const timers = new WeakMap()
+  document.addEventListener('input', ({ target: input }) => {
+    if (!input.dataset.lookup) return
+    clearTimeout(timers.get(input))
+    const text = input.value.trim()
+    if (text === '' || / \\([^()]+\\)$/.test(text)) return
+    timers.set(input, setTimeout(async () => {
+      const turn = (turns.get(input) ?? 0) + 1
+      turns.set(input, turn)
+      const response = await fetch(input.dataset.lookup + encodeURIComponent(text))
+      const { items } = response.ok ? await response.json() : { items: [] }
+      if (turn !== turns.get(input)) return
+      input.list.replaceChildren(...items.map(item => {
+        const option = document.createElement('option')
+        // If the title is invisible, the id is shown.
+        const title = String(item[input.dataset.title] ?? '')
+        option.value = (/[^\\s\\p{C}]/u.test(title) ? title : item.id) + ' (' + item.id + ')'
+        return option
+      }))
+    }, 200))
   })
 
-  // More rows without a round trip.
-  each('button[name="_add"]', button => button.addEventListener('click', event => {
-    const rows = button.closest('fieldset').querySelectorAll('tbody tr')
-    const last = rows[rows.length - 1]
-    const added = last.cloneNode(true)
-    for (const input of added.querySelectorAll('[name]')) {
-      const { name } = input
-      input.name = name.replace(/\\.\\d+\\./, '.' + rows.length + '.')
-      if (input.id) input.id = input.id.replace(name.replaceAll('.', '-'), input.name.replaceAll('.', '-'))
+  // Rows without a round trip.
+  const last = /\\d+(?=\\D*$)/
+  const rowsOf = list => [...list.querySelectorAll('tbody tr')]
+  const firstInput = row => row.querySelector('input:not([type="hidden"]), select, textarea')
+  const empty = row => {
+    for (const input of row.querySelectorAll('input:not([type="hidden"]), select, textarea')) {
       input.value = ''
-      if (input.hasAttribute('aria-label')) {
-        input.setAttribute('aria-label', input.getAttribute('aria-label').replace(/\\d+$/, rows.length + 1))
+      for (const name of ['aria-invalid', 'aria-describedby', 'autofocus']) input.removeAttribute(name)
+    }
+    for (const error of row.querySelectorAll('.error')) error.remove()
+  }
+  const count = list => {
+    const rows = rowsOf(list)
+    for (const [index, row] of rows.entries()) {
+      for (const named of row.querySelectorAll('[aria-label]')) {
+        named.setAttribute('aria-label', named.getAttribute('aria-label').replace(last, index + 1))
       }
     }
-    last.after(added)
-    added.querySelector('input:not([type="hidden"]), select').focus()
+    list.querySelector('[name="_add"]').hidden = rows.length >= list.dataset.most
+  }
+  const addRow = list => {
+    const rows = rowsOf(list)
+    const numbers = [...list.querySelectorAll('[name]')].map(({ name }) => Number(/\\.(\\d+)\\./.exec(name)?.[1] ?? -1))
+    const number = Math.max(...numbers) + 1
+    const added = rows.at(-1).cloneNode(true)
+    empty(added)
+    for (const input of added.querySelectorAll('[name]')) {
+      const { name, id } = input
+      if (name === '_remove') {
+        input.value = input.value.replace(last, number)
+        continue
+      }
+      if (name.startsWith('_was.')) input.value = ''
+      input.name = name.replace(/\\.\\d+\\./, '.' + number + '.')
+      if (id) input.id = id.replace(name.replaceAll('.', '-'), input.name.replaceAll('.', '-'))
+      const options = input.hasAttribute('list') && input.nextElementSibling
+      if (options) {
+        options.id = input.id + '-list'
+        options.replaceChildren()
+        input.setAttribute('list', options.id)
+      }
+    }
+    rows.at(-1).after(added)
+    count(list)
+    firstInput(added).focus()
+  }
+  const removeRow = (list, row) => {
+    const rows = rowsOf(list)
+    const next = rows[rows.indexOf(row) + 1] ?? rows[rows.indexOf(row) - 1] ?? row
+    // What the page showed tells that the row is gone.
+    if (next === row) empty(row)
+    else {
+      list.append(...row.querySelectorAll('[name^="_was."]'))
+      row.remove()
+    }
+    count(list)
+    firstInput(next).focus()
+  }
+  each('fieldset.rows', list => list.addEventListener('click', event => {
+    const button = event.target.closest('[name="_add"], [name="_remove"]')
+    if (!button) return
     event.preventDefault()
+    if (button.name === '_add') addRow(list)
+    else removeRow(list, button.closest('tr'))
   }))
   // Back and reload do not send the form again.
   const { place: instead } = document.getElementById('main').dataset

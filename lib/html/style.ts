@@ -186,7 +186,7 @@ td.number, th.number { text-align: end; max-width: none }
 td.moment { max-width: none }
 .rows { width: auto; font-size: .875rem }
 @container (max-width: 36rem) {
-  .rows, .rows tbody, .rows td { display: block; text-align: start }
+  .rows, .rows tbody, .rows tfoot, .rows td { display: block; text-align: start }
   .rows thead { display: none }
   .rows tr { display: flex; flex-wrap: wrap; gap: 0 .75rem; padding: .25rem 0; border-bottom: 1px solid var(--line) }
   .rows td { border: 0; padding: 0; min-width: 0; overflow-wrap: anywhere }
@@ -194,10 +194,16 @@ td.moment { max-width: none }
   .rows td:empty { display: none }
   fieldset .rows td { flex: 1 1 8rem; margin-bottom: .25rem }
   fieldset .rows td::before { display: block }
+  fieldset .rows td.remove { flex: 0 0 auto; align-self: end }
 }
 fieldset .rows { width: 100% }
+.rows tfoot td { font-weight: 600 }
+.rows td.remove { width: 1% }
+.remove button { padding: .3125rem .625rem }
 .rows input, .rows select { min-width: 6rem }
 .empty { padding: 2rem 0; color: var(--faint) }
+td.actions { display: table-cell; white-space: normal }
+.actions form { display: inline-block }
 nav.pages { display: flex; flex-wrap: wrap; gap: .25rem 1rem; margin: .75rem 0; align-items: baseline;
   font-size: .875rem }
 nav.pages .range { font-variant-numeric: tabular-nums }

@@ -119,6 +119,9 @@ export const english = {
   optional: (label: string): string => `${label} (optional)`,
   onePerLine: 'One per line.',
   addRow: 'Add a row',
+  removeRow: (number: number): string => `Remove row ${number}`,
+  /** The sums of columns. */
+  total: 'Total',
   row: (number: number): string => `Row ${number}`,
   /** For a field that refers to an item. */
   lookup: (singular: string): string => `Type a part of the name of the ${lowerFirst(singular)}.`,

@@ -70,9 +70,9 @@ const maxChange = 200
 
 export function renderChanges (words: Words, changes: readonly ShownChange[]): Content {
   return renderTerms(changes.map(change => {
-    const { kind, referred } = change
-    const from = renderShort(words, change.from, { kind, referred: referred?.from }, maxChange)
-    const to = renderShort(words, change.to, { kind, referred: referred?.to }, maxChange)
+    const { referred } = change
+    const from = renderShort(words, change.from, { ...change, referred: referred?.from }, maxChange)
+    const to = renderShort(words, change.to, { ...change, referred: referred?.to }, maxChange)
     const shown = markup`<bdi class="before">${from}</bdi> → <bdi>${to}</bdi>`
     return [nameField(words, change.name), isKnown(change) ? shown : words.texts.changed]
   }), 'changes')
@@ -80,7 +80,7 @@ export function renderChanges (words: Words, changes: readonly ShownChange[]): C
 
 export function renderParams (words: Words, params: readonly ShownMember[]): Content {
   return renderTerms(params.map(param =>
-    [nameField(words, param.name), fold(words, renderShort(words, param.value, param, maxText))]))
+    [nameField(words, param.name, param.title), fold(words, renderShort(words, param.value, param, maxText))]))
 }
 
 function describeOutcome (words: Words, feedback: Feedback): string {

@@ -1,11 +1,14 @@
 import type { Count, Labels } from '../exports.js'
 import type { LabelTable } from '../pages/affordances.js'
+import { anyLanguage } from '../pages/labels.js'
 import type { Texts } from './texts.js'
 
 /** The language of a page: its texts, the labels of its family, and the zone of its moments. */
 export interface Words {
   readonly texts: Texts
   readonly labels: Labels
+  /** Labels of fields and, by paths, of what is in them, unless `labels` has others. */
+  readonly titles?: Labels['fields']
   /** Undefined for the reader's zone, which only the script knows; without it, UTC. */
   readonly zone: string | undefined
   readonly now: number
@@ -15,7 +18,8 @@ export interface Words {
 
 /** The words with the labels of a family. */
 export function withLabels (words: Words, table: LabelTable | undefined): Words {
-  return table === undefined ? { ...words, labels: none } : { ...words, labels: findLabels(table, words.texts.lang) }
+  if (table === undefined) return { ...words, labels: none, titles: undefined }
+  return { ...words, labels: findLabels(table, words.texts.lang), titles: table[anyLanguage]?.fields }
 }
 
 /** In a log, the moment of an entry is when something was done. */
@@ -34,8 +38,15 @@ function findLabels (table: LabelTable, lang: string): Labels {
 const own = (table: Readonly<Record<string, string>> | undefined, name: string): string | undefined =>
   table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined
 
-export function nameField ({ labels, texts }: Words, name: string): string {
-  return own(labels.fields, name) ?? texts.label(name)
+export function nameField ({ labels, titles, texts }: Words, name: string, title = own(titles, name)): string {
+  return own(labels.fields, name) ?? title ?? texts.label(name)
+}
+
+/** Of a member of an object, or of the rows of a list: by its path, otherwise like a field of its name. */
+export function namePart ({ labels, titles, texts }: Words, field = '', part: string, title?: string): string {
+  const path = `${field}.${part}`
+  const label = own(labels.fields, path) ?? own(labels.fields, part)
+  return label ?? title ?? own(titles, path) ?? texts.label(part)
 }
 
 export function namePlural ({ labels, texts }: Words, name: string): string {
@@ -94,13 +105,24 @@ function findFormat (key: string, make: () => Formatter): Formatter {
 }
 
 export function formatNumber ({ texts: { locale } }: Words, value: number, digits = 0): string {
-  return findFormat(`${locale} ${digits}`, () =>
-    new Intl.NumberFormat(locale, { minimumFractionDigits: digits, maximumFractionDigits: 20 })).format(value)
+  return findFormat(`${locale} ${digits}`, () => makeNumberFormat(locale, digits)).format(value)
+}
+
+function makeNumberFormat (locale: string, digits: number): Formatter {
+  return new Intl.NumberFormat(locale, { minimumFractionDigits: digits, maximumFractionDigits: 20 })
 }
 
 /** A decimal of at most 15 digits, with all its digits after the point. */
 export function formatDecimal (words: Words, text: string): string {
   return formatNumber(words, Number(text), text.split('.')[1]?.length)
+}
+
+/** A sum, which may have more digits than a number. */
+export function formatExact (words: Words, text: string): string {
+  const { texts: { locale } } = words
+  const digits = text.split('.')[1]?.length ?? 0
+  // A text is formatted with all its digits.
+  return findFormat(`${locale} ${digits}`, () => makeNumberFormat(locale, digits)).format(text as never)
 }
 
 /** `2026-03-31` -> 31 Mar 2026 */

@@ -43,7 +43,7 @@ function readForm (bytes: Buffer): string {
 }
 
 // Names with a meaning for pages alone; no representation reads them as members.
-const ofPages = /^_(?:add|operation|ready|from|item\..*)$/s
+const ofPages = /^_(?:add|remove|operation|ready|from|item\..*)$/s
 
 /** A form, with what the members that ours have say about it. */
 export class FormBody implements SentForm {
@@ -76,9 +76,14 @@ export class FormBody implements SentForm {
   }
 }
 
+// Copies of what a form showed.
+const shown = '_was.'
+
 function splitForm (form: string, maxMembers: number): Map<string, string> {
-  const parts = form.split('&', maxMembers + 1)
-  if (parts.length > maxMembers) throw invalidBody([explainMembers(maxMembers)])
+  // Each field may have its copy.
+  const parts = form.split('&', 2 * maxMembers + 1)
+  const count = parts.length > maxMembers ? parts.filter(part => !part.startsWith(shown)).length : 0
+  if (parts.length > 2 * maxMembers || count > maxMembers) throw invalidBody([explainMembers(maxMembers)])
   const entries = new Map<string, string>()
   for (const part of parts) {
     if (part === '') continue
@@ -96,16 +101,17 @@ function splitForm (form: string, maxMembers: number): Map<string, string> {
   return entries
 }
 
-const shown = '_was.'
-
 // Browsers may alter texts, so a field is untouched if it equals its copy in the form, not the stored value.
 function dropUntouched (entries: Map<string, string>): void {
   const before = new Map([...entries].filter(([name]) => name.startsWith(shown)))
   for (const name of before.keys()) entries.delete(name)
   // Rows and members of one field are changed together.
-  const fieldOf = (name: string) => /^(?:_find\.)?[^.]*/.exec(name)?.[0]
+  const fieldOf = (name: string) => /^(?:_find\.)?([^.]*)/.exec(name)?.[1]
   const isTouched = ([name, text]: readonly [string, string]) => (before.get(shown + name) ?? '') !== text
-  const touched = new Set([...entries].filter(isTouched).map(([name]) => fieldOf(name)))
+  // The script of a page removes rows, and leaves their copies.
+  const removed = [...before].filter(([name, text]) => text !== '' && !entries.has(name.slice(shown.length)))
+    .map(([name]) => name.slice(shown.length)).filter(name => /\.\d{1,3}\.[^.]*$/.test(name))
+  const touched = new Set([...[...entries].filter(isTouched).map(([name]) => name), ...removed].map(fieldOf))
   const compared = new Set([...before.keys()].map(name => fieldOf(name.slice(shown.length))))
   for (const name of entries.keys()) {
     const field = fieldOf(name)

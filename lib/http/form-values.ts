@@ -102,12 +102,16 @@ function readMember (
     return text === '' && (empty.value === null || !isFilled) ? empty : readText(field, text, writing, pointer)
   }
   const texts = new Map([...entries].filter(([key]) => key === name || key.startsWith(`${name}.`)))
-  if ([...texts.values()].every(text => text.trim() === '')) {
-    const isGroup = nested.shape === 'group'
-    if (empty.value === null || (isGroup ? !isDefault : !isFilled && field.optional)) return empty
-    if (!isGroup) return { value: [], flaws: [] }
-  }
-  return readNested(nested, name, texts, writing, pointer)
+  const isBlank = [...texts.values()].every(text => text.trim() === '')
+  const blank = isBlank ? readBlank(nested, empty, isDefault, isFilled || !field.optional) : undefined
+  return blank ?? readNested(nested, name, texts, writing, pointer)
+}
+
+/** Undefined for a group without a text, which replaces its default. */
+function readBlank ({ shape }: Nested, empty: Read, isDefault: boolean, isKept: boolean): Read | undefined {
+  if (empty.value === null) return empty
+  if (shape === 'group') return isDefault ? undefined : empty
+  return isKept ? { value: [], flaws: [] } : empty
 }
 
 function readNested (

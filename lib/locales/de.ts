@@ -84,9 +84,9 @@ export const de: Texts = {
     'must be multiple of {}': 'muss ein Vielfaches von {} sein',
     'must have at least {} characters': 'muss mindestens {} Zeichen haben',
     'must have at most {} characters': 'darf höchstens {} Zeichen haben',
-    'must NOT have fewer than {} items': 'braucht mindestens {} Einträge',
-    'must NOT have more than {} items': 'darf höchstens {} Einträge haben',
-    'must NOT have duplicate items{}': 'darf nichts doppelt haben',
+    'must have at least {} entries': 'braucht mindestens {} Einträge',
+    'must have at most {} entries': 'darf höchstens {} Einträge haben',
+    'must not have the same entry twice': 'darf nichts doppelt haben',
     'must match pattern {}': 'hat nicht die richtige Form',
     'must be a decimal number with at most {} digits after the point and {} in all, such as "{}"':
       'muss eine Zahl mit höchstens {} Nachkommastellen und {} Stellen insgesamt sein, zum Beispiel {}',
@@ -166,6 +166,8 @@ export const de: Texts = {
       'Andere haben es gleichzeitig geändert; nichts wurde getan',
     'Too many writers are waiting, {} of them for this item; nothing was done':
       'Zu viele ändern es gleichzeitig; nichts wurde getan',
+    'Too many writers are waiting, {} of them for the next id; nothing was done':
+      'Zu viele werden gleichzeitig angelegt; nichts wurde getan',
     'Too many changes are waiting; nothing was done': 'Zu viele Änderungen auf einmal; nichts wurde getan',
     'The data to change was locked for too long; nothing was done': 'Es war zu lange gesperrt; nichts wurde getan',
     'Too many heavy reads are waiting: {}': 'Zu viele Anfragen auf einmal',
@@ -262,6 +264,8 @@ export const de: Texts = {
   optional: label => `${label} (freiwillig)`,
   onePerLine: 'Ein Eintrag pro Zeile.',
   addRow: 'Zeile hinzufügen',
+  removeRow: number => `Zeile ${number} entfernen`,
+  total: 'Summe',
   row: number => `Zeile ${number}`,
   lookup: singular => `${singular}: einen Teil des Namens eingeben.`,
   requests: 'Für Entwickler: dasselbe als Anfragen',

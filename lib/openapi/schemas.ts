@@ -62,16 +62,35 @@ function addItemLinks (part: DocumentPart, name: string, item: JsonSchema): Json
 
 /** Undefined if no item that it refers to can be shown in it. */
 function describeExpanded (part: DocumentPart): JsonSchema | undefined {
-  const { mount, model: { references, item, item: { properties = {} } } } = part
-  const expanded = Object.entries(references).flatMap(([field, name]) => {
+  const { mount, model: { references, pathReferences, item: { properties, required } } } = part
+  let expanded: JsonSchema = { type: 'object', properties, required }
+  let isExpanded = false
+  for (const [path, name] of Object.entries({ ...references, ...pathReferences })) {
     const there = mount.beside(name)?.model
-    if (there === undefined) return []
+    if (there === undefined) continue
     const other = part.name(toPascalCase(there.singular), there.item)
-    return [[field, { anyOf: [properties[field], other] }] as const]
-  })
-  if (expanded.length === 0) return undefined
-  const all = { ...properties, ...Object.fromEntries(expanded) }
-  return part.name(`Expanded${toSchemaName(part)}`, { type: 'object', properties: all, required: item.required })
+    expanded = replaceAt(expanded, path.split('.'), id => ({ anyOf: [id, other] }))
+    isExpanded = true
+  }
+  return isExpanded ? part.name(`Expanded${toSchemaName(part)}`, expanded) : undefined
+}
+
+/** The schema with another one where a path leads, be it through lists, or through what may be null. */
+function replaceAt (
+  schema: JsonSchema, [name, ...rest]: readonly string[], replace: (schema: JsonSchema) => JsonSchema
+): JsonSchema {
+  const { properties = {} } = schema
+  const property = name === undefined || !Object.hasOwn(properties, name) ? undefined : properties[name]
+  if (name === undefined || property === undefined) return schema
+  const enter = (each: JsonSchema): JsonSchema => {
+    const { anyOf, items } = each as { readonly anyOf?: readonly JsonSchema[], readonly items?: JsonSchema }
+    if (items !== undefined) return { ...each, items: enter(items) }
+    const isNested = rest.length > 0 || anyOf?.some(({ items: its }) => its !== undefined) === true
+    if (anyOf !== undefined && isNested) return { ...each, anyOf: anyOf.map(enter) }
+    if (each.type === 'null') return each
+    return rest.length === 0 ? replace(each) : replaceAt(each, rest, replace)
+  }
+  return { ...schema, properties: { ...properties, [name]: enter(property) } }
 }
 
 export function describeItemLinks (part: DocumentPart): JsonSchema {

@@ -1,26 +1,29 @@
 import {
-  type Activity, type Id, type LoadedFeed, loadFeed, type LogRecord, makePageUrl, type Reading, type Responding
+  type Activity, type Id, type LoadedFeed, loadFeed, type LogRecord, makePageUrl, type Reading
 } from '../exports.js'
 import type { LogEntry, PageAffordances } from './affordances.js'
-import { listLogFilters } from './form-fields.js'
+import { listLogFilters } from './filter-fields.js'
+import { labelsOf } from './labels.js'
 import { linkList, trailToItem } from './links.js'
 import { listEvents, showEntry } from './log-entries.js'
 import { makeRowAffordances } from './page-affordances.js'
-import { linkPage, nameInLog, titleOf } from './references.js'
+import type { PageRequest } from './page-reads.js'
+import { linkPage, nameInLog } from './references.js'
 import { parseSent } from './sent.js'
+import { titleOf } from './titles.js'
 import { sendView } from './views.js'
 
 /** The entries with the titles of their items: for each family one read of these, and one of those they refer to. */
 export async function showEntries (
-  request: Responding['request'],
+  { request, reads }: Pick<PageRequest, 'request' | 'reads'>,
   { entries, readings }: Activity,
   isShared: boolean
 ): Promise<LogEntry[]> {
   const shown = new Map<LogRecord, LogEntry>()
   await Promise.all(readings.map(async reading => {
-    const { mount, mount: { model: { name, labels } } } = reading
+    const { mount, mount: { model: { name } } } = reading
     const own = entries.filter(({ family }) => family === name)
-    const here = { request, mount }
+    const here = { mount, request, reads }
     const [titles, named] = await Promise.all([
       findTitles(reading, own),
       nameInLog(here, own.map(entry => showEntry(here, entry)))
@@ -30,7 +33,7 @@ export async function showEntries (
       const title = titles.get(id)
       const url = linkPage(mount, request, entry.target)
       const href = title === undefined && url !== undefined ? `${url}/commands` : url
-      shown.set(entry, { ...named[index] as LogEntry, item: { id, title, href, labels, isShared } })
+      shown.set(entry, { ...named[index] as LogEntry, item: { id, title, href, labels: labelsOf(mount), isShared } })
     }
   }))
   return entries.map(entry => shown.get(entry) as LogEntry)
@@ -50,7 +53,7 @@ async function findTitles (reading: Reading, entries: readonly LogRecord[]): Pro
 
 /** The page of a feed: who did what, of all families at the prefix, of one, or to one item. */
 export async function sendActivityPage (
-  responding: Responding,
+  responding: PageRequest,
   isShared: boolean,
   id: Id | undefined,
   search: string
@@ -62,7 +65,7 @@ export async function sendActivityPage (
 }
 
 async function makeFeedAffordances (
-  responding: Responding,
+  responding: PageRequest,
   feed: LoadedFeed,
   isShared: boolean,
   id: Id | undefined
@@ -71,14 +74,14 @@ async function makeFeedAffordances (
   const { mounts, view, entries, query, links, cursor } = feed
   const [mount = responding.mount] = mounts
   const isActivity = id === undefined
-  const shown = await showEntries(request, feed, isShared)
+  const shown = await showEntries(responding, feed, isShared)
   const rows = await makeRowAffordances(responding, query, {
     listed: 'feed',
     columns: view.members,
     title: 'id',
     isCountable: false,
     links,
-    labels: isShared ? undefined : mount.model.labels,
+    labels: isShared ? undefined : labelsOf(mount),
     filters: listLogFilters([mount, ...mounts.slice(1)], query, isShared),
     recent: 'createdAt',
     timeline: isActivity ? shown : shown.map(({ item, ...entry }) => entry),

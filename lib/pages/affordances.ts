@@ -1,6 +1,7 @@
 import type { Count, Kind, Members, OperatorName } from '../exports.js'
 import type {
-  Feedback, Kinds, LabelTable, LogEntry, Referred, ShownChange, ShownKind, ShownMember, ShownState, WrongState
+  Feedback, Kinds, LabelTable, LogEntry, Referred, RowReferences, ShownChange, ShownKind, ShownMember, ShownState,
+  WrongState
 } from './shown.js'
 
 export type * from './shown.js'
@@ -86,8 +87,11 @@ export interface ItemAffordances extends Affordances {
   readonly state?: ShownState | undefined
   /** The items that members refer to, by their names. */
   readonly referred: Readonly<Record<string, Referred>>
+  readonly inRows?: RowReferences | undefined
   /** Lists of items that refer to this one. */
   readonly related: readonly RelatedList[]
+  /** The items of these lists that belong to this one. */
+  readonly children?: readonly ChildList[] | undefined
   /** Members that the service sets, which few people need. */
   readonly technical: readonly string[]
   /** The operations that are allowed now, including the deletion. */
@@ -107,6 +111,34 @@ export interface RelatedList extends Count {
   /** The field that refers to the item, if the family has several. */
   readonly field?: string | undefined
   readonly href: string
+}
+
+/** The first items of a family that are created with an item, in a list, and refer to it: as a table. */
+export interface ChildList extends RelatedList {
+  /** The member that identifies an item. */
+  readonly title: string
+  readonly columns: readonly string[]
+  readonly kinds: Kinds
+  readonly inRows: RowReferences
+  readonly items: readonly ChildItem[]
+}
+
+/** A row of such a table. */
+export interface ChildItem {
+  readonly id: string
+  readonly document: Members
+  readonly href?: string | undefined
+  readonly state?: ShownState | undefined
+  readonly referred: Readonly<Record<string, Referred>>
+  readonly operations: readonly ChildOperation[]
+}
+
+/** An operation that is allowed now: a form without inputs, or a link to the page that has its form. */
+export interface ChildOperation {
+  readonly name: string
+  readonly singular: string
+  readonly form?: FormAffordance | undefined
+  readonly href?: string | undefined
 }
 
 /** The page of a list: filters, columns, links and forms. */
@@ -161,6 +193,7 @@ export interface PageAffordances extends Affordances {
   /** The URL of the item in a row, and of the item that one of its members refers to. */
   address (index: number): string
   readonly refer?: ((index: number, member: string) => Referred | undefined) | undefined
+  readonly inRows?: RowReferences | undefined
   /** The state of the item in a row. */
   readonly stateOf?: ((index: number) => ShownState | undefined) | undefined
   /** How a form names the item in a row, and the revision that is shown. */
@@ -252,8 +285,10 @@ export interface FormAffordance {
 /** A field of a form. */
 export interface FormField {
   readonly name: string
-  /** The name of the member. */
+  /** The name of the member; in rows and groups its path, such as `lines.price`. */
   readonly label: string
+  /** Its label, unless the language has another. */
+  readonly title?: string | undefined
   /** The condition of a filter, unless it is equality. */
   readonly bound?: 'from' | 'to' | 'has' | undefined
   /** Of a list of amounts, one per line: that of each. */
@@ -273,6 +308,12 @@ export interface FormField {
   readonly shape?: 'lines' | 'rows' | 'group' | undefined
   /** The fields of each row, or of the only one. */
   readonly rows?: readonly (readonly FormField[])[] | undefined
+  /** How many rows it can have. */
+  readonly mostRows?: number | undefined
+  /** Of a field in a row: the number of the row. */
+  readonly row?: number | undefined
+  /** Whether it is the first to fill in, after a row was added or removed. */
+  readonly isFocused?: boolean | undefined
   /** Set if the value is the id of another item. */
   readonly reference?: ReferenceField | undefined
   /** The value that someone else has given it since the page was opened. */
@@ -280,6 +321,8 @@ export interface FormField {
   /** The value of the item, in a form that edits it; sent too, so that only edited fields count. */
   readonly was?: string | undefined
   readonly error?: string | undefined
+  /** Whether the whole row is wrong, not only this field of it. */
+  readonly isRowError?: boolean | undefined
   /** If only one line of a list is wrong, its number. */
   readonly line?: number | undefined
 }

@@ -1,11 +1,12 @@
-import { findNewestCommands, loadFamilies, type Responding } from '../exports.js'
+import { findNewestCommands, loadFamilies } from '../exports.js'
 import { showEntries } from './activity.js'
 import type { Home } from './affordances.js'
 import { listLinks } from './links.js'
+import type { PageRequest } from './page-reads.js'
 import { hasPages, sendView, type ShownOne } from './views.js'
 
 /** The page of the families at a prefix, with what happened lately. */
-export async function sendHomePage (responding: Responding): Promise<true> {
+export async function sendHomePage (responding: PageRequest): Promise<true> {
   const { mount, request } = responding
   const { families, document } = await loadFamilies(responding)
   const linked = mount.neighbours().filter(hasPages).map(({ url }) => url(undefined, undefined, request))
@@ -28,11 +29,12 @@ export async function sendHomePage (responding: Responding): Promise<true> {
 const shownAtHome = 10
 
 /** The newest entries of all families that the caller may read; undefined where there are none of these. */
-async function findRecent ({ mount, request }: Responding): Promise<Home['activity']> {
+async function findRecent (responding: PageRequest): Promise<Home['activity']> {
+  const { mount, request } = responding
   const found = await findNewestCommands(mount, request, shownAtHome)
   if (found.length === 0) return undefined
   const isShared = found.flatMap(({ readings }) => readings).length > 1
-  const shown = (await Promise.all(found.map(each => showEntries(request, each, isShared)))).flat()
+  const shown = (await Promise.all(found.map(each => showEntries(responding, each, isShared)))).flat()
   // One page shows the commands of one storage.
   if (found.length === 1) return { href: `${mount.homeUrl(request)}rest/commands`, entries: shown }
   const newest = shown.sort((a, b) => b.at.localeCompare(a.at))

@@ -1,49 +1,98 @@
 import {
-  describeForm, type FamilyMount, findActionAddress, findChanges, type FormCommand, type FormPreview,
-  type ItemOffer, type LoadedCommand, type LogRecord, type PreviewedItem, type Reading, type Responding, type Stored
+  describeForm, findActionAddress, findChanges, type FormCommand, type FormPreview,
+  type ItemOffer, type ListQuery, type LoadedCommand, type Members, prefillParams, type PreviewedItem, type Reading,
+  type Stored
 } from '../exports.js'
 import type {
-  ChangedItem, Feedback, FormAffordance, ItemAffordances, LogEntry, ShownMember, ShownState
+  ChangedItem, Feedback, FormAffordance, ItemAffordances, LogEntry, Referred, RowReferences, ShownMember
 } from './affordances.js'
-import { explainRefusal, makeForm, makeSampleRequest, type RefusedForm } from './form-fields.js'
+import { readFeedback } from './feedback.js'
+import type { RefusedForm } from './fields.js'
+import { explainRefusal, makeForm, makeSampleRequest } from './form-fields.js'
+import { labelsOf, listKinds } from './labels.js'
 import { checkFrom, findSite, linkItemFrom, linkList, linkOthers, trailToItem } from './links.js'
-import { followItem, getAction, listKinds, nameForTexts, showChanges, showEntry, showParams } from './log-entries.js'
+import {
+  findNewest, followItem, getAction, makeFeedback, nameForTexts, showChanges, showEntry, showParams
+} from './log-entries.js'
 import type { PageForm } from './page-form.js'
-import { findReferred, findRelated, findTitle, linkPage, nameInLog, titleOf } from './references.js'
+import type { PageRequest } from './page-reads.js'
+import { findReferred, linkPage, nameInLog } from './references.js'
+import { findRelated, type FoundRelated } from './related.js'
+import { listStateFields, showState } from './states.js'
+import { titleOf } from './titles.js'
 import { itemUrl } from './urls.js'
 
+/** What the page of an item is made of, as far as it depends on the item alone. */
 export interface ItemParts {
-  readonly entries: readonly LogRecord[]
-  readonly feedback?: Feedback | undefined
+  readonly item: Stored
   /** Everything up to this place in the log is on the page. */
   readonly cursor?: string | undefined
+  /** With the items that it refers to. */
+  readonly expanded: Stored | undefined
+  readonly page: ItemAffordances
+  readonly entries: readonly LogEntry[]
+  /** Whether the item has been changed since it was read. */
+  readonly isStale: boolean
+  readonly feedback: Feedback | undefined
+  readonly offers: readonly ItemOffer[]
+  readonly referred: Readonly<Record<string, Referred>>
+  readonly inRows: RowReferences
+  readonly found: FoundRelated
+}
+
+/** What the page of an item may be asked for. */
+export interface ItemQuery extends Pick<ListQuery, 'fields' | 'expand'> {
+  readonly refused?: RefusedForm
   /** The query of the list from which it was opened. */
   readonly from?: string | undefined
 }
 
-export async function makeAffordances (
-  responding: Responding,
-  item: Stored,
-  reading: Reading,
-  { entries, feedback, cursor, from }: ItemParts,
-  refused: RefusedForm | undefined
-): Promise<ItemAffordances> {
+/** All at once. */
+export async function loadParts (
+  responding: PageRequest, reading: Reading, item: Stored, { expand, refused }: ItemQuery
+): Promise<ItemParts> {
   const { mount, mount: { model }, request } = responding
-  const self = itemUrl(mount, request, item.id)
-  const [page, offers, refer, related] = await Promise.all([
-    startPage(responding, self),
+  const [expanded, page, log, feedback, offers, refer, found] = await Promise.all([
+    expand && reading.expand(item, expand),
+    startPage(responding, itemUrl(mount, request, item.id)),
+    loadNewest(responding, reading, item),
+    refused === undefined && model.isWritable ? findFeedback(responding, reading, item) : undefined,
     // The forms of a page are sent to the nouns.
     mount.forms.includes('noun') ? reading.offers(item) : [],
     findReferred(responding, model.members, [item]),
     findRelated(responding, item)
   ])
   const referred = Object.fromEntries(Object.keys(model.references).flatMap(field => {
-    const found = refer(item, field)
+    const found = refer.of(item, field)
     return found === undefined ? [] : [[field, found]]
   }))
-  const shown = await nameInLog(responding, entries.map(entry => showEntry(responding, entry)))
+  return { item, expanded, page, ...log, feedback, offers, referred, inRows: refer.inRows, found }
+}
+
+async function loadNewest (
+  responding: PageRequest, reading: Reading, item: Stored
+): Promise<Pick<ItemParts, 'entries' | 'isStale'>> {
+  if (!responding.mount.model.isWritable) return { entries: [], isStale: false }
+  const { entries, isStale } = await findNewest(reading, item)
+  return { entries: await nameInLog(responding, entries.map(entry => showEntry(responding, entry))), isStale }
+}
+
+/** The outcome of the command that was just sent. */
+async function findFeedback (
+  { mount, request }: PageRequest, reading: Reading, { id, revision }: Stored
+): Promise<Feedback | undefined> {
+  const command = readFeedback(request)
+  const record = command === undefined ? undefined : await reading.entry(id, command)
+  return record && { ...makeFeedback(mount, record), current: revision }
+}
+
+export async function makeAffordances (
+  responding: PageRequest, parts: ItemParts, { refused, from }: ItemQuery
+): Promise<ItemAffordances> {
+  const { mount, mount: { model }, request } = responding
+  const { item, cursor, page, entries, feedback, offers, referred, inRows, found } = parts
   const { since = Infinity } = refused ?? {}
-  const meanwhile = shown.filter(({ revision, outcome }) => revision > since && outcome === 'done')
+  const meanwhile = entries.filter(({ revision, outcome }) => revision > since && outcome === 'done')
   const operations = await makeOperationForms(responding, item, offers, { refused, referred, meanwhile, from })
   return {
     ...page,
@@ -51,7 +100,8 @@ export async function makeAffordances (
     state: showState(mount, item),
     technical: [...technical, ...listStateFields(mount)],
     referred,
-    related,
+    inRows,
+    ...found,
     operations,
     unavailable: offers.flatMap(({ action, reason, wrongState }) => reason === undefined
       ? []
@@ -60,8 +110,8 @@ export async function makeAffordances (
           reason,
           wrongState: wrongState && { ...wrongState, singular: model.singular }
         }]),
-    log: model.isWritable ? { href: `${self}/commands`, entries: shown } : undefined,
-    feedback: feedback && { ...feedback, current: item.revision },
+    log: model.isWritable ? { href: itemUrl(mount, request, item.id, 'commands'), entries } : undefined,
+    feedback,
     live: cursor === undefined
       ? undefined
       : followItem(responding, item, cursor, linkItemFrom(mount, request, item.id, from)),
@@ -70,28 +120,16 @@ export async function makeAffordances (
   }
 }
 
-/** Fields that the state shows already. */
-export function listStateFields ({ model: { states } }: FamilyMount): string[] {
-  return states.flatMap(({ where = [] }) => where.map(({ field }) => field))
-}
-
-/** Undefined if the family has no states, or the item is in none of them. */
-export function showState (mount: FamilyMount, item: Stored): ShownState | undefined {
-  const state = mount.stateOf(item)
-  if (state === undefined) return undefined
-  return { state, tone: mount.model.states.find(({ name }) => name === state)?.tone ?? 'neutral' }
-}
-
 const technical = ['id', 'revision', 'createdAt', 'updatedAt']
 
-export async function startPage (responding: Responding, self: string): Promise<ItemAffordances> {
-  const { mount, mount: { model: { title, labels } }, request } = responding
+export async function startPage (responding: PageRequest, self: string): Promise<ItemAffordances> {
+  const { mount, mount: { model: { title } }, request } = responding
   return {
     site: await findSite(responding),
     now: mount.now().getTime(),
     kinds: listKinds(mount),
     title,
-    labels,
+    labels: labelsOf(mount),
     technical,
     trail: [linkList(mount, request)],
     others: linkOthers(mount, 'one', ({ name }) => `${self}?format=${name}`),
@@ -102,45 +140,59 @@ export async function startPage (responding: Responding, self: string): Promise<
   }
 }
 
-interface Shown {
+interface OperationParts {
   readonly refused: RefusedForm | undefined
   readonly referred: ItemAffordances['referred']
   readonly meanwhile: readonly LogEntry[]
   readonly from: string | undefined
 }
 
+/** Those that it has. */
+export function pickMembers (item: Members, names: readonly string[]): Members {
+  const picked: Record<string, unknown> = {}
+  for (const name of names) if (item[name] !== undefined) picked[name] = item[name]
+  return picked
+}
+
 async function makeOperationForms (
-  responding: Responding,
+  responding: PageRequest,
   stored: Stored,
   offers: readonly ItemOffer[],
-  { refused, referred, meanwhile, from }: Shown
+  { refused, referred, meanwhile, from }: OperationParts
 ): Promise<FormAffordance[]> {
   const { mount, mount: { model }, request } = responding
   const { id, revision } = stored
   // Without what clients never read.
-  const item = { ...Object.fromEntries(model.members.map(name => [name, stored[name]])), id, revision } as Stored
+  const item = { ...pickMembers(stored, model.members), id, revision } as Stored
   const changed = meanwhile.flatMap(({ changes }) => changes).reverse()
-  const theirs = new Map(changed.map(({ name, kind, to, referred }): [string, ShownMember] =>
-    [name, { name, kind, value: to, referred: referred?.to }]))
+  const theirs = new Map(changed.map(({ name, kind, kinds, to, referred, inRows }): [string, ShownMember] =>
+    [name, { name, kind, kinds, value: to, referred: referred?.to, inRows }]))
   const allowed = offers.filter(({ reason }) => reason === undefined)
   const forms = await Promise.all(allowed.map(async ({ action }) => {
     const { words: { noun }, isPartial } = getAction(mount, action)
     const address = findActionAddress(responding, action, id)
+    const url = itemUrl(mount, request, id, noun)
+    // A form that only gets a row more is as old as its page.
+    const shown = refused?.action === url ? Number(refused.revision ?? revision) : revision
     return await makeForm(responding, action, {
-      action: itemUrl(mount, request, id, noun),
+      action: url,
       // Sending the form twice has one effect; the next page may send the same again.
       key: mount.makeCommandId(),
       // Later changes of others are shown before anything is done.
-      revision,
+      revision: shown,
       from,
       request: address && makeSampleRequest(mount, action, address, item)
-    }, refused, { titles: referred, theirs, item: isPartial ? item : undefined })
+    }, refused, {
+      titles: referred,
+      theirs,
+      ...isPartial ? { item } : { prefilled: prefillParams(responding, action, item) }
+    })
   }))
   return forms.filter(form => form !== undefined)
 }
 
 export async function makeEntryAffordances (
-  responding: Responding,
+  responding: PageRequest,
   { entry: record, self, item }: LoadedCommand
 ): Promise<ItemAffordances> {
   const { mount, mount: { model: { entryFields } }, request } = responding
@@ -164,7 +216,7 @@ export interface Question {
 }
 
 export async function makeConfirmation (
-  responding: Responding,
+  responding: PageRequest,
   item: Stored,
   { command: { action, params: given }, preview: { after, others }, sent }: Question
 ): Promise<ItemAffordances> {
@@ -174,14 +226,10 @@ export async function makeConfirmation (
   const found = getAction(mount, action)
   const { references, summary: title } = describeForm(mount, action)
   const changes = after === undefined ? [] : showChanges(mount, findChanges(mount, item, after))
-  const [page, [named], params] = await Promise.all([
+  const [page, [named], { of, inRows }] = await Promise.all([
     startPage(responding, self),
     nameInLog(responding, [{ changes, params: [] }]),
-    Promise.all(showParams(mount, action, given).map(async (param): Promise<ShownMember> => {
-      const family = Object.hasOwn(references, param.name) ? references[param.name] : undefined
-      const title = family === undefined ? undefined : await findTitle(responding, family, param.value)
-      return title === undefined ? param : { ...param, referred: { title } }
-    }))
+    findReferred(responding, Object.keys(given), [given], references)
   ])
   return {
     ...page,
@@ -198,15 +246,19 @@ export async function makeConfirmation (
         ...(sent.language === undefined ? [] : [['_language', sent.language] as const]),
         ...sent.resolved
       ],
-      params,
+      params: showParams(mount, action, given).map((param): ShownMember => {
+        const title = of(given, param.name)?.title
+        return { ...param, inRows, ...title !== undefined && { referred: { title } } }
+      }),
       changes: named?.changes ?? [],
       others: others.map(other => showPreviewed(responding, other))
     }
   }
 }
 
-function showPreviewed ({ request }: Responding, { mount, id, before, after }: PreviewedItem): ChangedItem {
-  const { singular, labels, title } = mount.model
+function showPreviewed ({ request }: PageRequest, { mount, id, before, after }: PreviewedItem): ChangedItem {
+  const { singular, title } = mount.model
+  const labels = labelsOf(mount)
   const changes = showChanges(mount, findChanges(mount, before ?? {}, after))
   if (before === undefined) {
     // Its id is only known when it is created.

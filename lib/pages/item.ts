@@ -1,31 +1,24 @@
 import {
-  checkRevision, type FamilyMount, type Id, type ListQuery, loadOperations, notFound, openReading,
-  type Parameter, type Reading, refuseListParameters, type Responding, splitQuery, type Stored
+  checkRevision, type FamilyMount, type Id, loadOperations, type Members, notFound, openReading, type Parameter,
+  type Reading, refuseListParameters, splitQuery, type Stored
 } from '../exports.js'
-import { endFeedback, readFeedback } from './feedback.js'
-import type { RefusedForm } from './form-fields.js'
-import { type ItemParts, makeAffordances, makeConfirmation, type Question } from './item-affordances.js'
+import { endFeedback } from './feedback.js'
+import {
+  type ItemParts, type ItemQuery, loadParts, makeAffordances, makeConfirmation, pickMembers, type Question
+} from './item-affordances.js'
 import { checkFrom, findSite, trailToItem } from './links.js'
-import { findNewest, makeFeedback } from './log-entries.js'
+import type { PageRequest } from './page-reads.js'
 import { linkPage } from './references.js'
 import { parseSent } from './sent.js'
 import { itemUrl } from './urls.js'
 import { sendView, type ShownOne, type ShownPage } from './views.js'
 
 /** What the page of a single resource may be asked for. */
-export type SingleQuery = Pick<ListQuery, 'fields' | 'expand'>
+type SingleQuery = Pick<ItemQuery, 'fields' | 'expand'>
 
 /** Throws if there are other parameters. */
 export function parseSingle (mount: FamilyMount, search: string, listed?: 'items' | 'log'): SingleQuery {
   return search === '' ? {} : refuseListParameters(mount, parseSent(mount, search, listed), listed)
-}
-
-interface ItemQuery extends SingleQuery {
-  readonly refused?: RefusedForm
-  /** Shown instead of the item. */
-  readonly question?: Question
-  /** The query of the list from which it was opened. */
-  readonly from?: string | undefined
 }
 
 /** Pages link with `from`, and people copy their addresses. */
@@ -39,46 +32,70 @@ function parseItem (mount: FamilyMount, search: string): ItemQuery {
 
 /** The page of an item; undefined if there is none. */
 export async function sendItemPage (
-  responding: Responding,
+  responding: PageRequest,
   id: Id,
   search: string,
   also: Partial<ItemQuery> = {}
 ): Promise<boolean> {
-  const { mount, mount: { model }, request, reply } = responding
+  const { mount, request, reply } = responding
   const reading = await openReading(mount, request, { action: 'read', id })
   const query: ItemQuery = { ...parseItem(mount, search), ...also }
-  const { fields = model.members, expand, refused, question } = query
-  const isPlain = refused === undefined && question === undefined
-  // Read before the item, so that no later change is missed.
-  const cursor = model.isWritable && isPlain ? await reading.findCursor() : undefined
-  const item = await reading.get(id)
-  if (item === undefined) {
-    if (!model.isWritable || !await reading.hasLog(id)) return false
-    throw notFound(model.singular, id, { log: itemUrl(mount, request, id, 'commands') })
-  }
-  const expanded = expand && await reading.expand(item, expand)
-  const page: ItemParts = { ...await loadItemPage(responding, reading, item, query), cursor }
-  const shown: Readonly<Record<string, unknown>> = expanded ?? item
-  const document = Object.fromEntries(fields.flatMap(name => shown[name] === undefined ? [] : [[name, shown[name]]]))
-  // Pages have navigation, so they only get links to the items referred to.
-  const links = linkReferences(responding, item)
+  const { fields, refused } = query
+  const parts = await loadItem(responding, reading, id, query)
+  if (parts === undefined) return await refuseGone(responding, reading, id)
+  const { item, expanded, feedback } = parts
   const view: ShownOne = {
-    kind: 'one',
-    name: model.singular,
-    document: Object.keys(links).length === 0 ? document : { ...document, links },
-    mount,
-    affordances: async () => question === undefined
-      ? await makeAffordances(responding, item, reading, page, refused)
-      : await makeConfirmation(responding, item, question)
+    ...viewItem(responding, item, fields, expanded),
+    affordances: async () => await makeAffordances(responding, parts, query)
   }
-  if (isPlain) {
-    if (page.feedback !== undefined) endFeedback(reply, itemUrl(mount, request, id))
+  if (refused === undefined) {
+    if (feedback !== undefined) endFeedback(reply, itemUrl(mount, request, id))
     checkRevision(responding, item, view, expanded === undefined ? undefined : view.document)
   }
   return await sendView(responding, view)
 }
 
-function linkReferences ({ mount, request }: Responding, item: Stored): Readonly<Record<string, string>> {
+/** Undefined if the item does not exist for the caller. */
+async function loadItem (
+  responding: PageRequest, reading: Reading, id: Id, query: ItemQuery
+): Promise<ItemParts | undefined> {
+  const isFollowed = responding.mount.model.isWritable && query.refused === undefined
+  const [cursor, first] = await Promise.all([isFollowed ? reading.findCursor() : undefined, reading.get(id)])
+  const load = async (item: Stored | undefined) =>
+    item && { ...await loadParts(responding, reading, item, query), cursor }
+  const parts = await load(first)
+  // Read at the same time, the cursor may be after a change that the item lacks. The log, which is read later, has it.
+  return cursor !== undefined && parts?.isStale === true ? await load(await reading.get(id)) : parts
+}
+
+/** The question before an operation; undefined if the item is gone. */
+export async function sendConfirmation (responding: PageRequest, id: Id, question: Question): Promise<boolean> {
+  const reading = await openReading(responding.mount, responding.request, { action: 'read', id })
+  const item = await reading.get(id)
+  if (item === undefined) return await refuseGone(responding, reading, id)
+  const affordances = async () => await makeConfirmation(responding, item, question)
+  return await sendView(responding, { ...viewItem(responding, item), affordances })
+}
+
+/** Leads to the log of an item that is gone; false if it never was. */
+async function refuseGone ({ mount, mount: { model }, request }: PageRequest, reading: Reading, id: Id) {
+  if (!model.isWritable || !await reading.hasLog(id)) return false
+  throw notFound(model.singular, id, { log: itemUrl(mount, request, id, 'commands') })
+}
+
+/** @param expanded the item with those that it refers to */
+function viewItem (
+  responding: PageRequest, item: Stored, fields = responding.mount.model.members, expanded: Members = item
+): ShownOne {
+  const { mount } = responding
+  const document = pickMembers(expanded, fields)
+  // Pages have navigation, so they only get links to the items referred to.
+  const links = linkReferences(responding, item)
+  const whole = Object.keys(links).length === 0 ? document : { ...document, links }
+  return { kind: 'one', name: mount.model.singular, document: whole, mount }
+}
+
+function linkReferences ({ mount, request }: PageRequest, item: Stored): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(mount.model.references).flatMap(([field, family]) => {
     const id = item[field] as Id | null | undefined
     const href = id === undefined || id === null ? undefined : linkPage(mount.beside(family), request, id)
@@ -86,24 +103,9 @@ function linkReferences ({ mount, request }: Responding, item: Stored): Readonly
   }))
 }
 
-async function loadItemPage (
-  { mount, request }: Responding,
-  reading: Reading,
-  item: Stored,
-  { refused, question, from }: ItemQuery
-): Promise<ItemParts> {
-  if (!mount.model.isWritable) return { entries: [], from }
-  const command = refused === undefined && question === undefined ? readFeedback(request) : undefined
-  const [entries, record] = await Promise.all([
-    findNewest(reading, item),
-    command === undefined ? undefined : reading.entry(item.id, command)
-  ])
-  return { entries, feedback: record && makeFeedback(mount, record), from }
-}
-
 /** The operations of an item, as a table. */
 export async function sendOperationsPage (
-  responding: Responding,
+  responding: PageRequest,
   id: Id,
   search: string
 ): Promise<boolean> {

@@ -4,9 +4,10 @@ import {
   type Representation, type Stored
 } from '../exports.js'
 import type { Crumb, Link, Site, SiteFamily } from './affordances.js'
+import { labelsOf } from './labels.js'
 import { readWrongState } from './log-entries.js'
 import { takeShort } from './page-form.js'
-import { titleOf } from './references.js'
+import { titleOf } from './titles.js'
 import { type Here, itemUrl, listUrl, ownUrl } from './urls.js'
 import { hasPages, listRepresentations, type ProblemParts } from './views.js'
 
@@ -51,7 +52,7 @@ export async function findProblemParts (
   return {
     // An unknown address belongs to no family.
     site: { ...site, families: site.families.map(family => ({ ...family, isCurrent: family.href === list?.href })) },
-    labels: asked.model.labels,
+    labels: labelsOf(asked),
     onward: list === undefined || self === list.href ? [] : [list],
     wrongState: readWrongState(asked, { code, detail: message, members }),
     entered: form && takeShort(form.entries),

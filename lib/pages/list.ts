@@ -1,15 +1,17 @@
 import {
   type FamilyMount, type Id, invalidQuery, type ListQuery, type LoadedPage, loadList, loadQueryList, makePageUrl,
-  openReading, Problem, type Reading, type Responding, shorten, splitQuery, startParameters
+  openReading, Problem, type Reading, shorten, splitQuery, startParameters
 } from '../exports.js'
 import type { PageAffordances } from './affordances.js'
 import { endFeedback, readFeedback } from './feedback.js'
-import type { RefusedForm } from './form-fields.js'
+import type { RefusedForm } from './fields.js'
 import { linkList } from './links.js'
 import { makeFeedback } from './log-entries.js'
 import { readSelection, type Selection, showSelection } from './many.js'
 import { makeCollectionAffordances, makeRowAffordances } from './page-affordances.js'
-import { finding, lookUpAll } from './references.js'
+import { finding } from './page-form.js'
+import type { PageRequest } from './page-reads.js'
+import { lookUpAll } from './references.js'
 import { parseSent, readSent } from './sent.js'
 import { itemUrl, listUrl } from './urls.js'
 import { redirectTo, sendView } from './views.js'
@@ -45,7 +47,7 @@ function readAsked (mount: FamilyMount, whole: string): AskedList {
 
 /** The page of a list. */
 export async function sendListPage (
-  responding: Responding,
+  responding: PageRequest,
   search: string,
   also: Partial<AskedList> = {}
 ): Promise<boolean> {
@@ -70,7 +72,7 @@ export async function sendListPage (
 }
 
 async function makeListAffordances (
-  responding: Responding,
+  responding: PageRequest,
   reading: Reading,
   { parsed, refused }: AskedList,
   { items, total, links }: LoadedPage
@@ -90,7 +92,7 @@ async function makeListAffordances (
 
 /** A filter by a part of a title becomes one by the ids of the items that fit. */
 async function redirectToFound (
-  responding: Responding,
+  responding: PageRequest,
   parsed: ListQuery,
   wanted: readonly (readonly [field: string, text: string])[]
 ): Promise<true> {
@@ -123,7 +125,7 @@ function splitWanted (search: string): Required<Pick<AskedList, 'wanted'>> & { r
 
 /** The list of a named query; undefined if it is empty. */
 export async function sendQueryPage (
-  responding: Responding,
+  responding: PageRequest,
   field: string,
   value: string,
   search: string

@@ -1,29 +1,40 @@
 import {
-  type ActionModel, type Condition, describeForm, type FamilyModel, type FamilyMount, type Field, type FieldChanges,
+  type ActionModel, type Condition, describeForm, type FamilyModel, type FamilyMount, type FieldChanges,
   findStateReason, type Id, type LogRecord, type Members, type Reading, type Stored
 } from '../exports.js'
-import type {
-  ActionChoice, Feedback, Kinds, Live, LogEntry, ShownChange, ShownKind, ShownMember, WrongState
-} from './affordances.js'
-import { linkPage, titleOf } from './references.js'
+import type { ActionChoice, Feedback, Live, LogEntry, ShownChange, ShownMember, WrongState } from './affordances.js'
+import { labelsOf, listKinds } from './labels.js'
+import { linkPage } from './references.js'
+import { titleOf } from './titles.js'
 import { commandUrl, type Here, itemUrl } from './urls.js'
 import { hasPages } from './views.js'
 
 const shownChanges = 10
 const shownRefusals = 5
 
+interface NewestEntries {
+  readonly entries: readonly LogRecord[]
+  /** Whether the item has been changed since it was read. */
+  readonly isStale: boolean
+}
+
 /** Changes and later refusals, newest first. Found by revision, so that the length of the log does not matter. */
-export async function findNewest (reading: Reading, { id, revision }: Stored): Promise<readonly LogRecord[]> {
+export async function findNewest (reading: Reading, { id, revision }: Stored): Promise<NewestEntries> {
   const order = ['revision', 'createdAt', 'id'].map(field => ({ field, descending: true }))
   const revisions = Array.from({ length: shownChanges }, (_, index) => revision - index)
-  const find = async (outcome: string, limit: number): Promise<readonly LogRecord[]> => {
+  const find = async (outcome: string, revisions: readonly number[], limit: number): Promise<readonly LogRecord[]> => {
     const where: Condition[] =
       [{ field: 'revision', op: 'eq', values: revisions }, { field: 'outcome', op: 'eq', values: [outcome] }]
     return await reading.log(id, { where, order, offset: 0, limit, count: false })
   }
-  const [changes, refusals] = await Promise.all([find('done', shownChanges), find('refused', shownRefusals)])
+  const [found, refusals] = await Promise.all([
+    find('done', [revision + 1, ...revisions], shownChanges + 1),
+    find('refused', revisions, shownRefusals)
+  ])
+  const changes = found.filter(entry => entry.revision <= revision)
   // At one revision, refusals came after the change that made it.
-  return [...refusals, ...changes].sort((a, b) => b.revision - a.revision)
+  const entries = [...refusals, ...changes.slice(0, shownChanges)].sort((a, b) => b.revision - a.revision)
+  return { entries, isStale: changes.length < found.length }
 }
 
 /** The title of an item that is gone, if one of its last changes has it, and the caller may read its log. */
@@ -54,7 +65,7 @@ export function showEntry ({ mount, request }: Here, record: LogRecord, noun?: s
     principal,
     about: about && {
       singular: there?.model.singular ?? about.family,
-      labels: there?.model.labels,
+      labels: there && labelsOf(there),
       id: String(about.id),
       href: linkPage(there, request, about.id)
     },
@@ -90,37 +101,17 @@ export function nameForTexts ({ kind, name }: ActionModel): string {
 }
 
 export function showParams (mount: FamilyMount, action: string, params: Members): ShownMember[] {
-  const isKnown = findKnownAction(mount, action) !== undefined
-  const kinds = isKnown ? listKinds(mount, describeForm(mount, action).inputs) : {}
-  return Object.entries(params).map(([name, value]) => ({ name, value, kind: kinds[name] }))
+  const inputs = findKnownAction(mount, action) === undefined ? [] : describeForm(mount, action).inputs
+  const kinds = listKinds(mount, inputs)
+  return Object.entries(params).map(([name, value]) => {
+    const title = inputs.find(input => input.name === name)?.title
+    return { name, ...title !== undefined && { title }, value, kind: kinds[name], kinds }
+  })
 }
 
 export function showChanges (mount: FamilyMount, changes: FieldChanges): ShownChange[] {
   const kinds = listKinds(mount)
-  return Object.entries(changes).map(([name, change]) => ({ name, kind: kinds[name], ...change }))
-}
-
-/** An id is a name, not a number, and so is the title of an item. @param mount of the items that have the field */
-export function showKind (mount: FamilyMount | undefined, field: Field): ShownKind {
-  const { name, kind, values } = field
-  if (values !== undefined) return 'choice'
-  const { references = {}, title } = mount?.model ?? {}
-  const isName = name === 'id' || Object.hasOwn(references, name) ||
-    (name === title && (kind === 'integer' || kind === 'number'))
-  return isName ? 'string' : kind
-}
-
-// A list of fields is that of one family, or of none.
-const kindsOf = new WeakMap<readonly Field[], Kinds>()
-
-export function listKinds (
-  mount: FamilyMount | undefined, fields: readonly Field[] = mount?.model.fields ?? []
-): Kinds {
-  const known = kindsOf.get(fields)
-  if (known !== undefined) return known
-  const kinds = Object.fromEntries(fields.map(field => [field.name, showKind(mount, field)]))
-  kindsOf.set(fields, kinds)
-  return kinds
+  return Object.entries(changes).map(([name, change]) => ({ name, kind: kinds[name], kinds, ...change }))
 }
 
 /** The operations of a family, by their actions. */

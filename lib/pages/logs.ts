@@ -1,12 +1,14 @@
 import {
-  checkRevision, type Id, loadCommand, type LoadedCommand, loadEntry, loadLog, openReading, type Responding
+  checkRevision, type Id, loadCommand, type LoadedCommand, loadEntry, loadLog, openReading
 } from '../exports.js'
-import { listLogFilters } from './form-fields.js'
+import { listLogFilters } from './filter-fields.js'
 import { parseSingle } from './item.js'
 import { makeEntryAffordances } from './item-affordances.js'
+import { labelsOf } from './labels.js'
 import { trailToItem } from './links.js'
 import { showEntry } from './log-entries.js'
 import { makeRowAffordances } from './page-affordances.js'
+import type { PageRequest } from './page-reads.js'
 import { nameInLog } from './references.js'
 import { parseSent } from './sent.js'
 import { commandUrl } from './urls.js'
@@ -14,12 +16,12 @@ import { sendView, type ShownOne } from './views.js'
 
 /** The page of the log of an item or, with the noun of an operation, of a part of it. */
 export async function sendLogPage (
-  responding: Responding,
+  responding: PageRequest,
   id: Id,
   noun: string | undefined,
   search: string
 ): Promise<boolean> {
-  const { mount, mount: { model: { labels } }, request } = responding
+  const { mount, request } = responding
   const reading = await openReading(mount, request, { action: 'read', id })
   // The newest first, as on the page of the item.
   const parsed = parseSent(mount, search, 'log', '-revision,-createdAt')
@@ -31,7 +33,7 @@ export async function sendLogPage (
     title: 'id',
     isCountable: true,
     links,
-    labels,
+    labels: labelsOf(mount),
     trail: trailToItem(responding, id, item),
     filters: noun === undefined ? listLogFilters([mount], parsed) : [],
     timeline: await nameInLog(responding, entries.map(entry => showEntry(responding, entry, noun))),
@@ -43,7 +45,7 @@ export async function sendLogPage (
 
 /** The page of a command in the log of an item. */
 export async function sendEntryPage (
-  responding: Responding,
+  responding: PageRequest,
   id: Id,
   command: string,
   noun: string | undefined,
@@ -57,7 +59,7 @@ export async function sendEntryPage (
 
 /** The same by the id of the command alone. */
 export async function sendCommandPage (
-  responding: Responding,
+  responding: PageRequest,
   command: string,
   search: string
 ): Promise<boolean> {
@@ -67,7 +69,7 @@ export async function sendCommandPage (
   return await sendEntry(responding, await loadCommand(responding, reading, query, command))
 }
 
-async function sendEntry (responding: Responding, loaded: LoadedCommand | undefined): Promise<boolean> {
+async function sendEntry (responding: PageRequest, loaded: LoadedCommand | undefined): Promise<boolean> {
   if (loaded === undefined) return false
   const view: ShownOne = {
     ...loaded.view,

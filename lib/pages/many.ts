@@ -1,16 +1,19 @@
 import { createHash } from 'node:crypto'
 import {
   type ActionModel, describeForm, explainError, type FamilyMount, type Id, invalidBody, invalidQuery, type LogRecord,
-  type Members, openReading, Problem, type ProblemCode, problemCodes, readFormParams, type Reading, type Responding,
+  type Members, openReading, Problem, type ProblemCode, problemCodes, readFormParams, type Reading,
   runOneOf, shorten, splitQuery
 } from '../exports.js'
 import type { ManyItem } from './affordances.js'
-import { explainRefusal, makeForm, type RefusedForm } from './form-fields.js'
+import type { RefusedForm } from './fields.js'
+import { explainRefusal, makeForm } from './form-fields.js'
 import { startPage } from './item-affordances.js'
 import { checkFrom, linkFrom, linkItemFrom, linkList } from './links.js'
 import { findLastTitle, nameForTexts, readWrongState } from './log-entries.js'
-import { type PageForm, takeShort } from './page-form.js'
-import { resolveEntries, titleOf } from './references.js'
+import { listShownAgain, type PageForm } from './page-form.js'
+import type { PageRequest } from './page-reads.js'
+import { resolveEntries } from './references.js'
+import { titleOf } from './titles.js'
 import { listUrl } from './urls.js'
 import { redirectTo, sendView, type ShownOne } from './views.js'
 
@@ -48,7 +51,7 @@ export function readSelection (search: string): Selection | undefined {
 const maxUrl = 3000
 
 /** Undefined if it is too long. */
-function writeSelection ({ mount, request }: Responding, selection: Selection): string | undefined {
+function writeSelection ({ mount, request }: PageRequest, selection: Selection): string | undefined {
   const { operation, items, from, key, result } = selection
   const named = { _operation: operation, _key: key, _result: result, _from: from }
   const parts = Object.entries(named).flatMap(([name, text]) =>
@@ -70,7 +73,7 @@ function findTarget (
 
 /** Leads to the form of an operation for the selected items, or runs it for each and leads to their outcomes. */
 export async function answerSelection (
-  responding: Responding,
+  responding: PageRequest,
   form: PageForm,
   key: string | undefined
 ): Promise<true> {
@@ -90,6 +93,9 @@ export async function answerSelection (
   }
   if (!form.isReady) return await leadTo({ ...selection, key: mount.makeCommandId() })
   const shown = await showItems(responding, selection)
+  if (form.rowChange !== undefined) {
+    return await sendMany(responding, { ...selection, key: form.formKey }, shown, false, refuse(responding, form))
+  }
   try {
     await resolveEntries(responding, describeForm(mount, action).references, form)
     const sent = readFormParams(mount, action, form, form.resolved)
@@ -105,17 +111,21 @@ export async function answerSelection (
   } catch (error) {
     if (!(error instanceof Problem) || error.statusCode >= 500) throw error
     const { choices } = error as { choices?: RefusedForm['choices'] }
-    const entered = new Map(takeShort(form.entries))
-    const url = listUrl(mount, responding.request)
-    const refused = { action: url, entered, problem: error, choices, language: form.language }
+    const refused = { ...refuse(responding, form), rowChange: undefined, problem: error, choices }
     reply.code(error.statusCode)
     return await sendMany(responding, { ...selection, key: form.formKey }, shown, false, refused)
   }
 }
 
+/** The form with what was entered. */
+function refuse ({ mount, request }: PageRequest, form: PageForm): RefusedForm {
+  const { language, rowChange } = form
+  return { action: listUrl(mount, request), entered: listShownAgain(form), problem: undefined, rowChange, language }
+}
+
 /** Whether the page of the outcomes, which is one of the list, finds them in the log. */
 async function canShowLater (
-  { mount, request }: Responding,
+  { mount, request }: PageRequest,
   done: readonly Done[]
 ): Promise<boolean> {
   try {
@@ -135,7 +145,7 @@ function ownsLog ({ principal, isNarrowed }: Reading): boolean {
 
 /** The page of a selection: a form, or the outcomes that the log has. */
 export async function showSelection (
-  responding: Responding,
+  responding: PageRequest,
   reading: Reading,
   selection: Selection
 ): Promise<true> {
@@ -160,7 +170,7 @@ export async function showSelection (
 }
 
 async function sendMany (
-  responding: Responding,
+  responding: PageRequest,
   selection: Selection,
   items: readonly ManyItem[],
   isDone: boolean,
@@ -191,7 +201,7 @@ async function sendMany (
   return await sendView(responding, view)
 }
 
-interface Shown extends ManyItem {
+interface FoundItem extends ManyItem {
   readonly isVisible: boolean
 }
 
@@ -201,11 +211,11 @@ function findFlawInIds ({ readId }: FamilyMount, items: Selection['items']): str
 
 /** Items that the caller may not read are shown by their ids, and those that are gone by their last titles. */
 async function showItems (
-  { mount, request }: Responding,
+  { mount, request }: PageRequest,
   { items, from: query }: Pick<Selection, 'items' | 'from'>
-): Promise<Shown[]> {
+): Promise<FoundItem[]> {
   const from = checkFrom(mount, query)
-  return await Promise.all([...items].map(async ([text, revision]): Promise<Shown> => {
+  return await Promise.all([...items].map(async ([text, revision]): Promise<FoundItem> => {
     const id = mount.readId(text) as Id
     const reading = await tryReading({ mount, request }, id)
     const item = await reading?.get(id)
@@ -216,7 +226,7 @@ async function showItems (
 }
 
 /** Undefined if the caller may not read the item. */
-async function tryReading ({ mount, request }: Pick<Responding, 'mount' | 'request'>, id: Id) {
+async function tryReading ({ mount, request }: Pick<PageRequest, 'mount' | 'request'>, id: Id) {
   try {
     return await openReading(mount, request, { action: 'read', id })
   } catch (error) {
@@ -238,7 +248,7 @@ interface Done {
 }
 
 async function runOne (
-  { mount, request }: Responding,
+  { mount, request }: PageRequest,
   key: string | undefined,
   action: string,
   params: Members,

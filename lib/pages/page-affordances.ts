@@ -1,17 +1,19 @@
 import {
   canShow, type Condition, type Count, findUsedFilters, type Id, type Listed, type ListQuery, makePageUrl, matcher,
-  type Reading, readListQuery, type Responding, splitQuery, startParameters, type Stored
+  type Reading, readListQuery, splitQuery, startParameters, type Stored
 } from '../exports.js'
 import type {
   ActiveFilter, Feedback, FormAffordance, ManyAffordance, PageAffordances
 } from './affordances.js'
-import {
-  explainRefusal, isText, makeFilterFields, makeForm, makeSampleRequest, type RefusedForm
-} from './form-fields.js'
-import { listStateFields, showState } from './item-affordances.js'
+import type { RefusedForm } from './fields.js'
+import { isText, makeFilterFields } from './filter-fields.js'
+import { explainRefusal, makeForm, makeSampleRequest } from './form-fields.js'
+import { labelsOf, listKinds, showKind } from './labels.js'
 import { checkFrom, findSite, linkItemFrom, linkOthers } from './links.js'
-import { listKinds, nameForTexts, showKind } from './log-entries.js'
+import { nameForTexts } from './log-entries.js'
+import type { PageRequest } from './page-reads.js'
 import { findReferenceFields, findReferred } from './references.js'
+import { listStateFields, showState } from './states.js'
 import { listUrl, ownUrl } from './urls.js'
 import { listRepresentations } from './views.js'
 
@@ -19,6 +21,7 @@ type RowLinks = Pick<PageAffordances, 'columns' | 'title' | 'timeline' | 'isCoun
   Partial<PageAffordances> & {
     readonly listed: Listed
     readonly links: Pick<PageAffordances, 'prev' | 'next'>
+    readonly filtered?: ReturnType<typeof listActiveFilters>
   }
 
 interface RowItems extends Pick<RowLinks, 'links'> {
@@ -39,30 +42,33 @@ const counted = 10_000
 const countedInState = 1000
 
 export async function makeCollectionAffordances (
-  responding: Responding,
+  responding: PageRequest,
   parsed: ListQuery,
   { items, links, reading, total, from }: FoundItems,
   refused?: RefusedForm,
   feedback?: Feedback
 ): Promise<PageAffordances> {
   const { mount, mount: { model, maxSkipped }, request } = responding
-  const { title, list, labels } = model
+  const { title, list } = model
   const columns = parsed.fields ?? list
   const shownByState = listStateFields(mount)
   const page = { items, links }
   const checked = checkFrom(mount, from)
-  const [rows, refer, states, found, create, many, hasActivity] = await Promise.all([
+  const filtered = listActiveFilters(responding, parsed, ownUrl(responding), 'items')
+  const [rows, active, refer, states, found, create, many, hasActivity] = await Promise.all([
     makeRowAffordances(responding, parsed, {
       listed: 'items',
       columns: model.hasStates ? list.filter(column => !shownByState.includes(column)) : list,
       members: model.members,
       title,
-      labels,
+      labels: labelsOf(mount),
       links,
       isCountable: true,
       address: index => linkItemFrom(mount, request, items[index]?.id as Id, checked),
-      identify: index => ({ id: String(items[index]?.id), revision: items[index]?.revision as number })
+      identify: index => ({ id: String(items[index]?.id), revision: items[index]?.revision as number }),
+      filtered
     }, refused),
+    nameFiltered(responding, filtered.active),
     findReferred(responding, columns, items),
     listStates(responding, parsed, reading, page),
     total === undefined ? countFound(reading, parsed, page) : { total },
@@ -70,33 +76,22 @@ export async function makeCollectionAffordances (
     makeManyAffordance(responding, reading, from),
     model.isWritable && reading.mayOffer('read')
   ])
-  const { url, page: number = 1, pageSize } = rows
-  const active = await nameFiltered(responding, rows.active)
-  const lastPage = found.total === undefined ? undefined : Math.ceil(found.total / pageSize)
-  // By numbers, as far as pages are counted, so that people see their position.
-  const isCounted = rows.page !== undefined && number * pageSize <= maxSkipped
-  const numbered = (page: number) => url({ page: page === 1 ? undefined : String(page) })
   const exported = listRepresentations(mount).find(other => other.name === 'csv' && canShow(other, 'page'))
   return {
     ...rows,
     ...states,
+    ...numberPages(rows, links, found, maxSkipped),
     feedback,
     create,
     many,
     found,
     search: model.search.length === 0 ? undefined : parsed.search ?? '',
     recent: model.isWritable ? 'createdAt' : undefined,
-    from: rows.page === undefined ? undefined : (number - 1) * pageSize + 1,
-    prev: isCounted && links.prev !== undefined ? numbered(number - 1) : links.prev,
-    next: isCounted && links.next !== undefined ? numbered(number + 1) : links.next,
-    first: links.prev === undefined ? undefined : numbered(1),
-    last: links.next === undefined || lastPage === undefined || (lastPage - 1) * pageSize > maxSkipped
-      ? undefined
-      : numbered(lastPage),
     exported: exported && rows.others.find(({ title }) => title === exported.name)?.href,
     activity: hasActivity ? `${listUrl(mount, request)}/commands` : undefined,
     active,
-    refer: (index, member) => refer(items[index] ?? {}, member),
+    refer: (index, member) => refer.of(items[index] ?? {}, member),
+    inRows: refer.inRows,
     stateOf: model.hasStates
       ? index => {
         const item = items[index]
@@ -106,8 +101,27 @@ export async function makeCollectionAffordances (
   }
 }
 
+/** By numbers, as far as pages are counted, so that people see their position. */
+function numberPages (
+  { url, page, pageSize }: PageAffordances, { prev, next }: RowLinks['links'], { total }: Count, maxSkipped: number
+): Pick<PageAffordances, 'from' | 'prev' | 'next' | 'first' | 'last'> {
+  const number = page ?? 1
+  const lastPage = total === undefined ? undefined : Math.ceil(total / pageSize)
+  const isCounted = page !== undefined && number * pageSize <= maxSkipped
+  const numbered = (page: number) => url({ page: page === 1 ? undefined : String(page) })
+  return {
+    from: page === undefined ? undefined : (number - 1) * pageSize + 1,
+    prev: isCounted && prev !== undefined ? numbered(number - 1) : prev,
+    next: isCounted && next !== undefined ? numbered(number + 1) : next,
+    first: prev === undefined ? undefined : numbered(1),
+    last: next === undefined || lastPage === undefined || (lastPage - 1) * pageSize > maxSkipped
+      ? undefined
+      : numbered(lastPage)
+  }
+}
+
 async function makeCreationForm (
-  responding: Responding,
+  responding: PageRequest,
   reading: Reading,
   refused: RefusedForm | undefined,
   from: string
@@ -122,18 +136,18 @@ async function makeCreationForm (
 }
 
 /** Adds the titles of the items that filters name. */
-async function nameFiltered (responding: Responding, active: readonly ActiveFilter[]): Promise<ActiveFilter[]> {
+async function nameFiltered (responding: PageRequest, active: readonly ActiveFilter[]): Promise<ActiveFilter[]> {
   const { mount, mount: { model: { references } } } = responding
   const findThere = (field: string) =>
     Object.hasOwn(references, field) ? mount.beside(references[field] as string) : undefined
   const items = active.map(({ field, value }) => ({ [field]: findThere(field)?.readId(value) }))
   const refer = await findReferred(responding, active.map(({ field }) => field), items)
-  return active.map((filter, index) => ({ ...filter, referred: refer(items[index] ?? {}, filter.field) }))
+  return active.map((filter, index) => ({ ...filter, referred: refer.of(items[index] ?? {}, filter.field) }))
 }
 
 /** The states, each with the number of items in the list that it links to: those that all other filters find. */
 async function listStates (
-  { mount, mount: { model }, request }: Responding,
+  { mount, mount: { model }, request }: PageRequest,
   parsed: ListQuery,
   reading: Reading,
   { items, links }: RowItems
@@ -179,7 +193,7 @@ async function countFound (
 
 /** Operations for the selected rows are sent to the collection. */
 async function makeManyAffordance (
-  { mount, mount: { model: { actions, singular }, forms }, request }: Responding,
+  { mount, mount: { model: { actions, singular }, forms }, request }: PageRequest,
   reading: Reading,
   from: string
 ): Promise<ManyAffordance | undefined> {
@@ -192,9 +206,9 @@ async function makeManyAffordance (
 }
 
 export async function makeRowAffordances (
-  responding: Responding,
+  responding: PageRequest,
   parsed: ListQuery,
-  { listed, columns, links: { prev, next }, trail = [], filters: given, ...rows }: RowLinks,
+  { listed, columns, links: { prev, next }, trail = [], filters: given, filtered, ...rows }: RowLinks,
   refused?: RefusedForm
 ): Promise<PageAffordances> {
   const { mount, mount: { pageSize, maxPageSize }, suffix } = responding
@@ -205,11 +219,14 @@ export async function makeRowAffordances (
   const isSearch = refused !== undefined && refused.action === undefined
   const entered = new Map(parameters.map(({ name, value }) => [name, value]))
   const isOwn = listed === 'items'
-  const references = isOwn ? await findReferenceFields(responding, mount.model.references, fields) : new Map()
+  const [site, references] = await Promise.all([
+    findSite(responding),
+    isOwn ? findReferenceFields(responding, mount.model.references, fields) : new Map()
+  ])
   const filters = given ?? makeFilterFields(fields, isSearch ? refused : { entered }, references)
   const replaced = [...startParameters, 'gt', 'lt', 'search', 'sort', ...filters.map(({ name }) => name)]
   return {
-    site: await findSite(responding),
+    site,
     now: mount.now().getTime(),
     kinds: isOwn ? listKinds(mount) : listKinds(undefined, fields),
     columns: parsed.fields ?? columns,
@@ -226,7 +243,7 @@ export async function makeRowAffordances (
     pageSize: limit,
     pageSizes: [...new Set([...usualSizes, pageSize, limit])].filter(size => size <= maxPageSize).sort((a, b) => a - b),
     filters,
-    ...listActiveFilters(responding, parsed, self, listed),
+    ...filtered ?? listActiveFilters(responding, parsed, self, listed),
     // Filters in other spellings stay: the address shows them.
     kept: parameters.filter(({ name }) => !replaced.includes(name)).map(({ name, value }) => [name, value] as const),
     given: parameters.filter(({ name }) => name !== 'fields' && !startParameters.includes(name))
@@ -250,7 +267,7 @@ const notExported = [...startParameters, 'format', 'maxpagesize']
 
 const usualSizes = [20, 50, 100, 200]
 
-function listActiveFilters ({ mount }: Responding, parsed: ListQuery, path: string, listed: Listed) {
+function listActiveFilters ({ mount }: PageRequest, parsed: ListQuery, path: string, listed: Listed) {
   const { parameters, state, search } = parsed
   const isActive = (index: number) => {
     const name = parameters[index]?.name

@@ -1,50 +1,19 @@
 import {
-  type Condition, explainError, type FamilyMount, type Field, type Id, invalidBody, isOrdered, type Members,
-  openReading, type Reading, readListQuery, shorten, type Stored
+  describeForm, type FamilyModel, type FamilyMount, type Field, type Id, invalidBody, type Members, readListQuery,
+  shorten
 } from '../exports.js'
-import type { LogEntry, ReferenceField, Referred, RelatedList } from './affordances.js'
-import type { PageForm } from './page-form.js'
-import { type Here, itemUrl, listUrl } from './urls.js'
-import { hasPages, listRepresentations } from './views.js'
+import type { LogEntry, ReferenceField, Referred, RowReferences } from './affordances.js'
+import { finding, listFilledRows, type PageForm } from './page-form.js'
+import { type Choices, findChoices, maxChoices, type PageRequest } from './page-reads.js'
+import { maxTitle, titleOf } from './titles.js'
+import { type Here, itemUrl } from './urls.js'
+import { hasPages } from './views.js'
 
-type Choices = NonNullable<ReferenceField['choices']>
+/** A page, or another family's part of it. */
+export type Looking = Pick<PageRequest, 'mount' | 'request' | 'reads'>
 
 /** Families by the names of the fields or parameters that hold their ids. */
 export type ReferenceNames = Readonly<Record<string, string>>
-
-/** Undefined if the family is not mounted here, or the caller may not list it. */
-async function open ({ mount, request }: Here, family: string | undefined): Promise<Reading | undefined> {
-  const there = family === undefined ? undefined : mount.beside(family)
-  if (there === undefined) return undefined
-  try {
-    return await openReading(there, request, { action: 'list' })
-  } catch (error) {
-    const { statusCode, cause = error } = explainError(error)
-    if (statusCode >= 500) request.log.error({ err: cause, family }, 'authorize failed for a part of a page')
-    return undefined
-  }
-}
-
-// Longer titles are not useful beside other content.
-const maxTitle = 200
-
-export function titleOf ({ model: { title } }: FamilyMount, item: Members): string {
-  return String(isVisible(item[title]) ? item[title] : item['id']).slice(0, maxTitle)
-}
-
-/** Whether people can see it, and click on it. */
-export function isVisible (value: unknown): boolean {
-  return value !== undefined && value !== null && /[^\s\p{C}]/u.test(String(value))
-}
-
-async function find (reading: Reading, where: readonly Condition[], limit: number): Promise<Choices> {
-  const { mount, mount: { model: { title, fields } } } = reading
-  const isSorted = title !== 'id' && fields.some(field => field.name === title && isOrdered(field))
-  const order = isSorted ? [{ field: title, descending: false }] : []
-  const { items } =
-    await reading.find({ where, order: [...order, { field: 'id', descending: false }], offset: 0, limit, count: false })
-  return items.map(item => ({ value: String(item.id), title: titleOf(mount, item) }))
-}
 
 const isMissing = (value: unknown): boolean => value === undefined || value === null
 
@@ -53,37 +22,70 @@ export function linkPage (there: FamilyMount | undefined, request: Here['request
   return there !== undefined && hasPages(there) ? itemUrl(there, request, id) : undefined
 }
 
-/** The titles of the items that these refer to, one query for each family. */
+/** The items that others refer to. */
+interface FoundReferences {
+  /** By a field of one of them. */
+  of (item: Members, field: string): Referred | undefined
+  readonly inRows: RowReferences
+}
+
+/** The titles of the items that these refer to, also in their rows: one query for each family. */
 export async function findReferred (
-  here: Here,
+  { mount, request, reads }: Looking,
   fields: readonly string[],
-  items: readonly Members[]
-): Promise<(item: Members, field: string) => Referred | undefined> {
-  const { mount: { model: { references } }, request } = here
-  const found = new Map<string, (id: Id) => Referred | undefined>()
-  const named = Object.entries(references).filter(([field]) => fields.includes(field))
-  await Promise.all(named.map(async ([field, other]) => {
-    const values = [...new Set(items.map(item => item[field] as Id | null | undefined))]
-      .filter(id => !isMissing(id)) as Id[]
-    const reading = values.length === 0 ? undefined : await open(here, other)
-    if (reading === undefined) return
-    const titles = new Map((await find(reading, [{ field: 'id', op: 'eq', values }], values.length))
-      .map(({ value, title }) => [value, title]))
-    found.set(field, id => {
+  items: readonly Members[],
+  references: ReferenceNames = listReferences(mount)
+): Promise<FoundReferences> {
+  const found = new Map<string, ReadonlyMap<string, Referred>>()
+  const named = Object.entries(references).filter(([path]) => fields.includes(splitPath(path)[0]))
+  await Promise.all(named.map(async ([path, other]) => {
+    const there = mount.beside(other)
+    const ids = there === undefined ? [] : listIds(there, items, path)
+    if (there === undefined || ids.length === 0) return
+    const titles = await reads.findTitles(there, ids)
+    found.set(path, new Map(ids.flatMap(id => {
       const title = titles.get(String(id))
-      return title === undefined ? undefined : { title, href: linkPage(reading.mount, request, id) }
-    })
+      return title === undefined ? [] : [[String(id), { title, href: linkPage(there, request, id) }]]
+    })))
   }))
-  return (item, field) => isMissing(item[field]) ? undefined : found.get(field)?.(item[field] as Id)
+  const isList = (path: string): boolean => items.some(({ [path]: value }) => Array.isArray(value))
+  return {
+    of: (item, field) => isMissing(item[field]) ? undefined : found.get(field)?.get(String(item[field])),
+    // The entries of a list have no name.
+    inRows: Object.fromEntries([...found].flatMap(([path, referred]) =>
+      path.includes('.') ? [[path, referred]] : isList(path) ? [[`${path}.`, referred]] : []))
+  }
+}
+
+/** `lines.product` -> lines, product */
+function splitPath (path: string): readonly [field: string, part: string | undefined, ...more: string[]] {
+  const [field = '', part, ...more] = path.split('.')
+  return [field, part, ...more]
+}
+
+/** The ids that items, or their rows, have at a path; each once. */
+function listIds ({ readId }: FamilyMount, items: readonly Members[], path: string): Id[] {
+  const [field, part, ...more] = splitPath(path)
+  // Deeper values are shown as JSON.
+  if (more.length > 0) return []
+  const values = items.map(item => item[field])
+  if (part === undefined) return [...new Set(values.flat().filter(id => !isMissing(id)) as Id[])]
+  const inner = values.flat().map(row => typeof row === 'object' && row !== null ? (row as Members)[part] : undefined)
+  // What was logged may be older than the reference.
+  const isId = (value: unknown): value is Id =>
+    (typeof value === 'string' || typeof value === 'number') && readId(String(value)) === value
+  return [...new Set(inner.filter(isId))]
 }
 
 /** Adds the titles of the items that values in a log refer to. */
 export async function nameInLog<T extends Pick<LogEntry, 'changes' | 'params'> & Partial<Pick<LogEntry, 'about'>>> (
-  here: Here,
+  here: Looking,
   entries: readonly T[]
 ): Promise<T[]> {
-  const { references, singular } = here.mount.model
-  const isReference = ({ name }: { readonly name: string }): boolean => Object.hasOwn(references, name)
+  const { singular } = here.mount.model
+  const references = listReferences(here.mount)
+  const fields = new Set(Object.keys(references).map(path => splitPath(path)[0]))
+  const isReference = ({ name }: { readonly name: string }): boolean => fields.has(name)
   // Parameters of another family's command may have the same names, and other meanings.
   const isOwn = ({ about }: T): boolean => about === undefined || about.singular === singular
   const values = entries.flatMap(entry => [
@@ -93,107 +95,169 @@ export async function nameInLog<T extends Pick<LogEntry, 'changes' | 'params'> &
       .map(({ name, value }) => ({ [name]: value }))
   ])
   if (values.length === 0) return [...entries]
-  const refer = await findReferred(here, Object.keys(references), values)
-  const find = (name: string, value: unknown) => refer({ [name]: value }, name)
+  const { of, inRows } = await findReferred(here, [...fields], values, references)
+  const find = (name: string, value: unknown) => of({ [name]: value }, name)
   return entries.map(entry => ({
     ...entry,
     changes: entry.changes.map(change =>
-      ({ ...change, referred: { from: find(change.name, change.from), to: find(change.name, change.to) } })),
-    params: entry.params.map(param => isOwn(entry) ? { ...param, referred: find(param.name, param.value) } : param)
+      ({ ...change, referred: { from: find(change.name, change.from), to: find(change.name, change.to) }, inRows })),
+    params: entry.params.map(param =>
+      isOwn(entry) ? { ...param, referred: find(param.name, param.value), inRows } : param)
   }))
 }
 
-/** The maximum to offer at once. */
-const maxChoices = 50
+const referencesOf = new WeakMap<FamilyModel, ReferenceNames>()
+
+/** Those of the fields and of what is in them, and of the rows that parameters have. */
+function listReferences (mount: FamilyMount): ReferenceNames {
+  const { model, model: { references, pathReferences } } = mount
+  const known = referencesOf.get(model)
+  if (known !== undefined) return known
+  const params = model.actions.flatMap(({ action }) => Object.entries(describeForm(mount, action).references))
+    .filter(([path]) => path.includes('.'))
+  const all = { ...Object.fromEntries(params), ...pathReferences, ...references }
+  referencesOf.set(model, all)
+  return all
+}
 
 /** How those of these fields that refer to items are chosen, by their names. */
 export async function findReferenceFields (
-  here: Here,
+  { mount, reads }: Looking,
   all: ReferenceNames,
   used: readonly Field[]
 ): Promise<ReadonlyMap<string, ReferenceField>> {
-  const names = Object.entries(all).filter(([name]) => used.some(field => field.name === name))
+  const names = Object.entries(all).filter(([path]) => used.some(field => path.includes('.')
+    ? 'parts' in field && field.name === splitPath(path)[0]
+    : field.name === path))
   const families = [...new Set(names.map(([, family]) => family))]
-  const fields = new Map(await Promise.all(families.map(async family =>
-    [family, await makeReferenceField(here, family)] as const)))
+  const fields = new Map(await Promise.all(families.map(async family => {
+    const there = mount.beside(family)
+    return [family, there && await reads.findField(there)] as const
+  })))
   return new Map(names.flatMap(([name, family]) => {
     const field = fields.get(family)
     return field === undefined ? [] : [[name, field]]
   }))
 }
 
-async function makeReferenceField (here: Here, family: string): Promise<ReferenceField | undefined> {
-  const reading = await open(here, family)
-  if (reading === undefined) return undefined
-  const { mount, mount: { model: { singular, title, labels, search: searched, filterNames } } } = reading
-  const choices = await find(reading, [], maxChoices + 1)
-  if (choices.length <= maxChoices) return { singular, labels, title, choices }
-  const query = `format=json&maxpagesize=10&fields=${title === 'id' ? 'id' : `id,${title}`}`
-  // A field may be called search.
-  const search = searched.length > 0 ? 'search' : `${title}.has`
-  const canSuggest = listRepresentations(mount).some(({ name }) => name === 'json') &&
-    (search === 'search' || filterNames.includes(search))
-  const lookup = canSuggest ? `${listUrl(mount, here.request)}?${query}&${search}=` : undefined
-  return { singular, labels, title, lookup }
+/** The title that pages show instead of an id. */
+async function findTitle (
+  { mount, reads }: Looking, family: string | undefined, id: unknown
+): Promise<string | undefined> {
+  const there = family === undefined ? undefined : mount.beside(family)
+  const known = there?.readId(String(id))
+  return there && known !== undefined ? (await reads.findTitles(there, [known])).get(String(known)) : undefined
 }
 
-/** The title that pages show instead of an id. */
-export async function findTitle (here: Here, family: string | undefined, id: unknown): Promise<string | undefined> {
-  const reading = await open(here, family)
-  const known = reading?.mount.readId(String(id))
-  const item = known === undefined ? undefined : await reading?.get(known)
-  return item && titleOf((reading as Reading).mount, item)
+/** What people enter to find exactly this item. */
+export function nameChosenItem (id: string, title: string | undefined): string {
+  return title === undefined ? id : `${title} (${id})`
 }
 
 /** What people enter to find exactly the items with these ids: the title, then the id. */
 export async function nameChosen (
-  here: Here,
+  here: Looking,
   references: ReferenceNames,
   ids: ReadonlyMap<string, string>
 ): Promise<ReadonlyMap<string, string>> {
   const chosen = [...ids].filter(([, id]) => id !== '')
   return new Map(await Promise.all(chosen.map(async ([name, id]) => {
     const title = await findTitle(here, references[name], id)
-    return [name, title === undefined ? id : `${title} (${id})`] as const
+    return [name, nameChosenItem(id, title)] as const
   })))
 }
-
-/** The prefix of form entries that find items by a part of their titles, by field. */
-export const finding = '_find.'
 
 /** Items that fit what was entered, if there are several. */
 export type FoundChoices = ReadonlyMap<string, Choices>
 
 /** Puts the ids of the items that were meant into the form; throws if none is found, or several. */
-export async function resolveEntries (here: Here, references: ReferenceNames, form: PageForm): Promise<void> {
+export async function resolveEntries (here: Looking, references: ReferenceNames, form: PageForm): Promise<void> {
+  const asked = listAsked(references, form.entries)
+  const found = await findNamedInRows(here, asked)
+  // Rows often name the same item.
+  const others = new Map(asked.map(({ family, text }) => [`${family} ${text}`, { family, text }]))
+  await Promise.all([...others].filter(([key, { text }]) => text !== '' && !found.has(key))
+    .map(async ([key, { family, text }]) => found.set(key, await lookUp(here, family, text))))
+  const shown = new Map(form.sent.flatMap(([name, text]) => name.startsWith('_was.') ? [[name.slice(5), text]] : []))
   const resolved = new Map(form.entries)
   const several = new Map<string, Choices>()
   const flaws: { pointer: string, detail: string }[] = []
-  for (const [key, text] of form.entries) {
-    const name = key.startsWith(finding) ? key.slice(finding.length) : ''
-    const family = Object.hasOwn(references, name) ? references[name] : undefined
-    if (family === undefined) continue
-    const found = text.trim() === '' ? [] : await lookUp(here, family, text.trim())
-    const [only] = found
-    if (found.length > 1) several.set(name, found)
-    if (found.length === 1 || text.trim() === '') {
+  for (const { key, name, family, text } of asked) {
+    const matches = found.get(`${family} ${text}`) ?? []
+    // The page showed the id alone of an item without a title, or that the caller may not see.
+    const choices = matches.length === 0 && shown.get(key) === text ? [{ value: text, title: text }] : matches
+    const [only] = choices
+    if (choices.length > 1) several.set(name, choices)
+    if (choices.length === 1 || text === '') {
       resolved.delete(key)
       resolved.set(name, only?.value ?? '')
     } else {
-      const detail = found.length === 0 ? `has no match for "${shorten(text)}"` : 'has several matches; choose one'
-      flaws.push({ pointer: `/${name}`, detail })
+      const detail = choices.length === 0 ? `has no match for "${shorten(text)}"` : 'has several matches; choose one'
+      flaws.push({ pointer: pointTo(name, form.entries), detail })
     }
   }
   if (flaws.length > 0) throw Object.assign(invalidBody(flaws), { choices: several })
   form.resolved = resolved
 }
 
-async function lookUp (here: Here, family: string, text: string): Promise<Choices> {
-  const reading = await open(here, family)
+/** What was entered to find an item. */
+interface Asked {
+  /** The names of the entry, and of the field that it fills in. */
+  readonly key: string
+  readonly name: string
+  readonly family: string
+  readonly text: string
+}
+
+function listAsked (references: ReferenceNames, entries: PageForm['entries']): Asked[] {
+  return [...entries].flatMap(([key, text]): Asked[] => {
+    if (!key.startsWith(finding)) return []
+    const name = key.slice(finding.length)
+    const path = name.replace(/\.\d{1,3}\./, '.')
+    const family = Object.hasOwn(references, path) ? references[path] : undefined
+    return family === undefined ? [] : [{ key, name, family, text: text.trim() }]
+  })
+}
+
+// As a list offers it: the title, then the id.
+const titleAndId = /^(.*) \(([^()]+)\)$/s
+
+/** The items of rows that are named by their titles and ids: one read for each family. */
+async function findNamedInRows (
+  { mount, reads }: Looking, asked: readonly Asked[]
+): Promise<Map<string, Choices>> {
+  const named = asked.filter(({ name }) => name.includes('.')).flatMap(({ family, text }) => {
+    const [, title, written = ''] = titleAndId.exec(text) ?? []
+    const there = mount.beside(family)
+    const id = title === undefined ? undefined : there?.readId(written)
+    return there === undefined || id === undefined ? [] : [{ family, text, title, there, id }]
+  })
+  const found = new Map<string, Choices>()
+  await Promise.all([...new Set(named.map(({ there }) => there))].map(async each => {
+    const own = named.filter(({ there }) => there === each)
+    const titles = await reads.findTitles(each, [...new Set(own.map(({ id }) => id))])
+    for (const { family, text, title, id } of own) {
+      const its = titles.get(String(id))
+      const isMeant = its !== undefined && its === title?.slice(0, maxTitle)
+      if (isMeant) found.set(`${family} ${text}`, [{ value: String(id), title: its }])
+    }
+  }))
+  return found
+}
+
+/** Where a flaw of an entry is: rows are counted without those that are empty. */
+function pointTo (name: string, entries: PageForm['entries']): string {
+  const [, field = '', row, part] = /^(.*)\.(\d{1,3})\.(.*)$/s.exec(name) ?? []
+  const index = row === undefined ? -1 : listFilledRows(field, entries).indexOf(Number(row))
+  return index < 0 ? `/${name.replaceAll('.', '/')}` : `/${field}/${index}/${part}`
+}
+
+async function lookUp ({ mount: own, reads }: Looking, family: string, text: string): Promise<Choices> {
+  const there = own.beside(family)
+  const reading = there && await reads.open(there)
   if (reading === undefined) return []
   const { mount, mount: { model: { fields, title, search } } } = reading
-  // As a list offers it: the title, then the id.
-  const [, named, written] = /^(.*) \(([^()]+)\)$/s.exec(text) ?? []
+  const [, named, written] = titleAndId.exec(text) ?? []
   for (const [id, expected] of [[written, named], [text, undefined]] as const) {
     const known = id === undefined ? undefined : mount.readId(id)
     const item = known === undefined ? undefined : await reading.get(known)
@@ -203,34 +267,16 @@ async function lookUp (here: Here, family: string, text: string): Promise<Choice
     if (isMeant) return [{ value: String(item.id), title: its }]
   }
   const wanted = readListQuery(mount, `${title}.eq=${encodeURIComponent(text)}`)
-  const exact = 'flaws' in wanted ? [] : await find(reading, wanted.query.where, maxChoices)
+  const exact = 'flaws' in wanted ? [] : await findChoices(reading, wanted.query.where, maxChoices)
   if (exact.length > 0) return exact
   const isText = fields.some(({ name, kind }) => name === title && kind === 'string')
   const searched = search.length > 0 ? search : isText ? [title] : []
   if (searched.length === 0) return []
   const of = searched.map(field => [{ field, op: 'has', texts: [text] } as const])
-  return await find(reading, [{ op: 'any', of }], maxChoices)
+  return await findChoices(reading, [{ op: 'any', of }], maxChoices)
 }
 
 /** The ids of all items that fit a filter. */
-export async function lookUpAll (here: Here, family: string, text: string): Promise<readonly string[]> {
+export async function lookUpAll (here: Looking, family: string, text: string): Promise<readonly string[]> {
   return (await lookUp(here, family, text)).map(({ value }) => value)
-}
-
-/** Lists of items that refer to this one, as far as the caller may see them. */
-export async function findRelated (here: Here, item: Stored): Promise<RelatedList[]> {
-  const { mount, request } = here
-  const related = mount.neighbours().filter(hasPages)
-    .filter(there => mount.beside(there.model.name) === there)
-    .flatMap(there => Object.entries(there.model.references)
-      .filter(([, referred]) => referred === mount.model.name)
-      .map(([field], _, { length }) => ({ there, field, isOne: length === 1 })))
-  return (await Promise.all(related.map(async ({ there, field, isOne }): Promise<RelatedList[]> => {
-    const { name, labels } = there.model
-    const reading = await open(here, name)
-    if (reading === undefined) return []
-    const href = `${listUrl(there, request)}?${field}=${encodeURIComponent(item.id)}`
-    const found = await reading.count([{ field, op: 'eq', values: [item.id] }], 1000)
-    return [{ name, labels, field: isOne ? undefined : field, href, ...found }]
-  }))).flat()
 }

@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { readFresh, type Responding, type Target } from '../exports.js'
+import { readFresh, type Target } from '../exports.js'
 import { sendActivityPage } from './activity.js'
 import { readFeedback } from './feedback.js'
 import { sendHomePage } from './home.js'
 import { sendItemPage, sendOperationsPage } from './item.js'
 import { sendListPage, sendQueryPage } from './list.js'
 import { sendCommandPage, sendEntryPage, sendLogPage } from './logs.js'
+import { PageReads, type PageRequest } from './page-reads.js'
 
 /** Answers a read with a page; undefined if what is asked for does not exist. */
 export async function respond (
@@ -14,7 +15,8 @@ export async function respond (
   reply: FastifyReply
 ): Promise<boolean> {
   const { mount, representation, mediaType, search, suffix } = target
-  const responding: Responding = { mount, representation, mediaType, suffix, request, reply }
+  const reads = new PageReads(request)
+  const responding: PageRequest = { mount, representation, mediaType, suffix, request, reply, reads }
   // The outcome of a form, which sends no header.
   if (readFeedback(request) !== undefined || search.includes('_result=')) readFresh(request)
   switch (target.kind) {

@@ -1,6 +1,6 @@
 import type { Kind, Labels, Tone } from '../exports.js'
 
-/** The labels of a family, by language. */
+/** The labels of a family, by language; those under the empty name are for every language that has no others. */
 export type LabelTable = Readonly<Record<string, Labels>>
 
 /** The state of an item, and how it is coloured. */
@@ -15,8 +15,14 @@ export interface Referred {
   readonly href?: string | undefined
 }
 
-/** The kind of value of each member. */
+/**
+ * The kind of value of each member and, by their paths such as `lines.price`, of what is in lists and objects; that of
+ * the entries of a list has the path `tags.`.
+ */
 export type Kinds = Readonly<Record<string, ShownKind>>
+
+/** The items that members of rows refer to, by the paths of the members and the ids. */
+export type RowReferences = Readonly<Record<string, ReadonlyMap<string, Referred>>>
 
 /** The kind of a value, for people: a choice is one of a few words. */
 export type ShownKind = Kind | 'choice'
@@ -24,10 +30,15 @@ export type ShownKind = Kind | 'choice'
 /** A member of an item, or a parameter of a command, as it is shown. */
 export interface ShownMember {
   readonly name: string
+  /** Its label, unless the language has another. */
+  readonly title?: string | undefined
   readonly value: unknown
   readonly kind?: ShownKind | undefined
+  /** The kinds of what is in it, by their paths. */
+  readonly kinds?: Kinds | undefined
   /** Set where the value is the id of another item that the reader may see. */
   readonly referred?: Referred | undefined
+  readonly inRows?: RowReferences | undefined
 }
 
 /** A member before and after a change; both are undefined where they were too long to keep. */

@@ -1,16 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   describeForm, explainError, type FormCommand, invalidBody, notFound, previewForm, Problem, type RanCommand,
-  readFormParams, readIdempotencyKey, type Responding, runForm, type SentForm, type SubmitTarget
+  readFormParams, readIdempotencyKey, runForm, type SentForm, type SubmitTarget
 } from '../exports.js'
 import { setFeedback } from './feedback.js'
-import type { RefusedForm } from './form-fields.js'
-import { sendItemPage } from './item.js'
+import type { RefusedForm } from './fields.js'
+import { sendConfirmation, sendItemPage } from './item.js'
 import { checkFrom, linkFrom, linkItemFrom, mayRepeat } from './links.js'
 import { sendListPage } from './list.js'
 import { getAction } from './log-entries.js'
 import { answerSelection } from './many.js'
-import { type PageForm, readPageForm, takeShort } from './page-form.js'
+import { listShownAgain, type PageForm, readPageForm } from './page-form.js'
+import { PageReads, type PageRequest } from './page-reads.js'
 import { resolveEntries } from './references.js'
 import { ownUrl } from './urls.js'
 import { redirectTo } from './views.js'
@@ -22,12 +23,13 @@ export async function submit (
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<void> {
-  const responding: Responding = { mount, representation, mediaType, request, reply }
+  const reads = new PageReads(request)
+  const responding: PageRequest = { mount, representation, mediaType, request, reply, reads }
   const form = readPageForm(sent)
   try {
     if (form.operation !== undefined) {
       await answerSelection(responding, form, readIdempotencyKey(request.headers) ?? form.key)
-    } else if (form.addsRows) await showAgain(responding, form)
+    } else if (form.rowChange !== undefined) await showAgain(responding, form)
     else await run(responding, action, form)
   } catch (error) {
     if (!(error instanceof Problem) || mayRepeat(error)) throw error
@@ -35,7 +37,7 @@ export async function submit (
   }
 }
 
-async function run (responding: Responding, action: string, form: PageForm): Promise<void> {
+async function run (responding: PageRequest, action: string, form: PageForm): Promise<void> {
   const { mount } = responding
   await resolveEntries(responding, describeForm(mount, action).references, form)
   const id = getAction(mount, action).kind === 'create' ? undefined : readTargetId(responding)
@@ -49,7 +51,7 @@ async function run (responding: Responding, action: string, form: PageForm): Pro
   else await redirect(responding, command, ran, form)
 }
 
-function readTargetId ({ mount, request }: Responding) {
+function readTargetId ({ mount, request }: PageRequest) {
   const { id: text = '' } = request.params as { readonly id?: string }
   const id = mount.readId(text)
   if (id === undefined) throw notFound(mount.model.singular, text)
@@ -58,7 +60,7 @@ function readTargetId ({ mount, request }: Responding) {
 
 /** To the item, or to the list if it was deleted or may not be read. */
 async function redirect (
-  responding: Responding, { action }: FormCommand, ran: RanCommand, form: PageForm
+  responding: PageRequest, { action }: FormCommand, ran: RanCommand, form: PageForm
 ): Promise<void> {
   const { mount, request, reply } = responding
   const isDeleted = getAction(mount, action).kind === 'remove'
@@ -72,7 +74,7 @@ async function redirect (
 
 /** Returns whether there was anything to confirm. */
 async function askForConfirmation (
-  responding: Responding,
+  responding: PageRequest,
   command: FormCommand,
   sent: PageForm
 ): Promise<boolean> {
@@ -84,19 +86,21 @@ async function askForConfirmation (
   const preview = await previewForm(responding, command)
   if (preview === undefined) return false
   const question = { command, preview, sent }
-  if (await sendItemPage(responding, id, '', { question, from: checkFrom(mount, sent.from) })) return true
+  if (await sendConfirmation(responding, id, question)) return true
   throw notFound(mount.model.singular, id)
 }
 
-/** The page of the form, with what was entered; without a problem, with more rows. */
-async function showAgain (responding: Responding, form: PageForm, problem?: Problem): Promise<void> {
+/** The page of the form, with what was entered; without a problem, with a row more or less. */
+async function showAgain (responding: PageRequest, form: PageForm, problem?: Problem): Promise<void> {
   const { mount, request, reply } = responding
   const { id: text } = request.params as { id?: string }
   const isStale = problem?.code === 'precondition-failed' && form.revision !== undefined
   const refused: RefusedForm = {
     // Selected items belong to no other form.
     action: form.operation === undefined ? ownUrl(responding) : '',
-    entered: new Map(takeShort(form.entries)),
+    entered: listShownAgain(form),
+    rowChange: problem === undefined ? form.rowChange : undefined,
+    revision: problem === undefined ? form.revision : undefined,
     language: form.language,
     problem,
     since: isStale ? Number(form.revision) : undefined,
@@ -116,7 +120,7 @@ async function showAgain (responding: Responding, form: PageForm, problem?: Prob
 
 /** The page that has the form: of an item, or of the list. */
 async function sendAround (
-  responding: Responding,
+  responding: PageRequest,
   text: string | undefined,
   from: string,
   refused: RefusedForm

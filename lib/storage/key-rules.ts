@@ -1,18 +1,25 @@
 import { errorCodes } from '../core/errors.js'
 import { isAbsent } from '../core/storage/conditions.js'
+import { listNewIds } from '../core/storage/missing.js'
 import { completer, mergeShapes } from '../core/storage/shapes.js'
 import { type Change, ConstraintError, type FamilyShape, getId, type Id, type Stored } from '../core/storage/storage.js'
+import { listPathValues } from '../core/values/paths.js'
 
 /** Access to the items of a storage, for `KeyRules`. */
 export interface KeptItems {
   get (family: string, id: Id): Stored | undefined
-  /** All items that have exactly these values in these fields. */
+  /**
+   * All items that have exactly these values in these fields. Of `pathReferences`, the one field is a path, such as
+   * `lines.product`: all items that have the value where it leads to, as `hasAtPath` tests it.
+   */
   findEqual (family: string, values: Readonly<Record<string, unknown>>): Iterable<Stored>
 }
 
 interface Rules {
   readonly unique: readonly (readonly string[])[]
   readonly references: readonly (readonly [field: string, family: string])[]
+  readonly pathReferences: readonly (readonly [path: string, family: string])[]
+  /** By fields and paths. */
   readonly referrers: readonly (readonly [family: string, field: string])[]
   complete (item: Stored): Stored
 }
@@ -20,7 +27,8 @@ interface Rules {
 type ItemChange = Extract<Change, { readonly item: Stored }>
 
 /**
- * Enforces `unique` and `references` for a storage that has no such rules and makes one commit at a time.
+ * Enforces `unique`, `references` and `pathReferences` for a storage that has no such rules and makes one commit at a
+ * time.
  *
  * @example
  * async prepare (shape) {
@@ -80,12 +88,23 @@ export class KeyRules {
         const ofFamily = changed.get(family) ?? new Map<Id, Stored | undefined>()
         const entries = Object.entries(values)
         for (const item of ofFamily.values()) {
-          if (item !== undefined && entries.every(([field, value]) => item[field] === value)) yield item
+          if (item !== undefined && entries.every(([field, value]) => hasAtPath(item, field, value))) yield item
         }
         for (const item of items.findEqual(family, values)) if (!ofFamily.has(item.id)) yield item
       }
     }
   }
+}
+
+/**
+ * Whether an item has the value in a field, or where a path such as `lines.product` leads to, be it through lists: for
+ * `findEqual` of `KeptItems`.
+ *
+ * @example
+ * hasAtPath({ ...order, lines: [{ product: 'a' }, { product: 'b' }] }, 'lines.product', 'b')   // true
+ */
+export function hasAtPath (item: Stored, path: string, value: unknown): boolean {
+  return item[path] === value || listPathValues(item, path).some(found => found.value === value)
 }
 
 /** The sets of fields by which items are looked up to check the rules of a family. */
@@ -97,15 +116,17 @@ function listRules (shapes: readonly FamilyShape[]): Map<string, Rules> {
   const rules = shapes.map((shape): [string, Rules] => [shape.name, {
     unique: shape.unique ?? [],
     references: Object.entries(shape.references ?? {}),
-    referrers: shapes.flatMap(other => Object.entries(other.references ?? {})
+    pathReferences: Object.entries(shape.pathReferences ?? {}),
+    referrers: shapes.flatMap(other => Object.entries({ ...other.references, ...other.pathReferences })
       .flatMap(([field, family]) => family === shape.name ? [[other.name, field] as const] : [])),
     complete: completer(shape)
   }])
-  return new Map(rules.filter(([, { unique, references, referrers }]) =>
-    unique.length + references.length + referrers.length > 0))
+  return new Map(rules.filter(([, { unique, references, pathReferences, referrers }]) =>
+    unique.length + references.length + pathReferences.length + referrers.length > 0))
 }
 
-function checkWrite (change: ItemChange, { unique, references, complete }: Rules, outcome: KeptItems): void {
+function checkWrite (change: ItemChange, rules: Rules, outcome: KeptItems): void {
+  const { unique, references, pathReferences, complete } = rules
   const { family } = change
   const item = complete(change.item)
   const before = change.type === 'replace' && change.current !== undefined ? complete(change.current) : undefined
@@ -116,6 +137,11 @@ function checkWrite (change: ItemChange, { unique, references, complete }: Rules
   for (const [field, other] of references) {
     if (!isToCheck([field]) || outcome.get(other, item[field] as Id) !== undefined) continue
     throw new ConstraintError(family, item.id, 'reference', { fields: [field], other, declared: true })
+  }
+  for (const [path, other] of pathReferences) {
+    const missing = listNewIds(path, item, before).find(id => outcome.get(other, id) === undefined)
+    if (missing === undefined) continue
+    throw new ConstraintError(family, item.id, 'reference', { fields: [path], other, missing, declared: true })
   }
   for (const fields of unique) {
     if (!isToCheck(fields)) continue

@@ -58,7 +58,7 @@ export async function copyStorage (
     for (const shape of shapes) {
       await from.prepare(shape)
       // Without references: an item may refer to one that is copied later, or does not exist.
-      const { references, ...copied } = shape
+      const { references, pathReferences, ...copied } = shape
       await to.prepare(copied)
     }
   }

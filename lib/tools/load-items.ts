@@ -1,10 +1,13 @@
 import { type TSchema, Type } from '@sinclair/typebox'
+import { deriveFields } from '../core/family/derived.js'
 import { type Family, getFamily, listShapes } from '../core/family/family.js'
 import { CommandMembers, commandsShape, listDefaults, ServiceFields, toStored } from '../core/family/fields.js'
+import { convertNested } from '../core/family/nested.js'
 import { canonicalizeItem, haveSameContent, readDecimals } from '../core/family/params.js'
 import { now as readClock } from '../core/runtime.js'
 import { type CommandRecord, digestParams } from '../core/service/record.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
+import { locateMissing } from '../core/storage/missing.js'
 import { findByIds } from '../core/storage/pages.js'
 import { endLongTurn } from '../core/storage/turns.js'
 import { uuidv7 } from '../core/uuid.js'
@@ -115,10 +118,10 @@ function explain (family: Family, row: Row, error: ConstraintError | DuplicateEr
     const detail = `has the command id "${error.id}" in its log, which is taken`
     return error.family === family.name ? error : refuseRow(family, row, { pointer: '', detail })
   }
-  const { rule, fields, other = 'something' } = error
+  const { rule, pointers, other = 'something' } = locateMissing(error, row.item)
   if (rule !== 'reference' && rule !== 'unique') return error
   const detail = rule === 'reference' ? `must be an existing id of ${other}` : 'is already taken'
-  return refuseRow(family, row, { pointer: fields.map(field => `/${field}`).join(', '), detail })
+  return refuseRow(family, row, { pointer: pointers.join(', '), detail })
 }
 
 async function dropPresent (storage: Storage, family: Family, rows: readonly Row[]): Promise<Row[]> {
@@ -128,7 +131,9 @@ async function dropPresent (storage: Storage, family: Family, rows: readonly Row
     present.set(row.item.id, row.item)
     if (other === undefined) return true
     // Members that were not given are generated, and differ each time.
-    const isSame = haveSameContent(family.ownFields, row.item, canonicalizeItem(family.ownFields, other)) &&
+    // Derived fields may have had other rules when it was written.
+    const fields = family.ownFields.filter(({ name }) => !family.derived.has(name))
+    const isSame = haveSameContent(fields, row.item, canonicalizeItem(family.ownFields, other)) &&
       row.given.every(name => row.item[name] === other[name])
     if (isSame) return false
     throw refuseRow(family, row, { pointer: '/id', detail: 'belongs to a different item that already exists' })
@@ -150,21 +155,27 @@ function makeRowReader (family: Family, log: string | undefined): (item: unknown
   // As for other new items. Those of a family that is only read may come from anywhere.
   if (writable && idKind === 'string') own['id'] = { ...own['id'] as TSchema, allOf: [{ pattern: newIdPattern }] }
   const defaults = listDefaults(own)
+  const isMade = (name: string): boolean => Object.hasOwn(defaults, name) || family.derived.has(name)
   const id = Type.String({ pattern: textIdPattern })
   // As `service.log` returns it. Without an id it gets one; without an outcome it is `done`.
   const members = { ...CommandMembers.properties, id, chosenId: id, [singular]: idSchema }
   const entries = Type.Array(membersOf(members, ['action', 'revision', 'createdAt']))
   const validate = makeValidator(membersOf(
     { ...own, ...ServiceFields.properties, ...(log === undefined ? {} : { [log]: entries }) },
-    Object.keys(own).filter(name => schema.required?.includes(name) === true && !Object.hasOwn(defaults, name))
+    Object.keys(own).filter(name => schema.required?.includes(name) === true && !isMade(name))
   ))
 
   return (given, number) => {
-    const item = family.hasDecimals && isObject(given) ? readDecimals(ownFields, given) : given
-    const flaw = findJsonFlaw(item) ?? validate(item)[0]
-    if (flaw !== undefined) throw refuseRow(family, { number }, flaw)
+    const item = isObject(given) ? convertNested(family.nested, readDecimals(ownFields, given)) : given
+    const refuseFlaw = (sent: unknown): void => {
+      const flaw = findJsonFlaw(sent) ?? validate(sent)[0]
+      if (flaw !== undefined) throw refuseRow(family, { number }, flaw)
+    }
+    refuseFlaw(item)
     const members = dropUndefined(item as Members)
-    const stored = complete(family, { ...defaults, ...members })
+    const derived = readDerived(family, number, { ...defaults, ...members })
+    refuseFlaw({ ...members, ...derived })
+    const stored = complete(family, { ...defaults, ...members, ...derived })
     const entries = log === undefined ? [] : (members[log] ?? []) as readonly Members[]
     return {
       number,
@@ -174,6 +185,21 @@ function makeRowReader (family: Family, log: string | undefined): (item: unknown
         throw refuseRow(family, { number }, { pointer: `/${log}/${index}/${member}`, detail })
       }))
     }
+  }
+}
+
+/** Whatever values were given: those that the family computes now. */
+function readDerived (family: Family, number: number, members: Members): Members {
+  const { derived, ownFields } = family
+  if (derived.size === 0) return {}
+  const names = ownFields.map(({ name }) => name).filter(name => Object.hasOwn(members, name))
+  const own = Object.fromEntries(names.map(name => [name, members[name]]))
+  try {
+    const item = deriveFields(family, 'loadItems', own)
+    const made = Object.fromEntries(Array.from(derived.keys(), name => [name, item[name]]))
+    return convertNested(family.nested, readDecimals(ownFields, made))
+  } catch (error) {
+    throw refuseRow(family, { number }, { pointer: '', detail: `has no derived fields: ${(error as Error).message}` })
   }
 }
 

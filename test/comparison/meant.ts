@@ -38,7 +38,15 @@ const withoutOperators = ({ body }: Got): string => body.replace(/(Fields also h
 const sortTools = (body: string): string => JSON.stringify(JSON.parse(body, (name, value) =>
   ['required', 'pattern'].includes(name) ? undefined : sortMembers(name, value)))
 
+const withoutAssets = ({ status, body }: Got): string =>
+  status + body.replace(/<(style|script)>.*?<\/\1>/gs, '')
+
 const meant: readonly Meant[] = [
+  {
+    reason: 'the style and the script of pages have rows that can be removed',
+    since: '88996302',
+    holds: (_sent, before, after) => isPage(before) && isPage(after) && withoutAssets(before) === withoutAssets(after)
+  },
   {
     reason: 'entries that a follower gets have their position, and what they changed',
     since: '19721472',

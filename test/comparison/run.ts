@@ -80,6 +80,7 @@ try {
       const compared = await compare(seed, Number(values.length), sides, allowances)
       requests += compared.requests
       for (const [reason, count] of compared.meant) meant.set(reason, (meant.get(reason) ?? 0) + count)
+      if ((seed - first + 1) % 50 === 0) console.log(`${storage}: ${requests} requests, up to seed ${seed}`)
       if (compared.difference === undefined) continue
       differing++
       console.log(explain(compared.difference))

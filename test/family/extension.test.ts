@@ -296,7 +296,7 @@ t.test('clashes are errors that say which', async t => {
     [
       'a required field that clients cannot send',
       { fields: Type.Object({ region: Type.String() }) },
-      /the field "region" needs a default, or must be optional, nullable, in create or set by initial/
+      /the field "region" needs a default, or must be optional, nullable, in create, or set by initial or derive/
     ],
     ['creation with what is no field', { create: ['regoin'] }, /"regoin", which is not a field that a client can send/],
     [

@@ -125,8 +125,8 @@ t.test('the words of a deletion are free for an operation', async t => {
   t.equal((await app.inject('/notes/1')).json().text, '')
 })
 
-t.test('remove is true or false, and needs create', async t => {
-  const message = /"remove" must be true or false/
+t.test('remove is true, false or rules, and needs create', async t => {
+  const message = /"remove" must be true, false, or an object/
   t.throws(() => defineFamily({ ...notes, remove: 'no' } as never), { message })
   t.throws(() => customers.extend({ remove: true }), { message: /remove needs create/ })
   t.doesNotThrow(() => customers.extend({ remove: false }))

@@ -1,10 +1,9 @@
 import { Writable } from 'node:stream'
-import { Type } from '@sinclair/typebox'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import Fastify from 'fastify'
 import t from 'tap'
 import type { FamilyDefinition, FamilyOptions, Storage } from '../../lib/index.js'
-import { defineFamily, memoryStorage, Problem } from '../../lib/index.js'
+import { defineFamily, memoryStorage, Problem, Type } from '../../lib/index.js'
 import { anyStorage } from '../storages.js'
 
 const taken = new Set(['A-0'])
@@ -234,7 +233,7 @@ t.test('an initial that does not do its work is a 500 that is logged', async t =
     singular: 'note',
     fields: Type.Object({ id: Type.Integer(), text: Type.String(), owner: Type.String() }),
     create: ['text'],
-    initial: note => note
+    initial: note => note as Required<typeof note>
   }), { storage: memoryStorage() })
   t.match((await post(app, '/notes', { text: 'a' })).json(), { status: 500, detail: /it was logged/ })
   t.match(messages, [/notes, create: the resulting item is invalid: \/owner is required/])
@@ -253,12 +252,23 @@ t.test('an extension completes what the family has begun', async t => {
   t.notOk('label' in plain, 'the family stays as it was')
 })
 
+t.test('an extension whose required field nothing sets is refused', async t => {
+  const fields = Type.Object({ label: Type.String(), size: Type.Integer({ default: 1 }) })
+  const message = 'extend "invoices": the field "label" needs a default, or must be optional, nullable, in create, ' +
+    'or set by initial or derive'
+  t.throws(() => invoices.extend({ fields }), { code: 'FST_DEALBOOK_INVALID_EXTENSION', message })
+  t.doesNotThrow(() => invoices.extend({ fields, create: ['label'] }))
+  t.doesNotThrow(() => invoices.extend({ fields, derive: { label: ({ number }) => number } }))
+  t.doesNotThrow(() => invoices.extend({ fields, initial: invoice => ({ ...invoice, label: 'a' }) }))
+})
+
 t.test('a definition whose initial cannot be', async t => {
   const base = { name: 'notes', singular: 'note', fields: Type.Object({ id: Type.Integer(), owner: Type.String() }) }
   const table: readonly (readonly [object, RegExp])[] = [
     [{ create: [], initial: 'ann' }, /"initial" must be a function/],
     [{ initial: () => ({}) }, /initial needs create/],
-    [{ create: [] }, /the field "owner" needs a default, or must be optional, nullable, in create or set by initial/]
+    [{ create: [] },
+      /the field "owner" needs a default, or must be optional, nullable, in create, or set by initial or derive/]
   ]
   for (const [members, message] of table) {
     const error = { code: 'FST_DEALBOOK_INVALID_DEFINITION', message }

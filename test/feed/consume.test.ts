@@ -5,7 +5,7 @@ import { real } from '../../lib/core/runtime.js'
 import { writePosition } from '../../lib/core/service/feed.js'
 import type { Change, FollowedCommand, Storage, Stored } from '../../lib/index.js'
 import { deals, memoryStorage } from '../../lib/index.js'
-import { copyPlaces, findHandled } from '../../lib/tools/consumer-places.js'
+import { addConsumer, copyPlaces, findHandled } from '../../lib/tools/consumer-places.js'
 import type { ConsumeOptions } from '../../lib/tools/index.js'
 import { consume, copyStorage, listConsumers, prune, retryParked } from '../../lib/tools/index.js'
 import { openBook } from '../service/book.js'
@@ -697,6 +697,23 @@ t.test('an attempt that ends with the consumer is not a failure', async t => {
   t.match(await getPlace(storage), { position: 0, parked: { length: 0 } })
 })
 
+t.test('a consumer that is stopped between two attempts does not make the next', async t => {
+  const storage = await openWith()
+  await openBook(storage).create({ name: 'a', price: 1 })
+  const pauses = holdPauses(t, 5000)
+  let attempts = 0
+  const { stop } = start(storage, {
+    retryDelay: 5001,
+    handler () {
+      attempts++
+      throw new Error('no')
+    }
+  })
+  await until(() => pauses.times.includes(5001))
+  await stop()
+  t.equal(attempts, 1)
+})
+
 t.test('each entry that is tried again is taken from the list when it is handled', async t => {
   const inner = await openWith()
   for (const name of ['a', 'b', 'c']) await openBook(inner).create({ name, price: 1 })
@@ -848,6 +865,52 @@ t.test('what all consumers have handled', async t => {
     t.strictSame(await findHandled({ ...storage, confirm }), handled)
     t.strictSame(confirmed, places.length === 0 ? [] : [[table, 'c0']])
   }
+})
+
+t.test('without a table, there are no consumers; other errors are thrown', async t => {
+  const rows: [message: string, isNone: boolean][] = [
+    ['no such table: command_consumers', true],
+    ['relation "command_consumers" does not exist', true],
+    ['Run this: CREATE TABLE "command_consumers" ("id" text)', true],
+    ['no such column: holder', false],
+    ['CREATE TABLE "deals"', false]
+  ]
+  for (const [message, isNone] of rows) {
+    const memory = memoryStorage()
+    const failing = { find: async () => { throw new Error(message) } }
+    const preparing = { prepare: async () => { throw new Error(message) } }
+    for (const storage of [{ ...memory, ...failing, prepare: async () => {} }, { ...memory, ...preparing }]) {
+      if (isNone) t.equal(await findHandled(storage), Number.MAX_SAFE_INTEGER, message)
+      else await t.rejects(findHandled(storage), { message })
+    }
+  }
+})
+
+t.test('a consumer may be added after what was pruned, once, and not without the storage', async t => {
+  const storage = await openWith()
+  await storage.commit(makeOld(3))
+  t.equal(await prune(storage, { before: later }), 3)
+  await addConsumer(storage, { name: 'mailer', after: writePosition(1) })
+  await addConsumer(storage, { name: 'mailer', after: writePosition(2) })
+  t.match(await getPlace(storage), { position: 1, pruned: 1 })
+  const error = new Error('down')
+  const broken: Storage = { ...storage, commit: async () => { throw error } }
+  await t.rejects(addConsumer(broken, { name: 'other' }), error)
+})
+
+t.test('a consumer needs no signal, and prepares what it reads', async t => {
+  const memory = memoryStorage()
+  const prepared: string[] = []
+  const storage: Storage = {
+    ...memory,
+    async prepare (shape) {
+      prepared.push(shape.name)
+      await memory.prepare(shape)
+    }
+  }
+  const after = writePosition(9)
+  await t.rejects(consume(storage, { name: 'mailer', families: [deals], after, handler () {} }), { code: 'pruned' })
+  t.strictSame(prepared, ['commands', table, 'deals'])
 })
 
 t.test('a consumer sees what commands did to items of families that it does not know', async t => {

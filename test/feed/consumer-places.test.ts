@@ -326,6 +326,35 @@ t.test('the time of a lease begins before it is saved', async t => {
   t.strictSame(steps.slice(0, 4), ['saved', 'saved', 'saved', 'handled'], 'given back, and taken again')
 })
 
+t.test('a lease is taken from a holder that has not renewed it for its time', async t => {
+  const inner = memoryStorage()
+  await listConsumers(inner)
+  await inner.commit([makePlace({ holder: 'other' })])
+  const clock = stopClock(t)
+  let looks = 0
+  const storage: Storage = {
+    ...inner,
+    async get (family, id) {
+      if (family === table) looks++
+      return await inner.get(family, id)
+    }
+  }
+  const findHolder = async () => (await getPlace(inner, 'mailer')).holder
+  start(t, storage, { leaseTime: 100 })
+  for (const [passed, renews, isTaken] of [
+    [0, false, false], [100, false, false], [1, true, false], [100, false, false], [1, false, true]
+  ] as const) {
+    if (renews) {
+      const place = await getPlace(inner, 'mailer')
+      await inner.commit([keepRow(table, place, place)])
+    }
+    clock.time += passed
+    const before = looks
+    await until(async () => looks > before + 1 || await findHolder() !== 'other')
+    t.equal(await findHolder() !== 'other', isTaken, `${clock.time}`)
+  }
+})
+
 t.test('a process that has stood still handles nothing that another one may handle', async t => {
   for (const [skipped, count] of [[70, 2], [71, 1]] as const) {
     const inner = memoryStorage()

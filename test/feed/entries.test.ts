@@ -1,12 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
-import { customers, deals, type FollowedCommand, memoryStorage, type Storage, Type } from '../../lib/index.js'
+import {
+  customers, deals, defineFamily, type FollowedCommand, memoryStorage, type Storage, Type
+} from '../../lib/index.js'
+import { findFlawInWhere } from '../../lib/tools/entries.js'
 import {
   addConsumer, consume, findCursor, findEntry, follow, type FollowLogOptions, listConsumers, loadItems, prune,
   removeConsumer, skipPruned
 } from '../../lib/tools/index.js'
 import { anyStorage } from '../storages.js'
 import { until } from '../webhooks/receiver.js'
+import { makeOld } from './old-entries.js'
 
 const notes = deals.extend({ fields: Type.Object({ tag: Type.Optional(Type.String()) }) })
 
@@ -157,10 +161,94 @@ t.test('conditions and starts are checked', async t => {
     const consuming = consume(storage, (wrong && { ...options, ...wrong }) as never)
     await t.rejects(consuming, { code: 'FST_DEALBOOK_INVALID_CONSUMER' })
   }
-  for (const wrong of [{ after: 'x' }, { from: 'end' }, { name: '' }, { names: 'x' }]) {
+  for (const wrong of [{ after: 'x' }, { from: 'end' }, { name: '' }, { name: undefined }, { names: 'x' }]) {
     const adding = addConsumer(storage, { name: 'mailer', ...wrong as object })
     await t.rejects(adding, { code: 'FST_DEALBOOK_INVALID_CONSUMER' })
   }
   await t.rejects(skipPruned(storage, 'none'), { code: 'FST_DEALBOOK_INVALID_CONSUMER' })
   await t.rejects(take(storage, 1, { families: [{}] as never }), { code: 'FST_DEALBOOK_NO_FAMILY' })
+})
+
+t.test('conditions are on what entries of all families have', t => {
+  for (const field of ['family', 'target', 'action', 'outcome', 'principal']) {
+    t.equal(findFlawInWhere([{ field, op: 'eq', values: ['done'] }]), undefined, field)
+  }
+  t.equal(findFlawInWhere([{ field: 'createdAt', op: 'lt', value: new Date().toISOString() }]), undefined)
+  for (const field of ['id', 'position', 'revision', 'params', 'changes', 'nothing']) {
+    t.match(findFlawInWhere([{ field, op: 'eq', values: [1] }]), `has conditions on "${field}"`)
+  }
+  t.end()
+})
+
+t.test('what is read is prepared before', async t => {
+  const open = () => {
+    const [memory, prepared] = [memoryStorage(), [] as string[]]
+    const storage: Storage = {
+      ...memory,
+      async prepare (shape) {
+        prepared.push(shape.name)
+        await memory.prepare(shape)
+      }
+    }
+    return { storage, prepared }
+  }
+  const calls: [call: (storage: Storage) => Promise<unknown>, prepared: string[]][] = [
+    [storage => findEntry(storage, [notes], 'none'), ['commands']],
+    [storage => findCursor(storage), ['commands']],
+    [storage => take(storage, 1, { signal: AbortSignal.abort() }), ['commands', 'deals']]
+  ]
+  for (const [call, expected] of calls) {
+    const { storage, prepared } = open()
+    await call(storage)
+    t.strictSame(prepared, expected)
+  }
+})
+
+t.test('follow begins with what is new, if told', async t => {
+  const memory = memoryStorage()
+  let hasBegun = false
+  const storage: Storage = {
+    ...memory,
+    async find (family, query, signal) {
+      hasBegun = true
+      return await memory.find(family, query, signal)
+    }
+  }
+  const book = notes.service({ storage: memory })
+  await book.create({ name: 'old', price: 1 })
+  const taking = take(storage, 1, { from: 'now' })
+  await until(() => hasBegun)
+  await book.create({ name: 'new', price: 1 })
+  t.match(await taking, [{ params: { name: 'new' } }])
+})
+
+t.test('commands of other families are shown as these know them', async t => {
+  const ships = defineFamily({
+    name: 'ships',
+    singular: 'ship',
+    fields: Type.Object({ id: Type.Integer() }),
+    operations: {
+      load: {
+        name: 'load',
+        verb: 'load',
+        participle: 'loaded',
+        noun: 'loads',
+        action: 'LoadShip',
+        params: Type.Object({ load: Type.Integer() }),
+        apply: ship => ship
+      }
+    }
+  })
+  const storage = memoryStorage()
+  await findCursor(storage)
+  const about = { family: 'ships', id: 1 }
+  const loaded = { action: 'LoadShip', about, params: { load: 3, by: 1 } }
+  await storage.commit(makeOld(1).map(change => 'item' in change
+    ? { ...change, item: { ...change.item, ...loaded } }
+    : change))
+  for (const [families, params] of [[[notes], { load: 3, by: 1 }], [[notes, ships], { load: 3 }]] as const) {
+    const [entry] = await take(storage, 1, { families })
+    t.strictSame(entry?.params, params)
+    t.strictSame(await findEntry(storage, families, String(entry?.id)), entry)
+  }
 })

@@ -95,7 +95,7 @@ for (const { name, make } of anyStorage) {
     const more = await post(app, '/shop/orders', { ...empty, title: 'Kept', 'lines.1.article': 'Nut', _add: 'lines' })
     t.equal(more.statusCode, 200, 'more rows')
     const wider = formOf(more.body, '/shop/orders')
-    t.match(wider, { title: 'Kept', 'lines.1.article': 'Nut', 'lines.3.article': '' }, 'with what was typed')
+    t.match(wider, { title: 'Kept', 'lines.1.article': 'Nut', 'lines.2.article': '' }, 'with what was typed')
 
     const made = await post(app, '/shop/orders', {
       ...wider,
@@ -106,8 +106,8 @@ for (const { name, make } of anyStorage) {
       'lines.0.article': '',
       'lines.1.quantity': '5',
       'lines.1.rush': 'true',
-      'lines.3.article': 'Bolt',
-      'lines.3.quantity': '2',
+      'lines.2.article': 'Bolt',
+      'lines.2.quantity': '2',
       'address.city': 'Berlin',
       due: '2026-11-20T10:30',
       _zone: 'Pacific/Auckland'

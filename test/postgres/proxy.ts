@@ -1,4 +1,5 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { type Duplex, Transform } from 'node:stream'
 import type { Server } from './server.js'
 
 export interface Proxy {
@@ -13,13 +14,18 @@ export interface Proxy {
   silence (): void
 }
 
-/** Forwards connections to a server, as a proxy does that follows the primary. */
+/**
+ * Forwards connections to a server, as a proxy does that follows the primary.
+ *
+ * @param latency milliseconds by which answers are late: what is asked in one turn is then asked before the first
+ *   answer, on a busy machine, too
+ */
 export async function startProxy (
-  t: { teardown (end: () => void): void }, target: Pick<Server, 'url'>
+  t: { teardown (end: () => void): void }, target: Pick<Server, 'url'>, latency = 0
 ): Promise<Proxy> {
-  const sockets = new Set<Socket>()
+  const sockets = new Set<Duplex>()
   const waiting = new Set<Socket>()
-  const keep = (socket: Socket): Socket => {
+  const keep = <T extends Duplex>(socket: T): T => {
     sockets.add(socket)
     return socket.on('error', () => {}).on('close', () => { sockets.delete(socket) })
   }
@@ -34,9 +40,19 @@ export async function startProxy (
       if (waiting.size === 0) proxy.trips++
       waiting.add(client)
     })
-    server.on('data', () => { waiting.delete(client) }).on('close', () => { waiting.delete(client) })
+    server.on('close', () => { waiting.delete(client) })
     client.pipe(server).on('close', () => { client.destroy() })
-    server.pipe(client).on('close', () => { server.destroy() })
+    const answers = new Transform({
+      transform (chunk, _encoding, done) {
+        const answer = (): void => {
+          waiting.delete(client)
+          done(null, chunk)
+        }
+        if (latency > 0) setTimeout(answer, latency)
+        else answer()
+      }
+    })
+    server.pipe(keep(answers)).pipe(client).on('close', () => { server.destroy() })
   })
   await new Promise<void>(resolve => { listener.listen(0, '127.0.0.1', resolve) })
   t.teardown(() => {

@@ -15,8 +15,8 @@ import { createDeal, dealsApp, home } from '../deals/app.js'
 import { countTurns } from '../loop-holds.js'
 import { isLong } from '../size.js'
 
-// Enough that the buffers of the sockets hold only a part of it.
-const manyRows = 6000
+// Enough that the buffers of the sockets, which may be 20 MB, hold only a part of it.
+const manyRows = 9000
 const notes = defineFamily({
   name: 'notes',
   singular: 'note',

@@ -146,7 +146,7 @@ t.test('given an initial, when an item is created, then it completes it', async 
   t.throws(() => create(async (item: object) => item), fault(/but the rule returned a promise/))
   t.throws(() => create((item: { owner: string }) => { item.owner = 'ann'; return item }), {
     code: 'FST_DEALBOOK_CHANGED_ARGUMENT',
-    message: /notes, create: a rule changes its arguments, .*object is not extensible/
+    message: /notes, create: initial changes its arguments, .*object is not extensible/
   })
   const problem = new Problem('forbidden', 'Not you')
   t.throws(() => create(() => { throw problem }), problem)
@@ -231,7 +231,7 @@ t.test('an operation that makes what is no deal, or changes it in place, is a fa
     { code: 'FST_DEALBOOK_INVALID_ITEM' })
   t.throws(() => decide(wrong(item => { item.held = true; return item }), open, hold, context), {
     code: 'FST_DEALBOOK_CHANGED_ARGUMENT',
-    message: /deals, hold: a rule changes its arguments, which are frozen; .*read only property 'held'/,
+    message: /deals, hold: apply changes its arguments, which are frozen; .* a new item .*read only property 'held'/,
     cause: TypeError
   })
   t.throws(() => decide(wrong(({ name, ...item }) => item), open, hold, context),
@@ -330,7 +330,7 @@ for (const [what, result, changed, created] of made) {
     t.strictSame(decision.created?.get('spare'), created)
     t.equal('others' in decision, isChanged)
     if (what.includes('new')) return
-    const creation = decideCreation(books, 1, { text: 'a', shelf: 3 }, context, others)
+    const creation = decideCreation(books, 1, { text: 'a', shelf: 3 }, context, { others })
     t.strictSame(creation, {
       outcome: 'done', after: book, ...(changed && { others: new Map([['shelf', changed]]) })
     })
@@ -345,7 +345,7 @@ t.test('given a rule with other items, when it returns some that it was not give
   t.throws(run({ others: { shelv: {} } }), unknown(/books, move: .*others\.shelv is unknown; there is shelf$/))
   t.throws(run({ created: { spar: {} } }), unknown(/created\.spar is unknown; there is spare$/))
   const create = () => decideCreation(makeBooks(book => ({ item: book, created: { spare: {} } })), 1,
-    { text: 'a', shelf: 3 }, context, others)
+    { text: 'a', shelf: 3 }, context, { others })
   t.throws(create, unknown(/books, create: .*created\.spare is unknown$/))
   for (const [result, said] of [[undefined, 'nothing'], [null, 'null'], ['a', 'a value of the type string']] as const) {
     const nothing = () => decide(makeBooks(() => result), book, move, context, others, new Map(), spare)

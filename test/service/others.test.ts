@@ -195,12 +195,12 @@ const trips = defineFamily({
       noun: 'prices',
       action: 'PriceTrip',
       params: Type.Object({ rate: Type.Optional(Type.Integer()), count: Type.Boolean() }),
-      with: { by: { family: rates, id: ({ rate }) => rate } },
+      with: { by: { family: rates, id: ({ rate }: { rate?: number }) => rate } },
       allowed: (_trip, _params, context) => context.items.by?.cents !== 13 || 'Not for 13',
       apply (trip, { count }, { items: { by } }) {
         const price = by === undefined ? 0 : by.cents
         if (!count) return { ...trip, price }
-        return { item: { ...trip, price }, others: { by: { ...by, used: Number(by?.['used']) + 1 } } }
+        return { item: { ...trip, price }, others: { by: { ...by!, used: Number(by?.used) + 1 } } }
       }
     }
   }

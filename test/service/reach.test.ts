@@ -27,6 +27,8 @@ const words = (verb: string) => ({
     letter.toUpperCase())
 })
 
+const byOrSpare = (params: { by?: number }, { spare }: { spare?: number }): number | undefined => params.by ?? spare
+
 const bookings = defineFamily({
   name: 'bookings',
   singular: 'booking',
@@ -68,7 +70,7 @@ const bookings = defineFamily({
       ...words('swap'),
       params: Type.Object({ by: Type.Optional(Type.Integer()) }),
       // By a parameter, else by the item.
-      with: { other: { family: machines, id: (params, booking) => params.by ?? booking.spare } },
+      with: { other: { family: machines, id: byOrSpare } },
       apply: (booking, _params, { items: { other } }) => ({ ...booking, machine: Number(other?.['id']) })
     }
   }
@@ -596,7 +598,7 @@ t.test('mistakes in with are found when the family is defined', async t => {
     }
   })
   t.throws(define({ machine: 'machin' }), /with "machine": "machin" is not in references\. Did you mean "machine"/)
-  t.throws(define({ machine: 7 }), /with "machine": must be a field in references, or an object with family and id/)
+  t.throws(define({ machine: 7 }), /must be a field in references, or an object with family, and id or path/)
   t.throws(define({ machine: { family: machines } }), /"id" is missing/)
   t.doesNotThrow(define({ machine: 'machine' }))
   const creating = (creates: object, field = 'text') => () => defineFamily({

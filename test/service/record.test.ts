@@ -65,7 +65,7 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
       decision: { outcome: 'done', after: undefined }
     }),
     { ...entry, action: 'DeleteDeal', params: {}, outcome: 'done', revision: 4 },
-    [{ type: 'delete', family: 'deals', id: 'd-1', expected: 3 }]
+    [{ type: 'delete', family: 'deals', id: 'd-1', expected: 3, current: deal }]
   ],
   [
     'a creation',
@@ -143,7 +143,7 @@ t.test('given others that a command needed, of which one is changed', async t =>
     { type: 'replace', family: 'deals', item: changed, expected: 3, current: deal },
     { type: 'replace', family: 'deals', item: after, expected: 3, current: to },
     { type: 'insert', family: 'commands', item: other },
-    { type: 'require', family: 'deals', id: 'd-3', expected: 9 },
+    { type: 'require', family: 'deals', id: 'd-3', expected: 9, current: fee },
     { type: 'insert', family: 'commands', item: record }
   ], 'all in one commit; who was only read stays as it is')
 })

@@ -102,6 +102,51 @@ testOverStorages(async (t, { book, storage, another }) => {
     t.match(again, { item: { id: after.item.id, name: 'After' }, replayed: true })
   })
 
+  t.test('what a failover took back is not the base of a change, though the item has the same revision', async t => {
+    const ways: Readonly<Record<string, (book: Book, id: string) => Promise<unknown>>> = {
+      operation: (book, id) => book.run('hold', id, { reason: 'a' }),
+      many: (book, id) => book.runAll([{ operation: 'hold', id, params: { reason: 'a' } }], { atomic: true }),
+      deletion: (book, id) => book.remove(id)
+    }
+    for (const [way, run] of Object.entries(ways)) {
+      const id = await dealAfter(book)
+      let reads = 0
+      const takeBack = <T extends Stored | undefined>(family: string, item: T): T =>
+        family !== 'deals' || ++reads > 1 ? item : { ...item, price: 7, updatedAt: '2020-01-01T00:00:00.000Z' }
+      const before = openBook({
+        ...storage,
+        get: async (...given) => takeBack(given[0], await storage.get(...given)),
+        async find (...given) {
+          const { items, ...found } = await storage.find(...given)
+          return { ...found, items: items.map(item => takeBack(given[0], item)) }
+        }
+      })
+      await run(before, id)
+      t.ok(reads > 1, `${way}: decided again`)
+      if (way !== 'deletion') t.match(await book.get(id), { held: true, price: 100, revision: 2 })
+    }
+  })
+
+  t.test('the id of a new item is not taken by an earlier attempt, which a failover may take back', async t => {
+    const rooms = defineFamily({
+      name: 'rooms', singular: 'room', fields: Type.Object({ id: Type.String() }), create: ['id']
+    })
+    const options = { command: randomUUID(), principal }
+    await rooms.service({ storage }).create({ id: 'attic' }, options)
+    let looks = 0
+    const unsure = rooms.service({
+      storage: {
+        ...storage,
+        // It is not there before its item is looked for, nor after that.
+        get: async (...given) => given[0] === 'commands' && ++looks <= 4 ? undefined : await storage.get(...given)
+      }
+    })
+    t.match(await unsure.create({ id: 'attic' }, options), { replayed: true })
+    t.equal(looks, 6)
+    await t.rejects(rooms.service({ storage }).create({ id: 'attic' }, { ...options, command: 'c-other' }),
+      { code: 'taken' })
+  })
+
   t.test('conditions of a grant that are none hide nothing', async t => {
     const granted = await dealsApp(storage, { authorize: () => ({ where: [] }) })
     t.teardown(() => granted.close())

@@ -1,8 +1,10 @@
 import t from 'tap'
+import { errorCodes } from '../../lib/core/errors.js'
+import { commandsShape } from '../../lib/core/family/fields.js'
 import { real, useRuntime } from '../../lib/core/runtime.js'
 import {
-  checkHealth, checkMappedFamilies, countFailure, guardOpening, guardStorage, isStorage, makeCounters, noteShapes,
-  WriteQueue
+  checkHealth, checkMappedFamilies, countFailure, guardOpening, guardStorage, isStorage, makeCounters,
+  makeStorageAccess, noteShapes, WriteQueue
 } from '../../lib/core/service/storage-access.js'
 import type { FamilyShape, Storage } from '../../lib/index.js'
 import { memoryStorage, Problem } from '../../lib/index.js'
@@ -86,6 +88,42 @@ t.test('only the reason of a signal is thrown as it is', async t => {
   }
 })
 
+t.test('a storage is prepared once for all, and again after a failure', async t => {
+  const { storage, calls } = recorded()
+  const shapes = [shape('a'), shape('b')]
+  const access = makeStorageAccess(shapes)
+  const preparing = access(storage)
+  t.ok(preparing instanceof Promise)
+  t.equal(access(storage), preparing)
+  const guarded = await preparing
+  t.equal(access(storage), guarded, 'without a promise')
+  t.equal(guarded, guardStorage(storage))
+  t.strictSame(calls, shapes.map(each => ['prepare', true, each]))
+
+  const errors = [broken, broken]
+  const failing: Storage = { ...recorded().storage, async prepare () { if (errors.length > 0) throw errors.pop() } }
+  for (const left of [1, 0]) {
+    await t.rejects(async () => await access(failing), broken)
+    t.equal(errors.length, left)
+  }
+  t.equal(await access(failing), guardStorage(failing))
+})
+
+t.test('what is missing for all families is shown together', async t => {
+  const access = makeStorageAccess([shape('deals'), shape('lines')])
+  const lacking: Storage = {
+    ...recorded().storage,
+    async prepare () { throw new errorCodes.FST_DEALBOOK_MIGRATION_NEEDED('deals', 'CREATE TABLE deals') }
+  }
+  const writeMigration: Storage['writeMigration'] = async shapes => `-- ${shapes.length} tables`
+  for (const [storage, message] of [
+    [{ ...lacking, writeMigration }, /that deals, lines needs.*-- 2 tables/s],
+    [lacking, /that deals, lines needs/]
+  ] as const) {
+    await t.rejects(async () => await access(storage), { code: 'FST_DEALBOOK_MIGRATION_NEEDED', message })
+  }
+})
+
 t.test('what fails at opening is the fault of the host, or of the storage', async t => {
   const own = Object.assign(new Error('x'), { code: 'FST_DEALBOOK_NO_STORAGE' })
   t.equal(guardOpening('open'), 'open')
@@ -108,7 +146,7 @@ t.test('what is a storage', async t => {
 t.test('settings are for families that a storage has', async t => {
   const open = (mappedFamilies?: readonly string[]) => ({ ...recorded().storage, mappedFamilies }) as Storage
   const refused = (message: RegExp) => ({ code: 'FST_DEALBOOK_UNKNOWN_MAPPED_FAMILY', message })
-  t.throws(() => checkMappedFamilies(open(['deals'])), refused(/deals/))
+  t.throws(() => checkMappedFamilies(open(['deals'])), refused(/"deals".* known families are \.$/))
   for (const [mapped, message] of [
     [undefined, undefined], [[], undefined], [['deals', 'people'], undefined], [['people'], undefined],
     [['deals', 'poeple'], /poeple.*deals, lines, people/]
@@ -199,7 +237,13 @@ t.test('health is measured, and leaves no timer', async t => {
   t.teardown(() => { useRuntime() })
   const storage = memoryStorage()
   t.strictSame(await checkHealth(storage), { healthy: true, duration: 5 })
+  const { storage: asked, calls } = recorded()
+  await checkHealth(asked)
+  t.strictSame(calls, [['prepare', true, commandsShape], ['get', true, 'commands', 'health']])
   const failing = { ...storage, get: async () => { throw broken } }
   t.strictSame(await checkHealth(failing), { healthy: false, duration: 5, error: broken })
   t.equal(timers, 0)
+  const silent = { ...storage, get: async () => await new Promise<never>(() => {}) }
+  const error = new Error('no answer in 1 ms')
+  t.strictSame(await checkHealth(silent, { timeout: 1 }), { healthy: false, duration: 5, error })
 })

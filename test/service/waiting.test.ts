@@ -334,3 +334,41 @@ t.test('an item is read once for a change, unless somebody must be refused first
     t.equal(reads, 1)
   }
 })
+
+t.test('what was read before a change counts, unless that waited, was prepared, or has a chosen id', async t => {
+  const { storage: inner, close, open, count } = makeGate()
+  const reads: string[] = []
+  const storage: Storage = { ...inner, get: (...args) => { reads.push(args[0]); return inner.get(...args) } }
+  const fields = Type.Object({ id: Type.String(), size: Type.Integer() })
+  const rooms = defineFamily({ name: 'rooms', singular: 'room', fields, create: ['id', 'size'], edit: ['size'] })
+  const hall = { name: 'halls', singular: 'hall', fields, create: ['size'], edit: ['size'] } as const
+  const [halls, prepared] = [defineFamily(hall), defineFamily({ ...hall, prepare: async () => ({}) })]
+  // A promise, so that it is read before: who may not see an item must not wait for it.
+  const authorize = async () => ({ where: [{ field: 'size', op: 'gt', value: 0 } as const] })
+  const [book, guarded] = [rooms.service({ storage }), rooms.service({ storage, authorize })]
+  const [guardedHalls, preparedHalls] = [halls.service({ storage, authorize }), prepared.service({ storage })]
+  await book.create({ id: 'attic', size: 1 })
+  const { item: { id } } = await halls.service({ storage }).create({ size: 1 })
+  const rows: Readonly<Record<string, readonly [run: () => Promise<unknown>, reads: readonly string[]]>> = {
+    plain: [() => book.run('edit', 'attic', { size: 2 }), ['rooms']],
+    guarded: [() => guarded.run('edit', 'attic', { size: 3 }), ['rooms']],
+    prepared: [() => preparedHalls.run('edit', id, { size: 4 }), ['halls', 'halls']],
+    'a new item': [() => guardedHalls.create({ size: 1 }, { key: 'k' }), ['commands']],
+    'a chosen id': [() => guarded.create({ id: 'cellar', size: 1 }, { key: 'l' }), ['commands', 'commands', 'rooms']]
+  }
+  for (const [what, [run, expected]] of Object.entries(rows)) {
+    reads.length = 0
+    await run()
+    t.strictSame(reads, expected, what)
+  }
+  reads.length = 0
+  const before = count()
+  close()
+  const changes = [book.run('edit', 'attic', { size: 5 }), guarded.run('edit', 'attic', { size: 6 })]
+  await settle()
+  t.strictSame(reads, ['rooms', 'rooms'])
+  open()
+  await Promise.all(changes)
+  t.strictSame(reads, ['rooms', 'rooms', 'rooms'], 'after it has waited')
+  t.equal(count() - before, 2, 'so that no commit is refused')
+})

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { runs } from '../size.js'
+import type { Options } from './options.js'
 import { plantedBugs } from './planted.js'
 import { plant, simulate } from './run.js'
 
@@ -26,6 +27,17 @@ t.test('a seed gives the same history again, with every step of it', async t => 
     t.ok(one.trace.length > 20, `${one.trace.length} steps`)
     t.strictSame(other, one)
     t.equal((await simulate(seed)).digest, one.digest)
+  }
+})
+
+t.test('histories that once failed, or were misjudged, keep every promise', async t => {
+  const failing = { processes: 3, crashes: 0, consumer: false, webhook: false, followers: 0, http: 0, failovers: 4 }
+  const seeds: Readonly<Record<number, Partial<Options>>> = {
+    1384: { ...failing, numberedLate: true, impatience: 0.6 },
+    2656: { ...failing, numberedLate: true, impatience: 0.6 }
+  }
+  for (const [seed, options] of Object.entries(seeds)) {
+    t.equal((await simulate(Number(seed), options)).violation, undefined, `seed ${seed}`)
   }
 })
 

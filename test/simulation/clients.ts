@@ -230,11 +230,7 @@ export class Client {
     for (let attempt = 0; attempt < 6; attempt++) {
       const answer = await this.call(host => runAll(host, intentions, principal, atomic), answer => {
         if (answer === undefined || 'code' in answer) {
-          for (const each of atomic ? intentions : []) {
-            if (judge.isDone(each) && !each.action.startsWith('Delete')) {
-              world.fail(`many refused as ${answer?.code ?? ''}, but ${each.mark} is done`)
-            }
-          }
+          if (atomic && answer !== undefined) judge.judgeAllRefused(intentions, answer)
           return
         }
         for (const [index, each] of answer.value.entries()) {

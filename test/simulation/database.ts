@@ -2,7 +2,7 @@ import { compareScalars } from '../../lib/core/storage/conditions.js'
 import { mergeShapes } from '../../lib/core/storage/shapes.js'
 import {
   type Change, checkChanges, completer, type Condition, ConflictError, DuplicateError, type FamilyShape, type Found,
-  type Id, KeyRules, pageOf, type Query, type Scalar, type Stored
+  hasAtPath, type Id, isExpected, KeyRules, pageOf, type Query, type Scalar, type Stored
 } from '../../lib/index.js'
 import type { Copy } from './copies.js'
 
@@ -185,7 +185,7 @@ export class Database {
     const before = items.get(id)
     if (change.type === 'insert') {
       if (before !== undefined) throw new DuplicateError(family, id)
-    } else if (before?.revision !== change.expected) throw new ConflictError(family, id)
+    } else if (!isExpected(before, change)) throw new ConflictError(family, id)
     if (change.type === 'require') return undefined
     return { family, id, before, after: change.type === 'delete' ? undefined : Object.freeze(complete(change.item)) }
   }
@@ -193,7 +193,8 @@ export class Database {
   #findEqual (family: string, values: Readonly<Record<string, unknown>>): Stored[] {
     const { items, complete } = this.#getTable(family)
     const wanted = Object.entries(values)
-    return Array.from(items.values(), complete).filter(item => wanted.every(([field, value]) => item[field] === value))
+    return Array.from(items.values(), complete)
+      .filter(item => wanted.every(([field, value]) => hasAtPath(item, field, value)))
   }
 
   #number ({ shape: { name: family, sequence }, items, unnumbered }: Table): void {

@@ -114,12 +114,23 @@ export class Judge {
     this.#fail(intention, `refused as ${code}${done === undefined ? ` without a reason ${detail}` : ', but done'}`)
   }
 
+  /** All of one commit: none is done, unless another attempt did them after the reason held for one of them. */
+  judgeAllRefused (intentions: readonly Intention[], { code }: Extract<Told, { code: string }>): void {
+    for (const each of intentions) {
+      // A deletion without an identity cannot be told from those of others.
+      const done = each.action.startsWith('Delete') ? undefined : this.findDone(each)
+      if (done === undefined) continue
+      const wasTrue = intentions.some(other => this.#wasTrue(other, code, done.committedAt, false))
+      if (!wasTrue) this.#fail(each, `many refused as ${code}, but done`)
+    }
+  }
+
   /**
    * Whether there was a moment when the reason held. If the command was done, then before that: this attempt may have
    * been refused, and another one have succeeded later. Only the refusal by a rule is kept in the log, and holds for
    * all attempts (docs/forms.md, "Retries"); after any other, a retry runs.
    */
-  #wasTrue (intention: Intention, code: string, before: number | undefined): boolean {
+  #wasTrue (intention: Intention, code: string, before: number | undefined, isKept = true): boolean {
     const { target, revision, action, params, since } = intention
     const was = (id: Id, holds: (item: Stored | undefined) => boolean, family = intention.family): boolean =>
       [...this.journal.versionsSince(family, id, since, before)].some(holds)
@@ -130,7 +141,8 @@ export class Judge {
       case 'precondition-failed':
         return revision !== undefined && was(target as Id, item => item?.revision !== revision)
       case 'wrong-state':
-        return before === undefined && was(target as Id, item => item !== undefined && isRefused(item, action, params))
+        return (before === undefined || !isKept) &&
+          was(target as Id, item => item !== undefined && isRefused(item, action, params))
       case 'taken':
         return action === 'CreateTicket' && this.#wasTaken(intention, before)
       case 'in-use':

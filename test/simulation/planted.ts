@@ -18,13 +18,32 @@ export interface PlantedBug {
 
 const calm: Partial<Options> = { processes: 3, crashes: 0, consumer: false, webhook: false, followers: 0, http: 0 }
 
+/** Failovers while clients repeat what is late. */
+const failing: Partial<Options> = {
+  ...calm,
+  processes: 2,
+  clients: 4,
+  commands: 5,
+  pauses: 0,
+  prunes: 0,
+  many: 0.1,
+  creations: 0,
+  deletions: 0,
+  impatience: 0.6,
+  outages: 0,
+  failovers: 3,
+  late: 0.12,
+  latest: 200,
+  numberedLate: true
+}
+
 export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   'refused-retry': {
     what: 'a retry, while the first attempt is in flight in another process, is refused though the command is done',
     file: 'core/service/replay',
     text: 'if (await getRecord(execution, identity) !== undefined)',
     by: 'if (PLANTED ? identity === undefined : await getRecord(execution, identity) !== undefined)',
-    seed: 125,
+    seed: 648,
     violation: /^refused as .*, but done/
   },
   'unreadable-replay': {
@@ -32,7 +51,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/replay',
     text: 'await getRecord(execution, identity) !== undefined',
     by: 'await getRecord(execution, identity).catch(error => { if (!PLANTED) throw error; }) !== undefined',
-    seed: 111,
+    seed: 1283,
     options: { ...calm, clients: 4, deletions: 0.4, impatience: 0.6, late: 0.2, latest: 50, read: 0.2 },
     violation: /^refused as .*, but done/
   },
@@ -108,14 +127,14 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   'forgotten-other': {
     what: 'the second item of an operation is not written',
     file: 'core/service/record',
-    text: 'const changed = changedOthers.flatMap(',
-    by: 'const changed = (PLANTED ? [] : changedOthers).flatMap(',
+    text: 'after, record } of changedOthers) {',
+    by: 'after, record } of (PLANTED ? [] : changedOthers)) {',
     seed: 59,
     violation: /transferred, but 0 got it/
   },
   'stale-last-id': {
     what: 'an id is counted from an old read',
-    file: 'core/service/record',
+    file: 'core/service/new-ids',
     text: '|| await findLast() === last)',
     by: '|| (PLANTED ? last >= 0 : await findLast() === last))',
     seed: 13,
@@ -189,11 +208,13 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     violation: /^webhook: (has not got|got .* before)/
   },
   'same-revision': {
-    what: 'after a failover, the place of a consumer has the revision by which an old holder knows the lost one',
+    what: 'after a failover, an old holder takes the place of a consumer for the lost one, as it has its revision',
     file: 'tools/rows',
-    text: 'Math.floor(random() * maxStep)',
-    by: '(PLANTED ? 0 : Math.floor(random() * maxStep))',
-    seed: 1559,
+    text: 'if (current === undefined)',
+    by: `if (PLANTED) item.revision = expected + 1;
+      if (PLANTED && current !== undefined) return { type: 'replace', family, item, expected };
+      if (current === undefined)`,
+    seed: 3377,
     options: {
       ...calm,
       clients: 1,
@@ -211,6 +232,24 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
       numberedLate: true
     },
     violation: /^consumer mailer: went back|^consumer: .* were deleted/
+  },
+  'lost-base': {
+    what: 'a change that was decided on one that a failover took back overwrites a different one',
+    file: 'core/service/record',
+    text: "type: 'replace', family, item: after, expected, current }",
+    by: "type: 'replace', family, item: after, expected, ...!PLANTED && { current } }",
+    seed: 6017,
+    options: failing,
+    violation: /^accounts\/1: is .* but should be/
+  },
+  'taken-by-itself': {
+    what: 'the id of a new item is said to be taken by its own first attempt, which a failover took back',
+    file: 'core/service/attempt',
+    text: 'first.id === identity?.row',
+    by: '!PLANTED && first.id === identity?.row',
+    seed: 6797,
+    options: failing,
+    violation: /^refused as taken/
   },
   'old-replica': {
     what: 'a replica answers that does not have what the client has seen',
@@ -245,7 +284,8 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     text: 'storage.confirm === undefined ? found : await confirmRecord(execution, identity, found)',
     by: `storage.confirm === undefined ? found
         : await confirmRecord(execution, identity, found).then(again => PLANTED ? found : again)`,
-    seed: 34429,
+    seed: 1554,
+    options: failing,
     violation: /refused as id-reused, but/
   },
   'outage-ends-consumer': {

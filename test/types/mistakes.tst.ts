@@ -5,6 +5,9 @@ import { describe, expect, test } from 'tstyche'
 
 const storage = memoryStorage()
 const retire = { name: 'retire', verb: 'retire', participle: 'retired', noun: 'retirements', action: 'RetireBook' }
+const take = {
+  name: 'take', verb: 'take', participle: 'taken', noun: 'takings', action: 'TakeBook', apply: <T>(item: T): T => item
+}
 const fields = Type.Object({
   id: Type.Integer(),
   title: Type.String(),
@@ -58,6 +61,88 @@ describe('literals need no const', () => {
     defineOperation({ ...retire, params: Type.Object({}), apply: deal => ({ ...deal, status: 'left' }) })
   })
 
+  test('in derive', () => {
+    const names = { name: 'books', singular: 'book', fields, create: ['title'] } as const
+    defineFamily({ ...names, derive: { pages: book => book.title.length } })
+    books.extend({ fields: Type.Object({ size: Type.Integer() }), derive: { size: book => book.pages } })
+    // @ts-expect-error is not assignable to type 'number'
+    defineFamily({ ...names, derive: { pages: book => book.title } })
+    // @ts-expect-error Property 'tilte' does not exist
+    defineFamily({ ...names, derive: { pages: book => book.tilte.length } })
+    // @ts-expect-error 'page' does not exist in type
+    defineFamily({ ...names, derive: { page: () => 1 } })
+  })
+
+  test('in remove', () => {
+    const names = { name: 'pages', singular: 'page', create: ['book'], references: { book: books } } as const
+    const fields = Type.Object({ id: Type.Integer(), book: Type.Integer() })
+    defineFamily({
+      ...names,
+      fields,
+      remove: {
+        allowed: (page, _params, { items }) => page.book > 0 && (items.book.pages > 1 || 'The last page stays'),
+        with: { book: 'book' },
+        apply: (_page, _params, { items: { book } }) => ({ others: { book: { ...book, pages: book.pages - 1 } } })
+      }
+    })
+    // @ts-expect-error Property 'bok' does not exist
+    defineFamily({ ...names, fields, remove: { allowed: page => page.bok > 0 } })
+    // @ts-expect-error is not assignable to type '"book"
+    defineFamily({ ...names, fields, remove: { with: { book: 'bok' } } })
+  })
+
+  test('a field that initial forgets is an error', () => {
+    const names = { name: 'loans', singular: 'loan' }
+    const fields = Type.Object({
+      id: Type.Integer(),
+      book: Type.Integer(),
+      reader: Type.String(),
+      due: Type.Union([Type.String(), Type.Null()]),
+      days: Type.Integer({ default: 14 }),
+      note: Type.Optional(Type.String()),
+      fee: Type.Integer()
+    })
+    const loans = defineFamily({
+      ...names,
+      fields,
+      create: ['book'],
+      initial (loan, { principal = 'unknown' }) {
+        expect(loan).type.toBe<{
+          reader?: string, note?: string, fee?: number, id: number, book: number, due: string | null, days: number
+        }>()
+        return { ...loan, reader: principal }
+      },
+      derive: { fee: loan => loan.days * 2 }
+    })
+    defineFamily({
+      ...names,
+      fields,
+      create: { fields: ['book', 'reader'], with: { book: 'book' } },
+      references: { book: books },
+      initial: (loan, { items }) => ({ item: { ...loan, fee: items.book.pages }, others: {} })
+    })
+    // @ts-expect-error Property 'reader' is optional in type
+    defineFamily({ ...names, fields, create: ['book'], initial: loan => ({ ...loan, fee: 1 }) })
+    // @ts-expect-error Property 'fee' is optional in type
+    defineFamily({ ...names, fields, create: ['book'], initial: loan => ({ ...loan, reader: 'a' }) })
+    // @ts-expect-error Property 'reader' is optional in type
+    defineFamily({ ...names, fields, create: ['book', 'fee'], initial: loan => loan })
+    // @ts-expect-error Property 'reader' is missing in type
+    defineFamily({ ...names, fields, create: ['book'], initial: ({ reader, ...loan }) => ({ ...loan, fee: 1 }) })
+    defineFamily({
+      ...names,
+      fields,
+      create: ['book'],
+      // @ts-expect-error Property 'reader' is optional in type
+      initial: loan => ({ item: { ...loan, fee: 1 }, others: {} })
+    })
+    const more = Type.Object({ shelf: Type.String(), place: Type.String() })
+    loans.extend({ fields: more, create: ['shelf'], initial: loan => ({ ...loan, place: loan.shelf + loan.reader }) })
+    loans.extend({ fields: more, initial: loan => ({ ...loan, shelf: 'a' }), derive: { place: loan => loan.shelf } })
+    // @ts-expect-error Property 'place' is optional in type
+    loans.extend({ fields: more, create: ['shelf'], initial: loan => loan })
+  })
+
   test('an unknown field in initial is an error', () => {
     const names = { name: 'books', singular: 'book', fields }
     // @ts-expect-error is not assignable to type '"is not a field of the family"'
@@ -106,6 +191,39 @@ test('ids have the type of the family', () => {
   expect(book.remove).type.not.toBeCallableWith('abc')
   expect(deals.service({ storage }).run).type.not.toBeCallableWith('unhold', 1)
   expect(deals.service({ storage }).run).type.not.toBeCallableWith('edit', 1, { name: 'a' })
+})
+
+test('an operation with wrong parameters', () => {
+  const params = Type.Object({ quantity: Type.Integer(), note: Type.Optional(Type.String()) })
+  const stock = defineFamily({
+    name: 'stock',
+    singular: 'product',
+    fields,
+    edit: ['title'],
+    operations: { retire: { ...retire, params: Type.Object({}), apply: book => book }, take: { ...take, params } }
+  })
+  const book = stock.service({ storage })
+  book.run('take', 1, { quantity: 1 }, { command: 'a' })
+  book.run('edit', 1, { title: 'a' })
+  book.run('retire', 1)
+  book.run('edit', 1)
+  // @ts-expect-error 'qty' does not exist in type '{ note?: string; quantity: number; }'
+  book.run('take', 1, { qty: 1 })
+  const sent = { qty: 1 }
+  // @ts-expect-error Property 'quantity' is missing in type '{ qty: number; }'
+  book.run('take', 1, sent)
+  // @ts-expect-error Type 'string' is not assignable to type 'number'
+  book.run('take', 1, { quantity: '1' })
+  // @ts-expect-error 'titel' does not exist in type
+  book.run('edit', 1, { titel: 'a' })
+  // @ts-expect-error '"toke"' is not assignable to parameter of type '"retire" | "take" | "edit"'
+  book.run('toke', 1, { quantity: 1 })
+  // @ts-expect-error 'string' is not assignable to parameter of type 'number'
+  book.run('take', 'a', { quantity: 1 })
+  // @ts-expect-error Expected 3-4 arguments, but got 2
+  book.run('take', 1)
+  // @ts-expect-error 'qty' does not exist in type
+  book.runAll([{ operation: 'take', id: 1, params: { qty: 1 } }])
 })
 
 describe('conditions name fields', () => {

@@ -118,7 +118,7 @@ describe('rules know the items that an operation reaches', () => {
           ...swap,
           name: 'drive',
           params: none,
-          with: { driver: 'driver', machine: 'machine', other: { family: machines, id: (_, { spare }) => spare } },
+          with: { driver: 'driver', machine: 'machine', other: { family: machines, id: (_, { machine }) => machine } },
           creates: { invoice: invoices },
           apply (booking, _params, { items, newIds }) {
             expect(items.driver?.branch).type.toBe<string | undefined>()
@@ -169,6 +169,144 @@ describe('rules know the items that an operation reaches', () => {
           created: { invoice: { total: deal.price } }
         }
       }
+    })
+  })
+})
+
+describe('an item is possibly undefined if its id may be', () => {
+  const lines = Type.Object({
+    lines: Type.Array(Type.Object({ machine: Type.Integer() })),
+    store: Type.Optional(Type.Integer()),
+    spare: Type.Integer()
+  })
+  const base = { ...names, fields, references }
+  const one = { ...swap, params: to } as const
+
+  test('by the parameter with its name, and by lists', () => {
+    defineFamily({
+      ...base,
+      operations: {
+        swap: {
+          ...swap,
+          params: lines,
+          with: {
+            first: { family: machines, id: ({ lines }) => lines[0]?.machine },
+            store: { family: machines, id: ({ store }) => store },
+            spare: { family: machines, id: ({ spare }) => spare }
+          },
+          apply (booking, _params, { items }) {
+            expect(items.first?.id).type.toBe<number | undefined>()
+            expect(items.store?.id).type.toBe<number | undefined>()
+            expect(items.spare.id).type.toBe<number>()
+            // @ts-expect-error 'items.first' is possibly 'undefined'
+            return { ...booking, machine: items.first.id }
+          }
+        }
+      }
+    })
+  })
+
+  test('by what id returns, if its parameters have types', () => {
+    defineFamily({
+      ...base,
+      operations: {
+        swap: {
+          ...swap,
+          params: lines,
+          with: {
+            first: { family: machines, id: ({ lines: [line] }: { lines: { machine: number }[] }) => line?.machine },
+            other: { family: machines, id: (params: { spare: number }) => params.spare },
+            mine: { family: 'bookings', id: (params: { store?: number }) => params.store },
+            same: { family: 'bookings', id: (_: object, { id }: { id: number }) => id },
+            fixed: { family: machines, id: () => 7 }
+          },
+          allowed: (_booking, _params, { items }) => items.other?.status === 'available',
+          apply (booking, _params, { items }) {
+            expect(items.first?.id).type.toBe<number | undefined>()
+            expect(items.other.id).type.toBe<number>()
+            expect(items.mine?.total).type.toBe<number | undefined>()
+            expect(items.same.total).type.toBe<number>()
+            expect(items.fixed.branch).type.toBe<string>()
+            // @ts-expect-error 'items.mine' is possibly 'undefined'
+            return { item: { ...booking, total: items.mine.total }, others: { other: items.other } }
+          }
+        }
+      }
+    })
+    defineOperation({
+      ...swap,
+      params: lines,
+      with: {
+        first: { family: machines, id: ({ lines: [line] }: { lines: { machine: number }[] }) => line?.machine },
+        other: { family: machines, id: ({ spare }: { spare: number }) => spare }
+      },
+      apply (deal, _params, { items }) {
+        expect(items.first?.id).type.toBe<number | undefined>()
+        expect(items.other.id).type.toBe<number>()
+        return deal
+      }
+    })
+  })
+
+  test('otherwise, an id that may be undefined is an error', () => {
+    defineFamily({
+      ...base,
+      operations: {
+        swap: {
+          ...one,
+          // @ts-expect-error "may return undefined: give its parameters their types, so that context.items knows"
+          with: { other: { family: machines, id: ({ from }) => from } },
+          apply: (booking, _params, { items }) => ({ ...booking, machine: items.other.id })
+        }
+      }
+    })
+    defineFamily({
+      ...base,
+      operations: {
+        swap: {
+          ...one,
+          // @ts-expect-error "may return undefined: give its parameters their types, so that context.items knows"
+          with: { other: { family: machines, id: (_, { spare }) => spare } },
+          allowed: (_booking, _params, { items }) => items.other?.status === 'available',
+          apply: (booking, _params, { items: { other } }) => ({ item: booking, others: { other } })
+        }
+      }
+    })
+  })
+
+  test('at creation, and of a deletion', () => {
+    defineFamily({
+      ...base,
+      create: {
+        fields: ['machine', 'total', 'invoice', 'branch', 'spare'],
+        with: {
+          machine: { family: machines, id: ({ machine }) => machine },
+          same: { family: machines, id: ({ machine }) => machine },
+          invoice: { family: invoices, id: ({ invoice }) => invoice }
+        }
+      },
+      initial (booking, { items }) {
+        expect(items.machine.branch).type.toBe<string>()
+        expect(items.same.branch).type.toBe<string>()
+        expect(items.invoice?.total).type.toBe<number | undefined>()
+        return booking
+      },
+      remove: {
+        with: { other: { family: machines, id: (_: object, { machine }: { machine: number }) => machine } },
+        apply (_booking, _params, { items }) {
+          expect(items.other.branch).type.toBe<string>()
+          return { others: { other: items.other } }
+        }
+      }
+    })
+    defineFamily({
+      ...base,
+      create: {
+        fields: ['machine', 'total', 'branch', 'spare'],
+        with: { other: { family: machines, id: ({ spare }) => spare } }
+      },
+      // @ts-expect-error Type 'undefined' is not assignable to type
+      initial: (booking, { items }) => ({ ...booking, branch: items.other.branch })
     })
   })
 })

@@ -81,7 +81,7 @@ for (const { name, make } of storages) {
       t.equal(made.json().total, shown)
       t.equal((await app.inject(made.headers['location'] as string)).json().total, shown)
     }
-    const made = await post({ total: '1.00', tax: 0.125, discount: '0.5', pieces: 7, lines: [{ price: '1.50' }] })
+    const made = await post({ total: '1.00', tax: 0.125, discount: '0.5', pieces: 7, lines: [{ price: 1.5 }] })
     t.match(made.json(), { tax: '0.125', paid: '0.00', discount: '0.5', pieces: '7', lines: [{ price: '1.50' }] })
 
     const wrong = [
@@ -100,12 +100,7 @@ for (const { name, make } of storages) {
       [{ total: null }, '/total', /^must be a decimal number/],
       [{ total: '1', discount: '0.55' }, '/discount', /^must be a decimal number with at most 1 digit after/],
       [{ total: '1', pieces: '1.0' }, '/pieces', /with no digit after the point.* such as "20"$/],
-      [
-        { total: '1', lines: [{ price: '1.5' }] },
-        '/lines/0/price',
-        'must be the text "1.50", with 2 digits after the point'
-      ],
-      [{ total: '1', lines: [{ price: 1.5 }] }, '/lines/0/price', /the text "1.50"/]
+      [{ total: '1', lines: [{ price: '1.555' }] }, '/lines/0/price', /^must be a decimal number with at most 2 digits/]
     ]
     for (const [sent, pointer, detail] of flaws) {
       t.match((await post({ ...base, ...sent })).json().errors, [{ pointer, detail }])

@@ -1,6 +1,6 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { Operation } from '../family/definition.js'
-import { type AnyFamily, type Family, getFamily } from '../family/family.js'
+import { type AnyFamily, type CompiledOperation, type Family, getFamily, listExpandable } from '../family/family.js'
 import { CommandMembers, logFields, withoutNull } from '../family/fields.js'
 import type { Labels, Tone } from '../family/presentation.js'
 import { writeOrder } from '../query/cursor.js'
@@ -46,6 +46,8 @@ export interface ActionModel {
   readonly final: boolean
   /** The other items that it needs: their families by their names. */
   readonly with: Readonly<Record<string, string>>
+  /** The items that it may create, one or a list of each: their families by their names. */
+  readonly creates?: Readonly<Record<string, string>>
 }
 
 /** A state of items. */
@@ -106,6 +108,10 @@ export interface FamilyModel {
   readonly hasStates: boolean
   /** The families that fields refer to. */
   readonly references: Readonly<Record<string, string>>
+  /** The same by the paths of ids within fields, such as `lines.product`: a path leads through lists. */
+  readonly pathReferences: Readonly<Record<string, string>>
+  /** The families of which items are created in lists, together with an item of this one or by its operations. */
+  readonly children: readonly string[]
   readonly labels: Readonly<Record<string, Labels>>
   /** The members that a client can change without naming an operation. */
   readonly changeable: readonly string[]
@@ -129,11 +135,11 @@ export interface FamilyModel {
  */
 export function describe (family: AnyFamily): FamilyModel {
   const own = getFamily(family)
-  return describeFamily(own, compileGrammar({ ...own, references: [...own.references.keys()] }, programLimits))
+  return describeFamily(own, compileGrammar({ ...own, references: listExpandable(own) }, programLimits))
 }
 
 export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
-  const { name, singular, schema, idSchema, members, presentation, references, writable, lifecycle, edit } = family
+  const { name, singular, schema, idSchema, members, presentation, writable, lifecycle, edit } = family
   const fieldsByName = new Map(family.fields.map(field => [field.name, field]))
   const { title, list, states, labels } = presentation
   const actions = listActions(family)
@@ -160,7 +166,9 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
     states: Array.from(states, ([name, { tone, filter, where }]) =>
       ({ name, tone, ...filter !== undefined && { filter }, ...where !== undefined && { where } })),
     hasStates: family.state !== undefined || states.size > 0,
-    references: Object.fromEntries(Array.from(references, ([field, { name }]) => [field, name])),
+    references: nameFamilies(family.references),
+    pathReferences: nameFamilies(family.pathReferences),
+    children: listChildren(family),
     labels,
     changeable: [...family.attributes?.fields ?? [], ...edit?.operation.changes ?? []],
     isWritable: writable,
@@ -169,8 +177,8 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
     logFilters: describeLogFilters(),
     actions: actions.flatMap(({ kind, name, action, params, target }) => {
       if (kind === 'find' || kind === 'get') return []
-      const own: Partial<Target> = target ?? { ...lifecycle }
-      const { operation = {}, others } = own
+      const own: Partial<Target & Pick<CompiledOperation, 'creates'>> = target ?? { ...lifecycle }
+      const { operation = {}, others, creates = [] } = own
       const declared: Partial<Operation> = operation
       const { verb, participle, noun, allowed, danger = false, final = false } = declared
       const { summary = summarizeAction({ kind, name }, addArticle(singular)) } = declared
@@ -185,12 +193,22 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
         isConditional: allowed !== undefined,
         danger,
         final,
-        with: Object.fromEntries((others ?? []).map(other => [other.name, (other.family ?? family).name]))
+        with: Object.fromEntries((others ?? []).map(other => [other.name, (other.family ?? family).name])),
+        ...creates.length > 0 && { creates: Object.fromEntries(creates.map(({ name, family }) => [name, family.name])) }
       }
     })
   }
   // A copy: the schemas themselves are what checks use, and have symbols.
   return JSON.parse(JSON.stringify(model)) as FamilyModel
+}
+
+function listChildren ({ operations, lifecycle }: Family): readonly string[] {
+  const created = [...operations.values(), lifecycle].flatMap(each => each?.creates ?? [])
+  return [...new Set(created.filter(({ isList }) => isList).map(({ family }) => family.name))]
+}
+
+function nameFamilies (references: ReadonlyMap<string, Family>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Array.from(references, ([field, { name }]) => [field, name]))
 }
 
 function summarizeAction ({ kind, name }: Pick<ActionModel, 'kind' | 'name'>, one: string): string {
@@ -212,7 +230,7 @@ function describeParameters (
 ): Record<string, TSchema> {
   const state = Type.Unsafe<string>({ type: 'string', enum: states })
   const hasDays = [...filters.values()].some(({ field: { kind } }) => kind === 'date-time')
-  const fields = references.join('|')
+  const fields = references.join('|').replaceAll('.', '\\.')
   return {
     page: Type.Integer({ minimum: 1, default: 1, description: 'Page number' }),
     after: Type.String({ description: 'The start, from links.next' }),

@@ -1,13 +1,15 @@
-import type { Family } from '../family/family.js'
+import { type Family, findReferred } from '../family/family.js'
 import { invalidQuery } from '../problems.js'
 import { type Caller, intendToList, intendToRead } from '../service/caller.js'
 import { type Reader, tryReader } from '../service/reader.js'
 import { choosePartSize, firstPartSize, maxPageLength, selectById } from '../storage/pages.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { makePicker, type Members } from '../values/json.js'
+import { listPathValues, mapPathValues } from '../values/paths.js'
 import { shorten } from '../values/words.js'
 
 interface ReferredField {
+  /** A field, or the path of a reference in one. */
   readonly field: string
   readonly family: Family
   readonly reader: Reader
@@ -21,10 +23,12 @@ async function openReferred (
   one?: Stored
 ): Promise<ReferredField[]> {
   const opened = await Promise.all(fields.map(async field => {
-    const other = caller.other(family.references.get(field) as Family)
+    const other = caller.other(findReferred(family, field) as Family)
     if (other === undefined) return undefined
     const { family: its } = other
-    const intent = one === undefined ? intendToList(its) : intendToRead(its, one[field] as Id | undefined)
+    // A path may lead to many items.
+    const isOne = one !== undefined && family.references.has(field)
+    const intent = isOne ? intendToRead(its, one[field] as Id | undefined) : intendToList(its)
     const reader = await tryReader(its, other.caller, intent)
     return reader && { field, family: its, reader }
   }))
@@ -32,7 +36,7 @@ async function openReferred (
 }
 
 /**
- * Ids stay if the items cannot be read, and titles are empty. Pages take one query per field.
+ * Ids stay if the items cannot be read, and titles are empty. Pages take one query per field or path.
  *
  * @param columns of an export, some of which are titles
  */
@@ -49,15 +53,18 @@ export async function makeExpand (
     // An item may be in the page many times.
     let length = 0
     return items.map(item => {
-      const shown: Stored & Record<string, unknown> = { ...item }
+      let shown: Stored & Record<string, unknown> = { ...item }
       for (const [index, { field }] of opened.entries()) {
-        const other = referred[index]?.get(item[field] as Id)
-        if (other === undefined) continue
-        if (titled.includes(field)) shown[nameTitle(field)] = other.title
-        if (other.document === undefined) continue
-        shown[field] = other.document
-        length += other.length
-        if (length > maxPageLength) throw refuseLong(field)
+        const find = (id: unknown): FoundItem | undefined => referred[index]?.get(id as Id)
+        const title = titled.includes(field) ? find(item[field])?.title : undefined
+        if (title !== undefined) shown[nameTitle(field)] = title
+        shown = mapPathValues(shown, field, id => {
+          const other = find(id)
+          if (other?.document === undefined) return id
+          length += other.length
+          if (length > maxPageLength) throw refuseLong(field)
+          return other.document
+        })
       }
       return shown
     })
@@ -91,8 +98,7 @@ async function loadReferred (
 ): Promise<ReadonlyMap<Id, FoundItem>> {
   const { members, presentation, hasLongItems } = family
   const pick = makePicker(members)
-  const ids = [...new Set(items.map(item => item[field] as Id | null | undefined))]
-    .filter(id => id !== undefined && id !== null)
+  const ids = [...new Set(items.flatMap(item => listPathValues(item, field).map(({ value }) => value as Id)))]
   const referred = new Map<Id, FoundItem>()
   let all = 0
   let size = hasLongItems ? firstPartSize : ids.length

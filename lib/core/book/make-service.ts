@@ -1,4 +1,4 @@
-import { type Family, listRelated, listShapes } from '../family/family.js'
+import { type Family, listReferred, listRelated, listShapes } from '../family/family.js'
 import { callRules, checkCallOptions, checkPrincipal } from '../service/arguments.js'
 import { type Caller, checkGrant, type Grant, readMakers } from '../service/caller.js'
 import type { CallOptions, ServiceOptions } from '../service/service.js'
@@ -14,7 +14,7 @@ export function makeService (family: Family, options: ServiceOptions): Book {
   const accesses = new Map<Family, StorageAccess>()
   // The storage is prepared at the first call; an application may boot before that.
   for (const each of listRelated(family)) noteShapes(storage, listShapes(each))
-  const related = [...listRelated(family), ...family.references.values()]
+  const related = [...listRelated(family), ...listReferred(family)]
   return makeBook(family, { open: makeCaller })
 
   function makeCaller (call: CallOptions, rule: keyof typeof callRules): Caller {

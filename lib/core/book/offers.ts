@@ -1,8 +1,9 @@
 import type { NounOperation, Operation } from '../family/definition.js'
-import type { Family, OtherDefinition } from '../family/family.js'
+import { type Family, findChange, type OtherDefinition } from '../family/family.js'
 import type { Params } from '../family/params.js'
 import type { Caller, Grant, Intent } from '../service/caller.js'
-import { loadReferencedItems, makeContext } from '../service/load.js'
+import { makeContext } from '../service/load.js'
+import { loadReferencedItems } from '../service/others.js'
 import { isRefusal, readErrorStatus } from '../service/reader.js'
 import { explainNow } from '../service/refusal.js'
 import { asBase, type Called } from '../service/renamed.js'
@@ -15,9 +16,9 @@ import type { Offer } from './book.js'
 
 /** An operation of the family, or the deletion, which has only a noun. */
 export interface Target {
-  readonly operation: NounOperation & Partial<Pick<Operation<Members>, 'verb' | 'participle'>>
+  readonly operation: NounOperation & Partial<Pick<Operation<Members>, 'verb' | 'participle' | 'allowed'>>
   readonly params: Params
-  readonly others?: readonly OtherDefinition[]
+  readonly others: readonly OtherDefinition[]
 }
 
 export interface OpenTarget extends Target {
@@ -44,8 +45,16 @@ export interface Action {
   readonly target?: Target
 }
 
+const actionsOf = new WeakMap<Family, readonly Action[]>()
+
 /** Everything that a caller may do, reading first. */
-export function listActions (family: Family): Action[] {
+export function listActions (family: Family): readonly Action[] {
+  const known = actionsOf.get(family) ?? makeActions(family)
+  actionsOf.set(family, known)
+  return known
+}
+
+function makeActions (family: Family): Action[] {
   const { lifecycle, writable } = family
   const reading: Action[] =
     [{ kind: 'find', name: 'find', action: 'list' }, { kind: 'get', name: 'get', action: 'read' }]
@@ -100,15 +109,17 @@ export async function findTargets (
   called: Called, grant: Grant, item: Stored, targets: readonly Target[] = listTargets(called.family)
 ): Promise<OpenTarget[]> {
   const { family, caller } = called
-  const granted = await filterGranted(called, grant, targets, item)
   const context = makeContext(caller.makers, grant, '')
   const base = asBase(called)
   const known = family.renaming?.parse(item) ?? item
-  const referenced = await loadReferencedItems(base, known)
+  const [granted, referenced] = await Promise.all([
+    filterGranted(called, grant, targets, item),
+    loadReferencedItems(base, known)
+  ])
   return granted.map(target => {
     const { action } = target.operation
-    const rules = base.family.operations.get(action)?.operation ?? target.operation
-    const reason = explainNow(base.family, rules, known, context, referenced, error => {
+    const { operation } = findChange(base.family, action) as Target
+    const reason = explainNow(base.family, operation, known, context, referenced, error => {
       caller.report?.(error, 'allowed failed for an offered operation', { action })
     })
     return { ...target, reason }

@@ -1,3 +1,4 @@
+import { findReferred, listExpandable } from '../family/family.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { compileGrammar, type Grammar, type ItemPage, type PageOptions } from '../query/grammar.js'
 import { performance } from '../runtime.js'
@@ -38,7 +39,8 @@ export async function readOne (book: BookParts, id: Id, options: GetOptions) {
   const { family } = book
   const { expand = [] } = options
   const { item, reader } = await findItem(book, id, options, 'get')
-  const flaw = expand.find(field => !family.references.has(field))
+  const expandable = listExpandable(family)
+  const flaw = expand.find(name => !expandable.includes(name))
   if (flaw !== undefined) throw invalidQuery([{ parameter: 'expand', detail: `${flaw} refers to no item` }])
   if (expand.length === 0) return pickReadable(family, item)
   const [shown = item] = await (await makeExpand(family, reader.called.caller, expand, { one: item }))([item])
@@ -63,7 +65,7 @@ async function findLimited (
   const { family, caller } = reader.called
   const parsed = parseFind(family, grammar, query, options, /^format$/)
   const { expand = [], fields = family.members } = parsed
-  const hasLongItems = family.hasLongItems || expand.some(field => family.references.get(field)?.hasLongItems)
+  const hasLongItems = family.hasLongItems || expand.some(name => findReferred(family, name)?.hasLongItems)
   const page = await findBounded(each => findPage(query => reader.find(query), each), parsed, hasLongItems)
   if (expand.length === 0) return toItemPage(page, parsed, makePicker(fields)) as never
   const items = await (await makeExpand(family, caller, expand, {}))(page.items)

@@ -3,24 +3,25 @@ import { readOrder } from '../query/cursor.js'
 import { isReserved } from '../query/filters.js'
 import type { Field } from '../storage/storage.js'
 import { findJsonFlaw } from '../values/json.js'
+import { getPathField, listPathValues } from '../values/paths.js'
 import { makeValidator } from '../values/validate.js'
 import { didYouMean } from '../values/words.js'
 import { listOperations, nameAction, readCreate, readEdit } from './declared-operations.js'
 import type { FamilyDefinition, Operation } from './definition.js'
 import { findFlawInObject } from './definition-rules.js'
-import { findFamily } from './family.js'
-import { CommandMembers, declaresNull, listFields, ServiceFields } from './fields.js'
+import { type AnyFamily, findFamily } from './family.js'
+import { CommandMembers, declaresNull, findKind, listFields, ServiceFields } from './fields.js'
+import {
+  checkOthers, checkWith, isRenamed, type MaybeFlaw, memberName, memberRule, renamedFlaw
+} from './other-checks.js'
+import { findPathSchema, isPathReference, listPaths } from './paths.js'
 import { tones } from './presentation.js'
 import { listStates, readStateDefinition, readStateFilter } from './states.js'
-
-export type MaybeFlaw = string | false | undefined
 
 const word = /^[a-z][a-z0-9-]*$/
 const wordRule = 'must be lower-case letters, digits and hyphens'
 const actionWord = /^[A-Z][A-Za-z0-9]*$/
 const actionRule = 'must be letters and digits, beginning with a capital'
-const memberName = /^[A-Za-z][A-Za-z0-9_]*$/
-const memberRule = 'must be letters, digits and underscores'
 
 export function * checkName ({ name }: FamilyDefinition): Generator<MaybeFlaw> {
   yield !word.test(name) && `name "${name}" ${wordRule}`
@@ -68,23 +69,60 @@ function findFlawInDefault (property: TSchema): string | undefined {
 
 export function * checkCreate (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { fields, create, initial } = definition
-  const { fields: created, with: others } = readCreate(definition)
+  const { fields: created, params: extra, creates, with: others } = readCreate(definition)
   yield findUnknownName('create has', created, Object.keys(fields.properties), 'not a field that a client can send')
-  yield * checkOthers(definition, 'create', { with: others as Operation['with'] })
-  // Fields that `initial` sets are only known at the first creation.
-  if (create === undefined || initial !== undefined) return
-  for (const { name, optional, default: value } of listFields(fields)) {
-    yield name !== 'id' && !optional && !created.includes(name) && value === undefined &&
-      `the field "${name}" needs a default, or must be optional, nullable, in create or set by initial`
+  yield extra && findFlawInObject('params of create', extra)
+  for (const name of Object.keys(extra?.properties ?? {})) {
+    yield !memberName.test(name) && `create has the parameter "${name}", whose name ${memberRule}`
+    yield (name in Object.prototype || Object.hasOwn(fields.properties, name) || isServiceField(name)) &&
+      `create has the parameter "${name}", which is named like a field`
   }
+  const sent = created.map(name => [name, fields.properties[name] as TSchema])
+  const own = Object.values(creates ?? {}).flat().find(each => (each as AnyFamily).definition?.name === definition.name)
+  yield own !== undefined && 'create: creates cannot name the family itself'
+  yield * checkOthers(definition, 'create', {
+    with: others as Operation['with'],
+    creates: creates as Operation['creates'],
+    params: { ...Object.fromEntries(sent), ...extra?.properties },
+    isCreation: true
+  })
+  // Fields that `initial` sets are only known at the first creation.
+  if (create !== undefined && initial === undefined) yield findUnset(definition, Object.keys(fields.properties))
 }
 
-export function * checkRemove ({ create, remove }: FamilyDefinition): Generator<MaybeFlaw> {
-  yield create === undefined && remove === true && 'remove needs create: nothing can be deleted'
+/** A field of these that no new item would have without `initial`. */
+export function findUnset (definition: FamilyDefinition, names: readonly string[]): string | undefined {
+  const { fields, derive = {} } = definition
+  const created = readCreate(definition).fields
+  const unset = listFields(fields).find(({ name, optional, default: value }) => names.includes(name) && name !== 'id' &&
+    !created.includes(name) && !Object.hasOwn(derive, name) && !optional && value === undefined)
+  return unset && `the field "${unset.name}" needs a default, or must be optional, nullable, in create, or set by ` +
+    'initial or derive'
+}
+
+export function * checkRemove (definition: FamilyDefinition): Generator<MaybeFlaw> {
+  const { create, remove = false } = definition
+  yield create === undefined && remove !== false && 'remove needs create: nothing can be deleted'
+  if (typeof remove === 'object') yield * checkWith(definition, 'remove', { with: remove.with as Operation['with'] })
 }
 
 export function * checkInitial ({ create, initial }: FamilyDefinition): Generator<MaybeFlaw> {
   yield create === undefined && initial !== undefined && 'initial needs create: nothing can be created'
+}
+
+export function * checkDerive (definition: FamilyDefinition): Generator<MaybeFlaw> {
+  const { fields, create, derive = {}, edit, attributes, operations = {} } = definition
+  const names = Object.keys(derive)
+  yield names.length > 0 && create === undefined && edit === undefined && Object.keys(operations).length === 0 &&
+    'derive needs create, edit or operations: nothing is ever written'
+  const known = Object.keys(fields.properties).filter(name => name !== 'id')
+  yield findUnknownName('derive has', names, known, 'not a field that can be computed')
+  const [created, edited] = [readCreate(definition).fields, readEdit(edit ?? []).fields]
+  const sent = { create: created, edit: edited, attributes: attributes?.fields }
+  for (const [member, fields = []] of Object.entries(sent)) {
+    const both = fields.find(name => Object.hasOwn(derive, name))
+    yield both && `${member} has "${both}", which derive computes`
+  }
 }
 
 export function * checkAttributes ({ fields, attributes }: FamilyDefinition): Generator<MaybeFlaw> {
@@ -116,7 +154,8 @@ export function * checkOperations (definition: FamilyDefinition): Generator<Mayb
   }
   yield * checkWords(definition)
   for (const [key, operation] of Object.entries(operations)) {
-    yield * checkOthers(definition, `the operation "${key}"`, operation)
+    const { with: others, creates, params: { properties: params } } = operation
+    yield * checkOthers(definition, `the operation "${key}"`, { with: others, creates, params })
   }
 }
 
@@ -142,48 +181,6 @@ function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
       yield owners.has(text) && `${what} uses the word "${text}", which belongs to ${owners.get(text)}`
       owners.set(text, what)
     }
-  }
-}
-
-function * checkOthers (
-  definition: FamilyDefinition,
-  what: string,
-  { with: others, creates }: { readonly [M in 'with' | 'creates']?: Operation[M] | undefined }
-): Generator<MaybeFlaw> {
-  const members = [others === undefined ? '' : 'others', creates === undefined ? '' : 'created']
-  for (const member of members.filter(member => Object.hasOwn(definition.fields.properties, member))) {
-    yield `${what} may return "${member}", which cannot be a field then`
-  }
-  yield * checkWith(definition, what, others)
-  yield * checkCreates(what, creates)
-}
-
-function * checkWith (
-  { name, references = {} }: FamilyDefinition, what: string, others: Operation['with'] = {}
-): Generator<MaybeFlaw> {
-  for (const [other, its] of Object.entries(others)) {
-    const which = `${what}: with "${other}"`
-    yield !memberName.test(other) && `${which}: its name ${memberRule}`
-    if (typeof its === 'string') {
-      yield !Object.hasOwn(references, its) && `${which}: "${its}" is not in references.` +
-        didYouMean(its, Object.keys(references))
-    } else {
-      yield isRenamed(its.family) && `${which}: ${renamedFlaw}`
-      yield typeof its.family === 'string' && its.family !== name &&
-        `${which}: the family "${its.family}" is not this one; give a family made by defineFamily`
-    }
-  }
-}
-
-function * checkCreates (what: string, creates: Operation['creates'] = {}): Generator<MaybeFlaw> {
-  const families = Object.values(creates)
-  yield new Set(families).size < families.length && `${what}: creates may name a family once`
-  for (const [other, family] of Object.entries(creates)) {
-    const which = `${what}: creates "${other}"`
-    yield !memberName.test(other) && `${which}: its name ${memberRule}`
-    yield isRenamed(family) && `${which}: ${renamedFlaw}`
-    yield findFamily(family)?.lifecycle === undefined &&
-      `${which}: must be a family with create, made by defineFamily`
   }
 }
 
@@ -245,21 +242,35 @@ export function * checkUnique ({ fields, unique = [] }: FamilyDefinition): Gener
 const ownLinks = ['self', 'collection', 'log', 'operations']
 
 export function * checkReferences ({ name: family, fields, references = {} }: FamilyDefinition): Generator<MaybeFlaw> {
-  const kinds = new Map(listFields(fields).map(({ name, kind }) => [name, kind]))
-  const known = [...kinds.keys()].filter(name => name !== 'id')
+  const own = listFields(fields)
+  const known = listPaths(fields).filter(name => name !== 'id')
   for (const [name, other] of Object.entries(references)) {
     yield ownLinks.includes(name) && `references has "${name}", which is the name of a link that every item has`
-    yield findUnknownName('references has', [name], known)
-    const target = other === family ? { name: family, idKind: kinds.get('id') } : findFamily(other)
+    const schema = name === 'id' ? undefined : findPathSchema(fields, name)
+    yield schema === undefined && findUnknownName('references has', [name], known)
+    const kind = schema && findKind(schema)
+    yield * isPathReference(fields, name) ? checkPathReference(own, name) : []
+    const target = other === family
+      ? { name: family, idKind: own.find(({ name }) => name === 'id')?.kind }
+      : findFamily(other)
     yield target === undefined && `references has "${name}" for something that is not a family; give one that ` +
       `defineFamily made, or "${family}" for this one`
     yield isRenamed(other) && `references has "${name}": ${renamedFlaw}`
     yield target?.name === family && other !== family &&
       `references has "${name}" for a family of the same name; for this one, write "${family}"`
-    const kind = kinds.get(name)
     yield kind !== target?.idKind &&
       `references has "${name}", which is of the kind ${kind}; ids of ${target?.name} are ${target?.idKind}`
   }
+}
+
+function * checkPathReference (fields: readonly Field[], path: string): Generator<MaybeFlaw> {
+  const { default: value, writeOnly } = fields.find(({ name }) => name === getPathField(path)) ?? {}
+  yield writeOnly === true && `references has "${path}", which clients never read`
+  const odd = path.split('.').find(name => !memberName.test(name))
+  yield odd !== undefined && `references has "${path}": its part "${odd}" ${memberRule}`
+  // A row from before the field has no default, which an index would have to know.
+  const found = listPathValues({ [getPathField(path)]: value }, path)
+  yield found.length > 0 && `references has "${path}", but the default of the field has an id there`
 }
 
 export function * checkStates (definition: FamilyDefinition): Generator<MaybeFlaw> {
@@ -284,8 +295,9 @@ const languageTag = /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i
 
 export function * checkLabels (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const operations = Object.entries(listOperations(definition))
-  const params = operations.flatMap(([, { params }]) => Object.keys(params.properties))
-  const fields = [...new Set([...listItemFields(definition).map(({ name }) => name), ...params])]
+  const params = operations.flatMap(([, { params }]) => listPaths(params))
+  const own = listItemFields(definition).map(({ name }) => name)
+  const fields = [...new Set([...own, ...listPaths(definition.fields), ...params])]
   const names = [...new Set(['create', 'delete', 'edit', ...operations.map(([name]) => name)])]
   for (const [language, labels] of Object.entries(definition.labels ?? {})) {
     const what = `labels "${language}"`
@@ -293,12 +305,6 @@ export function * checkLabels (definition: FamilyDefinition): Generator<MaybeFla
     yield findUnknownName(`${what}: fields has`, Object.keys(labels.fields ?? {}), fields, 'not a field or a parameter')
     yield findUnknownName(`${what}: operations has`, Object.keys(labels.operations ?? {}), names, 'not an operation')
   }
-}
-
-const renamedFlaw = 'give the family itself, not a renamed one: rules have its names'
-
-function isRenamed (value: unknown): boolean {
-  return findFamily(value)?.renaming !== undefined
 }
 
 function findUnknownName (

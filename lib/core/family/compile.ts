@@ -2,7 +2,7 @@ import { type TProperties, Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { readOrder, toTotalOrder } from '../query/cursor.js'
 import { mayBeLong } from '../storage/shapes.js'
-import type { FamilyShape, Field, Id, Order } from '../storage/storage.js'
+import type { FamilyShape, Field, Order } from '../storage/storage.js'
 import { hashText, maxChosenId, newIdPattern, readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
@@ -10,15 +10,16 @@ import { addArticle } from '../values/words.js'
 import { listOperations, nameAction, readCreate } from './declared-operations.js'
 import type { AttributeForm, FamilyDefinition, Operation } from './definition.js'
 import {
-  type CompiledOperation, type Family, findFamily, getFamily, type Lifecycle, type OtherDefinition,
-  type Renaming
+  type CompiledOperation, type Deletion, type Family, findFamily, type Lifecycle, type Renaming
 } from './family.js'
 import { isTaggedByRevision, listDefaults, listFields, ServiceFields } from './fields.js'
 import { findFlawInDefinition } from './members.js'
+import { compileNested } from './nested.js'
+import { compileCreates, compileOthers } from './others.js'
 import { compileParams } from './params.js'
+import { isPathReference } from './paths.js'
 import type { Presentation } from './presentation.js'
 import { listStates, makeState } from './states.js'
-import type { AnyFamily } from './types.js'
 
 export function compileFamily (definition: FamilyDefinition, renaming?: Renaming): Family {
   const flaw = findFlawInDefinition(definition)
@@ -31,6 +32,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
   const writable = create !== undefined || operations.size > 0
   const order = definition.order?.map(readOrder) ?? []
   const references = new Map<string, Family>()
+  const pathReferences = new Map<string, Family>()
   const fields = compileFields(definition, writable, operations)
   const presentation = choosePresentation(fields.fields, definition)
 
@@ -43,6 +45,8 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     presentation,
     order,
     references,
+    pathReferences,
+    derived: new Map(Object.entries(definition.derive ?? {})) as Family['derived'],
     prepare: definition.prepare,
     writable,
     versioned: definition.versioned ?? false,
@@ -56,15 +60,19 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     tables: definition.tables ?? [],
     renaming
   }
-  for (const [field, other] of listReferred(definition)) references.set(field, other ?? family)
+  const { plain, nested } = listReferred(definition)
+  for (const [field, other] of plain) references.set(field, other ?? family)
+  for (const [path, other] of nested) pathReferences.set(path, other ?? family)
   return family
 }
 
 function compileFields (
-  { fields: own, fields: { properties } }: FamilyDefinition,
+  definition: FamilyDefinition,
   writable: boolean,
   operations: ReadonlyMap<string, CompiledOperation>
 ) {
+  const { fields: own, fields: { properties } } = definition
+  const { params: extra } = readCreate(definition)
   const schema = Type.Object(writable ? { ...properties, ...ServiceFields.properties } : properties)
   const fields = listFields(schema).filter(({ writeOnly }) => writeOnly !== true)
   const ownFields = listFields(own)
@@ -73,12 +81,14 @@ function compileFields (
     schema,
     fields,
     ownFields,
+    nested: compileNested(properties),
     hasDecimals: ownFields.some(({ kind }) => kind === 'decimal'),
     hasSecrets: ownFields.some(({ writeOnly }) => writeOnly === true),
     members: fields.map(field => field.name),
     hasLongItems,
     // The command that created an item may hold all of it.
-    hasLongCommands: hasLongItems || [...operations.values()].some(({ params }) => mayBeLong(params.fields)),
+    hasLongCommands: hasLongItems || (extra !== undefined && mayBeLong(listFields(extra))) ||
+      [...operations.values()].some(({ params }) => mayBeLong(params.fields)),
     tag: isTaggedByRevision(own) ? '' : `-${hashText(JSON.stringify(fields)).slice(0, 6)}`,
     validate: makeValidator(Type.Object(properties, { additionalProperties: false }))
   }
@@ -96,54 +106,54 @@ function compileId ({ fields: { properties }, makeId }: FamilyDefinition) {
 
 function compileShape (definition: FamilyDefinition, order: readonly Order[]): FamilyShape {
   const { name, fields, create, unique = [] } = definition
+  const { plain, nested } = listReferred(definition)
+  const nameAll = (referred: readonly Referred[]): Record<string, string> =>
+    Object.fromEntries(referred.map(([field, other]) => [field, other?.name ?? name]))
   return {
     name,
     fields: [...listFields(fields), ...listFields(ServiceFields)],
     indexes: chooseIndexes(definition, order),
     creates: create !== undefined,
     unique,
-    references: Object.fromEntries(listReferred(definition).map(([field, other]) => [field, other?.name ?? name]))
+    references: nameAll(plain),
+    ...nested.length > 0 && { pathReferences: nameAll(nested) }
   }
 }
 
-/** The families of references by their fields; undefined for the family itself. */
-function listReferred ({ references = {} }: FamilyDefinition): [string, Family | undefined][] {
-  return Object.entries(references).map(([field, other]) => [field, findFamily(other)])
+type Referred = readonly [name: string, family: Family | undefined]
+
+/** The families of references, of fields and of paths; undefined for the family itself. */
+function listReferred ({ references = {}, fields }: FamilyDefinition): Record<'plain' | 'nested', Referred[]> {
+  const all = Object.entries(references).map(([name, other]) => [name, findFamily(other)] as const)
+  return {
+    plain: all.filter(([name]) => !isPathReference(fields, name)),
+    nested: all.filter(([name]) => isPathReference(fields, name))
+  }
 }
 
 function compileOperations (definition: FamilyDefinition): Map<string, CompiledOperation> {
   const { edit } = definition
   return new Map(Object.values(listOperations(definition)).map(operation => {
     const isEdit = edit !== undefined && operation.name === 'edit'
-    const others = compileOthers(definition, operation.with)
-    const creates = Object.entries(operation.creates ?? {})
-      .map(([name, family]) => ({ name, family: getFamily(family) }))
+    const others = compileOthers(definition, operation.params.properties, operation.with)
+    const creates = compileCreates(operation.creates)
     return [operation.action, { operation, params: compileParams(operation.params, isEdit), others, creates }]
   }))
 }
 
-function compileOthers (
-  { name: own, references = {} }: FamilyDefinition,
-  others: Operation['with'] = {}
-): OtherDefinition[] {
-  return Object.entries(others).map(([name, other]) => {
-    const field = typeof other === 'string' ? other : undefined
-    const { family, id } = typeof other === 'string'
-      ? { family: references[other], id: (_params: unknown, item: Members) => (item[other] ?? undefined) as Id }
-      : other
-    const isOwn = family === own || (family as AnyFamily).definition?.name === own
-    return { name, family: isOwn ? undefined : getFamily(family as AnyFamily), field, id }
-  })
-}
+const noParams = Type.Object({})
 
 function compileLifecycle (definition: FamilyDefinition): Lifecycle {
   const { singular, fields: { properties }, initial, remove } = definition
-  const { fields: create, with: others } = readCreate(definition)
+  const { fields: create, params: { properties: extra } = noParams, creates, with: others } = readCreate(definition)
   const sent: TProperties = {}
   for (const [name, property] of Object.entries(properties)) {
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }
-  const deletion = {
+  Object.assign(sent, extra)
+  const { with: removed, ...rules } = typeof remove === 'object' ? remove : {}
+  const deletion: Deletion['operation'] = {
+    ...rules as Pick<Deletion['operation'], 'allowed' | 'apply'>,
     name: 'delete',
     noun: 'deletions',
     action: nameAction('Delete', singular),
@@ -155,12 +165,20 @@ function compileLifecycle (definition: FamilyDefinition): Lifecycle {
   if (sent.id?.type === 'integer') sent.id = { ...sent.id, allOf: [{ maximum: maxChosenId }] }
   return {
     createAction: nameAction('Create', singular),
-    deletion: remove === false ? undefined : { operation: deletion, params: compileParams(Type.Object({})) },
+    deletion: remove === false
+      ? undefined
+      : {
+          operation: deletion,
+          params: compileParams(Type.Object({})),
+          others: compileOthers(definition, {}, removed as Operation['with'])
+        },
     takesId: sent.id !== undefined,
     params: compileParams(Type.Object(sent), false, listDefaults(sent)),
     defaults: listDefaults(properties),
+    extra: Object.keys(extra),
     initial: initial as Lifecycle['initial'],
-    others: compileOthers(definition, others as Operation['with'])
+    creates: compileCreates(creates as Operation['creates']),
+    others: compileOthers(definition, sent, others as Operation['with'])
   }
 }
 
@@ -191,12 +209,14 @@ function chooseColumns (fields: readonly Field[], title: string): string[] {
 }
 
 /** Includes the default order, along which pages are read, and the references. */
-function chooseIndexes ({ indexes = [], references = {} }: FamilyDefinition, order: readonly Order[]): string[][] {
+function chooseIndexes (definition: FamilyDefinition, order: readonly Order[]): string[][] {
+  const { indexes = [] } = definition
   const named: string[][] = indexes.map(row => [row].flat())
   const ordered = toTotalOrder(order).map(({ field }) => field)
   // The id always has an index, and every index ends with it.
   const all = ordered.length === 1 ? named : [...named.filter(row => `${row.join()},id` !== ordered.join()), ordered]
   // Deleting an item looks for those that refer to it.
-  const referring = Object.keys(references).filter(field => !all.some(([first]) => first === field))
+  const referring = listReferred(definition).plain.map(([field]) => field)
+    .filter(field => !all.some(([first]) => first === field))
   return [...new Map([...all, ...referring.map(field => [field])].map(row => [row.join(), row])).values()]
 }

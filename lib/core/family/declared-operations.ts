@@ -1,6 +1,7 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import type { Members } from '../values/json.js'
-import type { CreateDefinition, EditDefinition, FamilyDefinition, Operation } from './definition.js'
+import type { CreateDefinition } from './creation.js'
+import type { EditDefinition, FamilyDefinition, Operation } from './definition.js'
 
 // What a definition declares in a short form.
 

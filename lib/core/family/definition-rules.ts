@@ -2,14 +2,15 @@ import { Kind, TransformKind, type TSchema, Type } from '@sinclair/typebox'
 import { formatNames, getFormat, isRegex, transformNames } from '../values/formats.js'
 import { isObject, type Members } from '../values/json.js'
 import { membersOf, namedOf, oneOf, rules, suchAs } from '../values/rules.js'
-import { findFlawInSchema } from '../values/validate.js'
+import { findFlawInSchema, makeValidator } from '../values/validate.js'
 import { didYouMean } from '../values/words.js'
+import type { CreateDefinition } from './creation.js'
 import type {
-  AttributeForm, ConstraintText, CreateDefinition, EditDefinition, Operation, QueryDefinition
+  AttributeForm, ConstraintText, EditDefinition, Operation, QueryDefinition, RemoveDefinition
 } from './definition.js'
 import { withoutNull } from './fields.js'
 import { type Labels, type OperationLabel, type StateDefinition, tones } from './presentation.js'
-import type { OtherItem } from './types.js'
+import type { OtherItem, OtherItemList } from './types.js'
 
 const jsonTypes: readonly unknown[] = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
 
@@ -100,7 +101,14 @@ function findFlawInPart ({ schema: part, path }: SchemaPart, member: Members): s
   if (writeOnly === true && withoutNull(member as TSchema).writeOnly !== true) {
     return ` has writeOnly below it, at "${path}"; only a whole field can be writeOnly`
   }
-  return findFlawInTransform(part, member)
+  return findFlawInNestedDefault({ schema: part, path }, member) ?? findFlawInTransform(part, member)
+}
+
+/** That of the member itself is checked with the other fields. */
+function findFlawInNestedDefault ({ schema, path }: SchemaPart, member: Members): string | undefined {
+  if (schema === member || schema['default'] === undefined) return undefined
+  const flaw = makeValidator(schema as TSchema)(schema['default'])[0]
+  return flaw && ` has a default below it, at "${path}", that ${flaw.detail}`
 }
 
 function findFlawInTransform ({ type, transform }: Members, member: Members): string | undefined {
@@ -121,10 +129,11 @@ const otherItem = membersOf({
   family: Type.Union([Type.String(), callback], {
     description: 'the name of this family, or a family made by defineFamily'
   }),
-  id: suchAs(callback, 'params => params.to')
-} satisfies RulesOf<OtherItem>, ['family', 'id'])
+  id: suchAs(callback, 'params => params.to'),
+  path: suchAs(word, "'goods.product'")
+} satisfies RulesOf<OtherItem | OtherItemList>, ['family'])
 
-const others = namedOf(otherItem, 'with', 'a field in references, or an object with family and id')
+const others = namedOf(otherItem, 'with', 'a field in references, or an object with family, and id or path')
 
 const operation = membersOf({
   name: suchAs(word, 'pay'),
@@ -140,13 +149,22 @@ const operation = membersOf({
   with: others,
   creates: object,
   allowed: callback,
+  prefill: callback,
   apply: suchAs(callback, 'invoice => ({ ...invoice, paid: true })')
 } satisfies RulesOf<Operation>, ['name', 'verb', 'participle', 'noun', 'action', 'apply'])
 
 const create = membersOf({
   fields: words,
-  with: others
+  params: any,
+  with: others,
+  creates: object
 } satisfies RulesOf<CreateDefinition<unknown>>, ['fields'])
+
+const remove = membersOf({
+  allowed: callback,
+  with: others,
+  apply: callback
+} satisfies RulesOf<RemoveDefinition<unknown>>)
 
 const constraint = membersOf({
   detail: suchAs(word, '"It is booked already"'),
@@ -166,6 +184,8 @@ const attributesRule = membersOf({
   fields: suchAs(words, "['paid']"),
   read: suchAs(callback, "() => ({ operation: 'pay', params: {} })")
 } satisfies RulesOf<AttributeForm<unknown>>, ['fields', 'read'])
+
+const derive = Type.Record(Type.String(), callback, { description: 'an object with functions by their fields' })
 
 const query = membersOf({ field: suchAs(word, 'customer') } satisfies RulesOf<QueryDefinition>, ['field'])
 
@@ -193,9 +213,11 @@ const labels = membersOf({
 /** The rules of members that are objects, or lists of objects. */
 export const memberRules = {
   create: Type.Union([words, create], { description: 'a list of names, or an object' }),
+  remove: Type.Union([flag, remove], { description: 'true, false, or an object with allowed, with and apply' }),
   operations: namedOf(operation, 'the operation'),
   edit: Type.Union([words, edit], { description: 'a list of names, or an object' }),
   attributes: attributesRule,
+  derive,
   states: namedOf(state, 'the state', `one of ${tones.join(', ')}, or an object with tone and filter`),
   labels: namedOf(labels, 'labels'),
   indexes: Type.Array(Type.Union([word, words]), {

@@ -1,72 +1,27 @@
 import type { Static, TObject, TOptional, TProperties, TSchema } from '@sinclair/typebox'
-import type { ItemPage, PageOptions } from '../query/grammar.js'
-import type { Condition, FamilyShape, Id } from '../storage/storage.js'
-import type { Members } from '../values/json.js'
+import type { FamilyShape, Id } from '../storage/storage.js'
+import type { AnyItems, Context, Facts, Lookups, Preparation } from './context.js'
+import type { CreateDefinition, Initial } from './creation.js'
 import type { Labels, StateDefinition, Tone } from './presentation.js'
 import type {
-  AnyFamily, ChangedItems, ContextItems, FamilyTypes, IdOf, Inferred, IsAny, ItemIn, ItemOf, ItemsAtCreation,
-  MemberName, NewFamilies, NewIds, NewItems, OfferedItems, OtherItem, OtherItems, References
+  AnyFamily, ChangedItems, ContextItems, FamilyTypes, IdOf, Inferred, IsAny, ItemAndOthers, ItemOf, MemberName,
+  NewFamilies, NewIds, NewItems, OfferedItems, OtherItem, OtherItemList, OtherItems, References
 } from './types.js'
 
-type AnyItems = Readonly<Record<string, Members | undefined>>
-
-/** The context of rules, besides the item and its parameters; by the types of `items` and `newIds`. */
-export interface Context<Items = AnyItems, Ids = any> {
-  /** The moment of the decision, `YYYY-MM-DDTHH:mm:ss.sssZ`. */
-  readonly now: string
-  /** The id of the command; empty if the operation is only offered. */
-  readonly command: string
-  /** The name of the caller, from `authorize` or the call of the service. */
-  readonly principal: string | undefined
-  /** The `claims` that `authorize` returned, or an empty object. */
-  // Of any type, so that a host can use its own names under every compiler option.
-  readonly claims: any
-  /** The other items that `with` names; undefined if there is none. If it is only offered: those of fields. */
-  readonly items: Items
-  /** The ids of the items that `creates` names, if they are created. */
-  readonly newIds: Ids
-  /** The result of `prepare`, or an empty object, such as if the operation is only offered. Of any type, too. */
-  readonly facts: any
-}
-
-/** The first argument of `prepare`. */
-export interface Preparation<Item> {
-  /** The action of the command, such as `CreateBooking`. */
-  readonly action: string
-  /** The item before the command; it may change before the decision. Undefined for a creation. */
-  readonly item: Item | undefined
-  // Of any type, since every operation has its own.
-  readonly params: any
-  readonly context: Context
-}
-
-/** The result of `prepare`: an object, or nothing. */
-export type Facts = object | undefined | void
-
-/** Reads for `prepare`: any family by its plugin, or this one by name. Only items that the caller may read exist. */
-export interface Lookups {
-  get<Family extends AnyFamily | string> (family: Family, id: Id): Promise<ItemIn<Family> | undefined>
-  /** By a query string, or by conditions that all must hold. */
-  find<Family extends AnyFamily | string> (
-    family: Family,
-    query?: string | readonly Condition[],
-    options?: PageOptions
-  ): Promise<ItemPage<ItemIn<Family>>>
-}
-
-/** Items by their names in `with` or `creates`; undefined ones stay unchanged, or are not created. */
-export type MadeItems = Readonly<Record<string, object | undefined>>
-
-/** The result of `apply` and `initial` if they change others (by names in `with`) or create some (`creates`). */
-export type ItemAndOthers<Item, Others = MadeItems, Made = MadeItems> =
-  | { readonly item: Item, readonly others: Others, readonly created?: Made }
-  | { readonly item: Item, readonly created: Made, readonly others?: Others }
-
-/** The fields that a client sends at creation, and other items that `initial` needs. */
-export interface CreateDefinition<Item, Field extends string = string, With = any, Referred = any, OwnId = Id> {
-  readonly fields: readonly Field[]
-  /** As in an operation; a field names the item that it refers to. `id` gets the fields that were sent. */
-  readonly with?: OtherItems<Partial<Item>, Partial<Item>, With, Referred, OwnId>
+/** Whether an item can be deleted, and what else changes then. */
+export interface RemoveDefinition<
+  Item, With = any, Referred = any, OwnId = Id, Items = ContextItems<{}, Item, With, Referred>
+> {
+  /** Whether the state of the item allows it, or why not. Default: always. It may throw a problem. */
+  readonly allowed?: (
+    item: Item, params: {} | undefined, context: Context<OfferedItems<Items, With, Referred>, {}>
+  ) => boolean | string
+  /** Other items that it needs and may change, in the same commit, as in an operation. */
+  readonly with?: OtherItems<{}, Item, With, Referred, OwnId>
+  /** Returns the other items after it; called if it is allowed. Pure. It may throw a problem. */
+  readonly apply?: (
+    item: Item, params: {}, context: Context<Items, {}>
+  ) => { readonly others: ChangedItems<Items> } | undefined | void
 }
 
 /** The words of an operation in the URL forms, its parameters, and its appearance in pages. */
@@ -108,12 +63,27 @@ export interface OperationRules<
     item: Item, params: Static<ParamSchema> | undefined, context: Context<Offered, NewIds<Creates>>
   ) => boolean | string>
   /**
+   * The parameters with which its form on a page starts; of lists, the rows. Default: the fields that parameters are
+   * named and typed like. Only pages use it. Pure.
+   *
+   * @example
+   * prefill: order => ({ goods: order.lines.map(({ product, quantity }) => ({ product, quantity })) })
+   */
+  readonly prefill?: Inferred<ParamSchema, (item: Item) => Prefilled<Static<ParamSchema>>>
+  /**
    * Returns the item after it or, if others change or are created, `{ item, others, created }`. Pure: no I/O, no
    * clock, and no item is changed in place. It may throw a problem.
    */
   readonly apply: Inferred<ParamSchema, (
     item: Item, params: Static<ParamSchema>, context: Context<Items, NewIds<Creates>>
   ) => Returned<After, Items, Creates>>
+}
+
+/** Parameters of which any may be missing, also in the rows of lists. */
+export type Prefilled<Params> = {
+  readonly [P in keyof Params]?: Params[P] extends readonly (infer Row extends object)[] | undefined
+    ? readonly Partial<Row>[] | undefined
+    : Params[P] | undefined
 }
 
 // Without new items, an error of TypeScript need not mention them.
@@ -131,14 +101,20 @@ export interface Operation<Item = unknown, ParamSchema extends TObject = TObject
   extends OperationRules<Item, ParamSchema> {
   /**
    * Other items that it needs and may change, in the same commit. By name, as in `context.items`: the field that
-   * refers to the item, or its family and its id.
+   * refers to the item, its family and its id or, for a list of items, their family and the path of their ids.
    *
    * @example
    * with: { machine: 'machine', to: { family: 'accounts', id: params => params.to } }
    */
-  readonly with?: Readonly<Record<string, string | OtherItem<Static<ParamSchema>, Item>>>
-  /** Families of which it may create an item each, in the same commit, by the names in `created` of `apply`. */
-  readonly creates?: Readonly<Record<string, AnyFamily>>
+  readonly with?: Readonly<Record<string, string | OtherItem<Static<ParamSchema>, Item> | OtherItemList>>
+  /**
+   * Families of which it may create an item each or, in brackets, a list of them, in the same commit, by the names in
+   * `created` of `apply`.
+   *
+   * @example
+   * creates: { invoice: invoices, lines: [invoiceLines] }
+   */
+  readonly creates?: Readonly<Record<string, AnyFamily | readonly AnyFamily[]>>
 }
 
 /** Operations in a family: `Params`, `With` and `Creates` have those of each, by its name. */
@@ -156,7 +132,9 @@ export type Operations<Fields extends TProperties, Params extends OperationParam
 type OperationIn<
   Item, ParamSchema extends TObject, With, Creates, Referred, After = Item,
   Items = ContextItems<Static<ParamSchema>, Item, With, Referred>
-> = OperationRules<Item, ParamSchema, Items, Creates, OfferedItems<Items, With, Referred>, After>
+> = OperationRules<
+  Item, ParamSchema, Items, Creates, OfferedItems<Items, With, Referred, Static<ParamSchema>>, After
+>
 
 /** Like `Operation`, but `apply` may add fields that the family will have. The family of a reference is unknown. */
 export interface OpenOperation<Item, ParamSchema extends TObject, With = any, Creates = any>
@@ -218,25 +196,8 @@ export interface ConstraintText {
 /** The fields that a client may send. */
 export type FieldName<Fields> = Exclude<keyof Fields, 'id'> & string
 
-/** Members under the names that `rename` gives them. */
-export type Renamed<Members, Names> = {
-  [K in keyof Members as RenamedName<K, Names>]: Members[K]
-}
-
-/** Each of several names, as `rename` has it. */
-export type RenamedName<Name, Names> = Name extends keyof Names ? Names[Name] extends string ? Names[Name] : Name : Name
-
 /** The parameters of each operation of a family. */
 export type OperationParams = Readonly<Record<string, TObject>>
-
-/** The members that create an item with these fields; those with a default may be omitted. */
-export type CreateOf<Fields extends TProperties, Created extends string> =
-  Static<TObject<Pick<Fields, Exclude<Created & keyof Fields, Defaulted<Fields>>>>> &
-  Partial<Static<TObject<Pick<Fields, Created & Defaulted<Fields>>>>>
-
-type Defaulted<Fields> = {
-  [K in keyof Fields]: Fields[K] extends { readonly default: unknown } ? K : never
-}[keyof Fields]
 
 /** The members that edit these fields: null removes an optional one. */
 export type EditOf<Fields extends TProperties, Edited extends string> = {
@@ -244,13 +205,15 @@ export type EditOf<Fields extends TProperties, Edited extends string> = {
 }
 
 /** Those of a family with these types; of any family, any members. */
-export type CreateIn<Fields extends TProperties, Types extends FamilyTypes> =
-  IsAny<Types['created']> extends true ? any : CreateOf<Fields, Types['created'] & string>
 export type EditIn<Fields extends TProperties, Types extends FamilyTypes> =
   IsAny<Types['edited']> extends true ? object : EditOf<Fields, Types['edited'] & string>
 
-type Initial<Item, Items> = (item: Item, context: Context<Items, {}>) =>
-  Item | { readonly item: Item, readonly others: ChangedItems<Items> }
+/** `derive`: the value of each field, from the item without it. */
+export type DerivedFields<Fields extends TProperties, Derived extends string> = {
+  readonly [F in Derived]?: (item: Static<TObject<Fields>>) => DerivedValue<Static<TObject<Fields>>, F>
+}
+
+type DerivedValue<Item, Field> = Field extends keyof Item ? Item[Field] : never
 
 /**
  * A family: its names and fields and, if it can be written, the fields that clients send, and operations.
@@ -267,7 +230,11 @@ export interface FamilyDefinition<
   Referred = any,
   With = any,
   Creates = any,
-  CreatedWith = any
+  CreatedWith = any,
+  RemovedWith = any,
+  Derived extends string = string,
+  Sent extends TProperties = any,
+  CreatedNew = any
 > {
   /** The plural, as in the URL. */
   readonly name: string
@@ -280,14 +247,28 @@ export interface FamilyDefinition<
    * created or deleted.
    */
   readonly create?: readonly Created[] |
-    CreateDefinition<Static<TObject<Fields>>, Created, CreatedWith, Referred, IdOf<Fields>>
-  /** Whether items can be deleted. Default: if they can be created. */
-  readonly remove?: boolean
+    CreateDefinition<Static<TObject<Fields>>, Created, CreatedWith, Referred, IdOf<Fields>, Sent, CreatedNew>
   /**
-   * Adds the fields that no client sends to a new item; returns it or, if others change too, `{ item, others }`. Pure.
+   * Whether items can be deleted, or under which rules. Default: if they can be created.
+   *
+   * @example
+   * remove: { allowed: order => order.status === 'draft' || 'Only drafts can be deleted' }
+   */
+  readonly remove?: boolean | RemoveDefinition<ItemOf<Fields>, RemovedWith, Referred, IdOf<Fields>>
+  /**
+   * Adds the fields that no client sends to a new item; returns it or, if others change or are created,
+   * `{ item, others, created }`. Pure.
    * If it throws a problem, nothing is created.
    */
-  readonly initial?: Inferred<Fields, Initial<Static<TObject<Fields>>, ItemsAtCreation<Fields, CreatedWith, Referred>>>
+  readonly initial?: Inferred<Fields, Initial<Fields, Created, Derived, CreatedWith, Referred, Sent, CreatedNew>>
+  /**
+   * Fields that are computed from the item whenever it is written, also as another item of an operation; no client
+   * sends them. They are columns like others. In this order: each sees those before it. Pure.
+   *
+   * @example
+   * derive: { total: order => order.lines.reduce((sum, line) => sum + line.quantity * line.price, 0) }
+   */
+  readonly derive?: Inferred<Fields, DerivedFields<Fields, Derived>>
   /**
    * Called before the decision on every creation and operation; rules get its result as `context.facts`. Unlike rules
    * it may be asynchronous, so it is not repeated if the item changes meanwhile. If it throws a problem, nothing is
@@ -331,7 +312,11 @@ export interface FamilyDefinition<
   readonly unique?: readonly (readonly FieldName<Fields>[])[]
   /**
    * Fields that hold the id of an item of another family, by its plugin, or of this one, by its name. The other item
-   * must exist, in the same storage, and cannot be deleted while it is referred to.
+   * must exist, in the same storage, and cannot be deleted while it is referred to. Ids in lists and within fields are
+   * named by their path.
+   *
+   * @example
+   * references: { supplier: suppliers, 'lines.product': products }
    */
   readonly references?: References<Fields, Referred>
   /**

@@ -1,26 +1,30 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
+import type { Context, Facts, Lookups, Preparation } from './context.js'
+import type { AfterInitial, BeforeInitial } from './creation.js'
 import type {
-  Context, EditDefinition, Facts, FamilyDefinition, FixedMember, Lookups, OperationParams, Operations, Preparation
+  DerivedFields, EditDefinition, FamilyDefinition, FixedMember, OperationParams, Operations
 } from './definition.js'
 import { extendMembers } from './members.js'
 import type { AnyTypes, FamilyTypes, Inferred, ItemOf, ItemsAtCreation, References } from './types.js'
 
 // Members with types that depend on those of both.
-type OwnMember = 'fields' | 'create' | 'initial' | 'prepare' | 'operations' | 'edit' | 'references'
+type OwnMember = 'fields' | 'create' | 'initial' | 'derive' | 'prepare' | 'operations' | 'edit' | 'references'
 
 /** Additions to a family: fields, operations, and more of each list of its definition. */
 export interface FamilyExtension<
   Fields extends TProperties, More extends TProperties, Params extends OperationParams, Edited extends string = string,
-  Created extends string = string, Referred = any, With = any, Creates = any, Types extends FamilyTypes = AnyTypes
+  Created extends string = string, Referred = any, With = any, Creates = any, Types extends FamilyTypes = AnyTypes,
+  Derived extends string = string
 > extends Partial<Omit<FamilyDefinition<Fields & NoInfer<More>>, FixedMember | OwnMember>> {
   readonly fields?: TObject<More>
   readonly create?: readonly Created[]
   /** Completes a new item after the family's `initial` did. */
   readonly initial?: Inferred<More, (
-    item: Static<TObject<Fields & NoInfer<More>>>,
+    item: Static<TObject<Fields>> & BeforeInitial<NoInfer<More>, Created>,
     context: Context<ItemsAtCreation<Fields, Types['with'], Types['references']>, {}>
-  ) => Static<TObject<Fields & NoInfer<More>>>>
+  ) => AfterInitial<Fields & NoInfer<More>, Derived>>
+  readonly derive?: Inferred<More, DerivedFields<Fields & NoInfer<More>, Derived>>
   /** Called after that of the family; rules get the facts of both. */
   prepare? (asked: Preparation<ItemOf<Fields & NoInfer<More>>>, lookups: Lookups): Facts | Promise<Facts>
   readonly operations?:

@@ -2,12 +2,16 @@ import type { TObject, TSchema } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import type { Condition, FamilyShape, Field, Id, Order, StorageReads, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import type { PathValue } from '../values/paths.js'
 import type { Validator } from '../values/validate.js'
+import type { Context } from './context.js'
 import type {
-  AttributeForm, Context, FamilyDefinition, NounOperation, Operation, QueryDefinition
+  AttributeForm, FamilyDefinition, NounOperation, Operation, QueryDefinition, RemoveDefinition
 } from './definition.js'
 import { commandsShape } from './fields.js'
-import type { Params } from './params.js'
+import type { NameTree } from './name-tree.js'
+import type { Conversions } from './nested.js'
+import type { FieldChanges, Params } from './params.js'
 import type { Presentation } from './presentation.js'
 import type { AnyFamily } from './types.js'
 
@@ -15,21 +19,39 @@ export interface CompiledOperation {
   readonly operation: Operation<Members>
   readonly params: Params
   readonly others: readonly OtherDefinition[]
-  readonly creates: readonly { readonly name: string, readonly family: Family }[]
+  readonly creates: readonly NewDefinition[]
 }
 
+/** Another item, or a list of them, that a change needs. */
 export interface OtherDefinition {
   readonly name: string
   /** Undefined if it is the family that has the operation. */
   readonly family: Family | undefined
-  /** The field that refers to it. */
+  readonly isList: boolean
+  /** The field that refers to it, or the path in the item to the ids of a list. */
   readonly field: string | undefined
-  id (params: Members, item: Members): Id | undefined
+  /** The path in the parameters to the ids of a list. */
+  readonly parameter: string | undefined
+  /** Whether the ids depend on the item. */
+  readonly needsItem: boolean
+  /** The ids, which may be invalid and repeated, and where they are. */
+  find (params: Members, item: Members): readonly PathValue[]
 }
 
+/** An item, or a list of them, that a change may create. */
+export interface NewDefinition {
+  readonly name: string
+  readonly family: Family
+  readonly isList: boolean
+}
+
+/** The deletion of an item: it has only a noun, and its rules. */
 export interface Deletion {
-  readonly operation: NounOperation
+  readonly operation: NounOperation & Pick<Operation<Members>, 'allowed'> & {
+    readonly apply?: RemoveDefinition<Members>['apply']
+  }
   readonly params: Params
+  readonly others: readonly OtherDefinition[]
 }
 
 export interface Lifecycle {
@@ -41,15 +63,18 @@ export interface Lifecycle {
   readonly params: Params
   /** The members of a new item before the client's are added. */
   readonly defaults: Members
-  readonly initial: ((item: Members, context: Context) => unknown) | undefined
+  /** Of the parameters, those that are no fields. */
+  readonly extra: readonly string[]
+  readonly initial: ((item: Members, context: Context, params: Members) => unknown) | undefined
   readonly others: readonly OtherDefinition[]
+  readonly creates: readonly NewDefinition[]
 }
-
-export type Names = ReadonlyMap<string, string>
 
 /** Other names of the same items: rules, the storage and the log have those of the base. */
 export interface Renaming {
   readonly base: Family
+  /** The names here, by those in the base, also those within fields. */
+  readonly tree: NameTree
   /** The name in the base. */
   toBase (name: string): string
   /** An item of the base, under the names here. Without members that only other versions have. */
@@ -60,8 +85,10 @@ export interface Renaming {
   /** The parameters of a command, which are fields only of a creation and an edit. */
   showParams (action: string | undefined, params: Members): Members
   parseParams (action: string | undefined, params: Members): Members
+  /** What changed of an item, by field. */
+  showChanges (changes: FieldChanges): FieldChanges
   /** The names that pointers have here: parameters that are not fields keep theirs. */
-  listPointed (action: string | undefined): Names
+  listPointed (action: string | undefined): NameTree
   /** The items of the base in a storage, asked for and shown under the names here. */
   read (storage: StorageReads): StorageReads
 }
@@ -75,6 +102,8 @@ export interface Family {
   readonly fields: readonly Field[]
   /** Without those that the service adds. */
   readonly ownFields: readonly Field[]
+  /** For what is in its lists and objects. */
+  readonly nested: Conversions
   readonly hasDecimals: boolean
   /** Whether it has fields that clients never read. */
   readonly hasSecrets: boolean
@@ -89,7 +118,12 @@ export interface Family {
   readonly presentation: Presentation
   /** The default order; by id if it is empty. */
   readonly order: readonly Order[]
+  /** By the fields that hold an id. */
   readonly references: ReadonlyMap<string, Family>
+  /** By the paths of ids in fields with nested values, such as `lines.product`. */
+  readonly pathReferences: ReadonlyMap<string, Family>
+  /** By the fields that they compute. */
+  readonly derived: ReadonlyMap<string, (item: Members) => unknown>
   readonly prepare: FamilyDefinition['prepare']
   readonly writable: boolean
   readonly versioned: boolean
@@ -164,14 +198,54 @@ export function hasFieldsOf (version: Family, declared: Family): boolean {
   return declared.ownFields.every(({ name }) => Object.hasOwn(schema.properties, name))
 }
 
-/** With those that its operations and its creation use. */
+/** What changes an existing item. */
+export type CompiledChange = CompiledOperation | Deletion
+
+/** By its action: an operation, or the deletion. */
+export function findChange ({ operations, lifecycle }: Family, action: string): CompiledChange | undefined {
+  const deletion = lifecycle?.deletion
+  return operations.get(action) ?? (deletion?.operation.action === action ? deletion : undefined)
+}
+
+interface Needed {
+  readonly name: string
+  readonly families: readonly Family[]
+}
+
+/** The families that each operation, the creation and the deletion need besides their own. */
+export function listNeeded ({ operations, lifecycle }: Family): Needed[] {
+  const all = [
+    ...operations.values(),
+    ...lifecycle === undefined ? [] : [{ operation: { name: 'create' }, ...lifecycle }],
+    ...lifecycle?.deletion === undefined ? [] : [lifecycle.deletion]
+  ]
+  return all.map(each => {
+    const needed = [...each.others, ...'creates' in each ? each.creates : []]
+    return { name: each.operation.name, families: needed.flatMap(({ family }) => family ?? []) }
+  })
+}
+
+/** The families that its items refer to. */
+export function listReferred ({ references, pathReferences }: Family): Family[] {
+  return [...references.values(), ...pathReferences.values()]
+}
+
+/** The family that a field, or a path, refers to. */
+export function findReferred ({ references, pathReferences }: Family, name: string): Family | undefined {
+  return references.get(name) ?? pathReferences.get(name)
+}
+
+/** The fields and paths that `expand` may name. */
+export function listExpandable ({ references, pathReferences }: Family): string[] {
+  return [...references.keys(), ...pathReferences.keys()]
+}
+
+/** With those that its operations, its creation and its deletion use. */
 export function listRelated (family: Family): Family[] {
-  const all = [...family.operations.values()].flatMap(({ others, creates }) => [...others, ...creates])
-  const others = [...all, ...family.lifecycle?.others ?? []].flatMap(({ family }) => family ?? [])
-  return [...new Set([family, ...others])]
+  return [...new Set([family, ...listNeeded(family).flatMap(({ families }) => families)])]
 }
 
 function listWithReferred (family: Family): Family[] {
-  const others = [...family.references.values()].filter(other => other !== family)
+  const others = listReferred(family).filter(other => other !== family)
   return [...new Set([...others.flatMap(listWithReferred), family])]
 }

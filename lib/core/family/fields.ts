@@ -64,6 +64,12 @@ export function toStored (kind: Kind, value: unknown): unknown {
   return value === 0 ? 0 : value
 }
 
+/** The kind of a value, null apart. */
+export function findKind (schema: TSchema): Kind {
+  const plain = withoutNull(schema)
+  return inferKind(plain, enumerate(plain))
+}
+
 function inferKind (schema: TSchema, values: readonly string[] | undefined): Kind {
   if (values !== undefined) return 'string'
   if (schema.type === 'integer' || schema.type === 'number' || schema.type === 'boolean') return schema.type

@@ -2,7 +2,7 @@
 // them in the results of rules, and in operations; the text of the error describes the flaw.
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import type { Operation } from './definition.js'
-import type { ContextItems, ItemOf, NewItems } from './types.js'
+import type { ContextItems, IsAny, ItemOf, NewItems } from './types.js'
 
 /** `Given` are operations as a host wrote them; the others are those of `Operations`. */
 export type KnownFields<Given, Fields extends TProperties, Params, With, Creates, Referred> = {
@@ -12,7 +12,11 @@ export type KnownFields<Given, Fields extends TProperties, Params, With, Creates
       ItemOf<Fields>,
       ItemsOf<ItemOf<Fields>, Params[K & keyof Params], With[K & keyof With], Referred>,
       NewItems<Creates[K & keyof Creates]>
-    >
+    > &
+    // Not without `with`, which most have not.
+    (K extends keyof With
+      ? KnownIds<Given[K], ItemsOf<ItemOf<Fields>, Params[K & keyof Params], With[K], Referred>>
+      : unknown)
 }
 
 type ItemsOf<Item, ParamSchema, With, Referred> =
@@ -28,6 +32,19 @@ interface IsNoMemberOfAnOperation {
 
 type KnownApply<Given, Item, Items, Made> =
   Given extends { readonly apply: infer A } ? { readonly apply: KnownResult<A, Item, Items, Made> } : unknown
+
+// What `id` returns is known too late for `Items`, unless its parameters have types.
+type KnownIds<Given, Items> = Given extends { readonly with: infer W }
+  ? { readonly with: { readonly [N in keyof W]: KnownId<W[N], Items[N & keyof Items]> } }
+  : unknown
+
+type KnownId<Given, Item> = Given extends { id (...args: never): infer Id }
+  ? IsAny<Id> extends true
+    ? unknown
+    : undefined extends Id ? undefined extends Item ? unknown : { readonly id: MayReturnUndefined } : unknown
+  : unknown
+
+type MayReturnUndefined = 'may return undefined: give its parameters their types, so that context.items knows'
 
 /** `Given` is a rule as a host wrote it, for an item, others and new ones. */
 export type KnownResult<Given, Item, Items, Made = {}> = Given extends (...args: never) => infer A
@@ -46,7 +63,9 @@ type FlawsOfMade<Name extends string, Result, Items> = Result extends { readonly
   : never
 
 type FlawsOfEach<Given, Items, Name extends keyof Given & keyof Items = keyof Given & keyof Items> =
-  { [N in Name]: Within<N, FlawsOfItem<Given[N], NonNullable<Items[N]>>> }[Name]
+  { [N in Name]: Within<N, FlawsOfItem<ElementOf<Given[N]>, ElementOf<NonNullable<Items[N]>>>> }[Name]
+
+type ElementOf<Made> = Made extends readonly (infer Each)[] ? Each : Made
 
 type FlawsNamed<Name extends PropertyKey, Text> = [Name] extends [never] ? never : { readonly [F in Name]: Text }
 

@@ -2,13 +2,14 @@ import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/ty
 import { isObject, type Members } from '../values/json.js'
 import { findFlaw, membersOf, rules, suchAs } from '../values/rules.js'
 import {
-  checkAttributes, checkCreate, checkEdit, checkFields, checkIndexes, checkInitial, checkLabels, checkList, checkName,
-  checkOperations, checkOrder, checkQueries, checkReferences, checkRemove, checkSearch, checkSingular, checkStates,
-  checkTitle, checkUnique, type MaybeFlaw
+  checkAttributes, checkCreate, checkDerive, checkEdit, checkFields, checkIndexes, checkInitial, checkLabels,
+  checkList, checkName, checkOperations, checkOrder, checkQueries, checkReferences, checkRemove, checkSearch,
+  checkSingular, checkStates, checkTitle, checkUnique, findUnset
 } from './checks.js'
 import { readCreate, readEdit } from './declared-operations.js'
 import type { FamilyDefinition, FixedMember, Operation } from './definition.js'
 import { findFlawInObject, memberRules } from './definition-rules.js'
+import type { MaybeFlaw } from './other-checks.js'
 import type { Labels, StateDefinition } from './presentation.js'
 import { mapEntries, Renamer } from './rename.js'
 
@@ -66,7 +67,7 @@ const members: { readonly [M in keyof FamilyDefinition]-?: MemberOf<M> } & { rea
       refuse(findRepeated('field', Object.keys(own), Object.keys(others)))
       return Type.Object({ ...own, ...others })
     },
-    rename: ({ properties }, renamer) => Type.Object(renamer.members(properties))
+    rename: ({ properties }, renamer) => Type.Object(renamer.properties(properties))
   },
   create: {
     rule: memberRules.create,
@@ -74,16 +75,29 @@ const members: { readonly [M in keyof FamilyDefinition]-?: MemberOf<M> } & { rea
     extend: (base, added, extending) => added && addFields('create', readCreate({ create: base ?? [] }),
       readCreate({ create: added }), extending),
     rename (create, renamer) {
-      const { fields, with: others } = readCreate({ create })
-      return { fields: renamer.rename(fields), with: renamer.others(others as Operation['with']) }
+      const { fields, with: others, ...rest } = readCreate({ create })
+      return { ...rest, fields: renamer.rename(fields), with: renamer.others(others as Operation['with'], {}) }
     }
   },
-  remove: { rule: flag, check: checkRemove, extend: replace, rename: keep },
+  remove: {
+    rule: memberRules.remove,
+    check: checkRemove,
+    extend: replace,
+    rename: (remove, renamer) => typeof remove === 'object'
+      ? { ...remove, with: renamer.others(remove.with as Operation['with'], {}) }
+      : remove
+  },
   initial: {
     rule: callback,
     check: checkInitial,
     extend: (first, second) => first && second ? chainInitial(first, second) : second ?? first,
     rename: keep
+  },
+  derive: {
+    rule: memberRules.derive,
+    check: checkDerive,
+    extend: addNamed('derived field'),
+    rename: (derive, renamer) => renamer.members(derive)
   },
   prepare: {
     rule: callback,
@@ -108,7 +122,7 @@ const members: { readonly [M in keyof FamilyDefinition]-?: MemberOf<M> } & { rea
       read (wanted: Members, current: Members) {
         const meant = read(renamer.back(wanted), renamer.back(current))
         if ('field' in meant) return { ...meant, field: renamer.rename(meant.field) }
-        return meant.operation === 'edit' ? { ...meant, params: renamer.members(meant.params) } : meant
+        return meant.operation === 'edit' ? { ...meant, params: renamer.values(meant.params) } : meant
       }
     })
   },
@@ -116,8 +130,10 @@ const members: { readonly [M in keyof FamilyDefinition]-?: MemberOf<M> } & { rea
     rule: memberRules.operations,
     check: checkOperations,
     extend: addNamed('operation'),
-    rename: (operations, renamer) => mapEntries(operations, (name, operation: Operation) =>
-      [name, { ...operation, with: renamer.others(operation.with), changes: renamer.rename(operation.changes) }])
+    rename: (operations, renamer) => mapEntries(operations, (name, operation: Operation) => {
+      const { with: others, params, changes } = operation
+      return [name, { ...operation, with: renamer.others(others, params.properties), changes: renamer.rename(changes) }]
+    })
   },
   references: {
     rule: object,
@@ -203,7 +219,11 @@ export function extendMembers (
     const value = extend?.(base[name], extension[name], extending)
     return value === undefined ? [] : [[name, value]]
   })
-  return { ...base, ...Object.fromEntries(extended) as Partial<FamilyDefinition> }
+  const whole = { ...base, ...Object.fromEntries(extended) as Partial<FamilyDefinition> }
+  // `initial` of the base does not know them.
+  const isUnset = base.initial !== undefined && extension.initial === undefined && whole.create !== undefined
+  if (isUnset) refuse(findUnset(whole, Object.keys(extension.fields?.properties ?? {})))
+  return whole
 }
 
 /**
@@ -233,10 +253,12 @@ function addFields<T extends WithFields> (what: string, base: WithFields, added:
 type InitialRule = NonNullable<FamilyDefinition['initial']>
 
 function chainInitial (first: InitialRule, second: InitialRule): InitialRule {
-  return (item, context) => {
-    const made = first(item, context) as Record<string, unknown>
-    const isBoth = made.others !== undefined && made.item !== undefined
-    return isBoth ? { ...made, item: second(made.item as typeof item, context) } as never : second(made, context)
+  return (item, context, params) => {
+    const made = first(item, context, params) as Record<string, unknown>
+    const isBoth = (made.others ?? made.created) !== undefined && made.item !== undefined
+    return isBoth
+      ? { ...made, item: second(made.item as typeof item, context, params) } as never
+      : second(made, context, params)
   }
 }
 

@@ -7,6 +7,7 @@ import { transformText } from '../values/formats.js'
 import { isObject, type MemberFlaw, type Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import { listFields, toStored } from './fields.js'
+import { allowDefaults, compileNested, convertNested } from './nested.js'
 
 export interface Params {
   readonly schema: TObject
@@ -19,7 +20,8 @@ export interface Params {
 }
 
 export function compileParams (declared: TObject, isPartial = false, defaults: Members = {}): Params {
-  const schema = Type.Object(declared.properties, { additionalProperties: false })
+  const schema = allowDefaults(Type.Object(declared.properties, { additionalProperties: false }))
+  const nested = compileNested(declared.properties)
   const fields = listFields(schema)
   const validate = makeValidator(schema)
   const transformed = fields.filter(({ transform, scale }) => transform !== undefined || scale !== undefined)
@@ -29,7 +31,8 @@ export function compileParams (declared: TObject, isPartial = false, defaults: M
     isPartial,
     defaults,
     read (value) {
-      const sent = transformed.length > 0 && isObject(value) ? transformMembers(transformed, value) : value
+      const read = transformed.length > 0 && isObject(value) ? transformMembers(transformed, value) : value
+      const sent = isObject(read) ? convertNested(nested, read) : read
       const flaws = validate(sent)
       return flaws.length > 0 ? { flaws } : { params: canonicalize(fields, sent as Members) }
     }

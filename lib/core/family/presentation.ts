@@ -31,7 +31,10 @@ export interface Labels {
   readonly singular?: string
   /** The button that opens the form: "New deal". */
   readonly create?: string
-  /** The labels of fields and of the parameters of operations. */
+  /**
+   * The labels of fields and of the parameters of operations, by their names, and of what is in lists and objects, by
+   * its path: `{ 'lines.price': 'Unit price' }`. Default: the `title` of the schema.
+   */
   readonly fields?: Readonly<Record<string, string>>
   /** The labels of operations by name, also of `create`, `delete` and `edit`. */
   readonly operations?: Readonly<Record<string, string | OperationLabel>>

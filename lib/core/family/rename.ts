@@ -1,8 +1,15 @@
+import type { TProperties } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import { isObject, type Members } from '../values/json.js'
+import { getPathField } from '../values/paths.js'
 import { didYouMean } from '../values/words.js'
 import type { Operation } from './definition.js'
-import type { Family, Names, Renaming } from './family.js'
+import type { Family, Renaming } from './family.js'
+import {
+  growNames, invertNames, joinNames, type NameTree, renamePath, renameProperties, renameWithin
+} from './name-tree.js'
+import { isOfParams } from './others.js'
+import { findPathSchema, listPaths } from './paths.js'
 import { VersionNames } from './renaming.js'
 
 /** @param earlier set if the family is already renamed */
@@ -14,17 +21,31 @@ export function makeRenaming (family: Family, names: unknown, earlier = family.r
   const renamed = members.map(name => [names[name] ?? name, name] as [string, string])
   for (const [name, to] of Object.entries(names)) {
     if (name === 'id') throw refuse('the id cannot be renamed')
-    if (!fields.includes(name)) throw refuse(`"${name}" is not a field.${didYouMean(name, fields)}`)
     if (typeof to !== 'string') throw refuse(`the new name of "${name}" must be a string`)
+    if (name.includes('.')) {
+      const flaw = findFlawInPath(family, name, names, to)
+      if (flaw !== undefined) throw refuse(flaw)
+      continue
+    }
+    if (!fields.includes(name)) throw refuse(`"${name}" is not a field.${didYouMean(name, fields)}`)
     if (renamed.filter(([own]) => own === to).length > 1) throw refuse(`two fields would be called "${to}"`)
   }
   const sources = new Map(renamed.map(([own, before]) => [own, earlier?.toBase(before) ?? before]))
   const named = new Map(Array.from(sources, ([own, name]) => [name, own]))
-  return new VersionNames(earlier?.base ?? family, sources, named)
+  const given = growNames(Object.entries(names) as [string, string][])
+  return new VersionNames(earlier?.base ?? family, sources, named, earlier ? joinNames(earlier.tree, given) : given)
 }
 
-function renameMembers<T extends Members> (names: Names, members: T): T {
-  return mapEntries(members, (name, value) => [names.get(name) ?? name, value]) as T
+const nestedName = /^[A-Za-z][A-Za-z0-9_]*$/
+
+function findFlawInPath ({ schema }: Family, path: string, names: Members, to: string): string | undefined {
+  const isKnown = findPathSchema(schema, path) !== undefined
+  if (!isKnown) return `"${path}" is not a field.${didYouMean(path, listPaths(schema))}`
+  if (!nestedName.test(to)) return `the new name of "${path}", "${to}", must be letters, digits and underscores`
+  const above = path.slice(0, path.lastIndexOf('.'))
+  const beside = Object.keys(findPathSchema(schema, above)?.properties as object)
+  const called = beside.filter(name => (names[`${above}.${name}`] ?? name) === to)
+  return called.length > 1 ? `two members of "${above}" would be called "${to}"` : undefined
 }
 
 export function mapEntries (
@@ -33,40 +54,56 @@ export function mapEntries (
   return Object.fromEntries(Object.entries(members).map(([name, value]) => map(name, value)))
 }
 
-/** Renames the fields that a definition names. */
+/** Renames the fields that a definition names, and the paths in them. */
 export class Renamer {
-  readonly #forward: Names
-  readonly #backward: Names
+  readonly #forward: NameTree
+  readonly #backward: NameTree
 
   /** @param params of operations, which keep their names */
   constructor (names: Readonly<Record<string, string>>, readonly params: readonly string[]) {
-    this.#forward = new Map(Object.entries(names))
-    this.#backward = new Map(Array.from(this.#forward, ([name, to]) => [to, name]))
+    this.#forward = growNames(Object.entries(names))
+    this.#backward = invertNames(this.#forward)
   }
 
   /** A name, also in an order, or a list of names. */
   rename (value: unknown): unknown {
     if (Array.isArray(value)) return value.map(each => this.rename(each))
-    return typeof value === 'string' ? value.replace(/[^-].*/, name => this.#forward.get(name) ?? name) : value
+    return typeof value === 'string' ? value.replace(/[^-].*/, name => renamePath(this.#forward, name)) : value
   }
 
+  /** What a definition has by fields or paths. */
   members<T extends Members> (members: T): T {
-    return renameMembers(this.#forward, members)
+    return mapEntries(members, (name, value) => [renamePath(this.#forward, name), value]) as T
+  }
+
+  properties (properties: TProperties): TProperties {
+    return renameProperties(this.#forward, properties)
+  }
+
+  /** Values of fields. */
+  values<T extends Members> (members: T): T {
+    return renameWithin(this.#forward, members) as T
   }
 
   /** The item in the names of the base. */
-  readonly back = (item: Members): never => renameMembers(this.#backward, item) as never
+  readonly back = (item: Members): never => renameWithin(this.#backward, item) as never
 
-  others (others: Operation['with']): unknown {
-    return others && mapEntries(others, (name, other) => [name, this.rename(other)])
+  /** @param params those of the change, in which paths are looked up first */
+  others (others: Operation['with'], params: TProperties): unknown {
+    return others && mapEntries(others, (name, other: string | { readonly path?: string }) => {
+      if (typeof other === 'string') return [name, this.rename(other)]
+      const { path } = other
+      return [name, path === undefined || isOfParams(path, params) ? other : { ...other, path: this.rename(path) }]
+    })
   }
 
   filter (filter?: string): string | undefined {
-    return filter?.replace(/(?<=(^|&)(min-|max-)?)\w+/g, name => this.#forward.get(name) ?? name)
+    return filter?.replace(/(?<=(^|&)(min-|max-)?)\w+/g, name => renamePath(this.#forward, name))
   }
 
+  /** Those of parameters keep their names. */
   labels (labels: Members): Members {
-    const kept = Object.entries(labels).filter(([name]) => this.params.includes(name))
+    const kept = Object.entries(labels).filter(([name]) => this.params.includes(getPathField(name)))
     return { ...this.members(labels), ...Object.fromEntries(kept) }
   }
 }

@@ -1,25 +1,43 @@
 import { mapConditions } from '../storage/conditions.js'
 import type { Condition, FoundText, Query, StorageReads, Stored } from '../storage/storage.js'
 import { makeListWriter, type Members } from '../values/json.js'
-import type { Family, Names, Renaming } from './family.js'
+import type { Family, Renaming } from './family.js'
+import { invertNames, type Names, type NameTree, renameWithin } from './name-tree.js'
+import type { FieldChanges } from './params.js'
 
 export class VersionNames implements Renaming {
   /** The fields of the base, by lists of names. */
   readonly #fields = new WeakMap<readonly string[], readonly string[]>()
 
-  /** @param sources the names in the base, by those here; @param names the names here, by those in the base */
-  constructor (readonly base: Family, readonly sources: Names, readonly names: Names) {}
+  readonly #back: NameTree
+
+  /**
+   * @param sources the names in the base, by those here
+   * @param names the names here, by those in the base
+   * @param tree the same names, and those within fields
+   */
+  constructor (readonly base: Family, readonly sources: Names, readonly names: Names, readonly tree: NameTree) {
+    this.#back = invertNames(tree)
+  }
 
   toBase (name: string): string {
     return this.sources.get(name) ?? name
   }
 
   show<T extends Members> (members: T): T {
-    return takeKnown(this.names, members)
+    return takeKnown(this.names, members, this.tree)
+  }
+
+  showChanges (changes: FieldChanges): FieldChanges {
+    const { inner } = this.tree
+    return takeKnown(this.names, mapEach(changes, (name, change) =>
+      mapEach(change, (_end, value) => renameWithin(inner.get(name), value))))
   }
 
   parse (item: Stored): Stored {
-    return Object.fromEntries(Object.entries(item).map(([name, value]) => [this.toBase(name), value])) as never
+    const { inner } = this.#back
+    return Object.fromEntries(Object.entries(item).map(([name, value]) =>
+      [this.toBase(name), renameWithin(inner.get(name), value)])) as never
   }
 
   parseConditions (conditions: readonly Condition[]): Condition[] {
@@ -27,17 +45,25 @@ export class VersionNames implements Renaming {
   }
 
   parseParams (action: string | undefined, params: Members): Members {
-    return takesFields(this.base, action) ? takeKnown(this.sources, params) : params
+    return takesFields(this.base, action) ? this.#addExtra(takeKnown(this.sources, params, this.#back), params) : params
   }
 
   showParams (action: string | undefined, params: Members): Members {
-    return takesFields(this.base, action) ? takeKnown(this.names, params) : params
+    return takesFields(this.base, action) ? this.#addExtra(takeKnown(this.names, params, this.tree), params) : params
   }
 
-  listPointed (action: string | undefined): Names {
-    if (takesFields(this.base, action)) return this.names
+  /** A creation also has parameters that are no fields. */
+  #addExtra (taken: Members, params: Members): Members {
+    const extra = this.base.lifecycle?.extra.filter(name => Object.hasOwn(params, name)) ?? []
+    return extra.length === 0 ? taken : { ...taken, ...Object.fromEntries(extra.map(name => [name, params[name]])) }
+  }
+
+  listPointed (action: string | undefined): NameTree {
+    if (takesFields(this.base, action)) return this.tree
     const params = this.base.operations.get(action ?? '')?.params.schema.properties ?? {}
-    return new Map([...this.names].filter(([name]) => !Object.hasOwn(params, name)))
+    const isField = ([name]: readonly [string, unknown]): boolean => !Object.hasOwn(params, name)
+    const { names, inner } = this.tree
+    return { names: new Map([...names].filter(isField)), inner: new Map([...inner].filter(isField)) }
   }
 
   read (storage: StorageReads): StorageReads {
@@ -52,7 +78,10 @@ export class VersionNames implements Renaming {
         findText: async (family, query, members, signal) => {
           const fields = this.#listFields(members)
           const asked = this.#parseQuery(query)
-          return this.#showText(await findText.call(storage, family, asked, fields, signal, members), members)
+          // Storages know the names of fields only.
+          const isNested = fields.some(field => this.tree.inner.has(field))
+          const names = isNested ? undefined : members
+          return this.#showText(await findText.call(storage, family, asked, fields, signal, names), members)
         }
       })
     }
@@ -88,11 +117,18 @@ function takesFields ({ lifecycle, edit }: Family, action: string | undefined): 
 }
 
 // Unknown members might have one of the names.
-function takeKnown<T extends Members> (names: Names, members: T): T {
+function takeKnown<T extends Members> (names: Names, members: T, { inner }: Pick<NameTree, 'inner'> = noNames): T {
   const taken: Record<string, unknown> = {}
   for (const name in members) {
     const known = names.get(name)
-    if (known !== undefined) taken[known] = members[name]
+    if (known === undefined) continue
+    taken[known] = inner.size === 0 ? members[name] : renameWithin(inner.get(name), members[name])
   }
   return taken as T
+}
+
+const noNames = { inner: new Map<string, NameTree>() }
+
+function mapEach<T extends Members> (members: T, map: (name: string, value: any) => unknown): T {
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, map(name, value)])) as T
 }

@@ -97,14 +97,18 @@ function isValueOf (field: Field, value: unknown): boolean {
   return value === null ? field.optional || field.nullable === true : tests[field.kind](value)
 }
 
+function isText (value: unknown): boolean {
+  return typeof value === 'string' && !value.includes('\u0000') && value.isWellFormed()
+}
+
 // Values that a storage can compare. Enumerations are not checked: they may have had different values before. Mapped
 // tables show values that the kind does not have as text.
 const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
   integer: value => Number.isSafeInteger(value) || (typeof value === 'string' && isBigInteger(value)),
   number: value => Number.isFinite(value) || value === 'NaN' || value === 'Infinity' || value === '-Infinity',
   decimal: value => typeof value === 'string' && /^(-?(\d+(\.\d+)?(e[+-]\d{1,3})?|Infinity)|NaN)$/.test(value),
-  boolean: value => typeof value === 'boolean',
-  string: value => typeof value === 'string' && !value.includes('\u0000') && value.isWellFormed(),
+  boolean: value => typeof value === 'boolean' || isText(value),
+  string: isText,
   date: value => typeof value === 'string' && isDatabaseDate(value, isDate, 5_874_897),
   'date-time': value =>
     typeof value === 'string' && isDatabaseDate(value, text => readDateTime(text) !== undefined, 294_276),

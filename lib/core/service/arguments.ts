@@ -1,6 +1,6 @@
 import { type TObject, Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import type { Lookups } from '../family/definition.js'
+import type { Lookups } from '../family/context.js'
 import { type AnyFamily, type Family, getFamily } from '../family/family.js'
 import { type Params, readParams } from '../family/params.js'
 import { invalidBody, invalidQuery, Problem } from '../problems.js'

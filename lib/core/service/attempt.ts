@@ -1,20 +1,22 @@
 import type { Family } from '../family/family.js'
 import { hideSecrets, listSecrets } from '../family/params.js'
 import { Problem } from '../problems.js'
-import { ConstraintError, type Id, type Stored } from '../storage/storage.js'
+import { ConflictError, ConstraintError, type Id, type Stored } from '../storage/storage.js'
 import { type Caller, canSee, type Grant } from './caller.js'
 import type { DecidedCommand } from './commit.js'
-import { decide, decideCreation, type Decision } from './decide.js'
+import { decide, decideCreated, decideCreation, type Decision } from './decide.js'
 import {
-  type Execution, type IdentifiedItem, identifyNew, load, type Loaded, type LoadedOther, loadReferencedItems,
-  makeContext, noOthers, prepareFacts, readItem, refuseUnreadable
+  type Execution, load, type Loaded, makeContext, noOthers, prepareFacts, readItem
 } from './load.js'
+import { makeNewId } from './new-ids.js'
+import { type IdentifiedItem, identifyMade, identifyNew, type LoadedOther, loadReferencedItems } from './others.js'
 import {
-  type CommandRecord, type Decided, hasLog, listChangedOthers, makeChanges, makeNewId, makeRecord,
-  nameRecord, readTarget
+  type CommandRecord, type Decided, findAfter, findFirst, listChangedOthers, makeChanges, makeRecord, nameRecord,
+  readTarget
 } from './record.js'
 import { explainConstraint, type ReferencedItems, refuseByConstraint } from './refusal.js'
 import { repeatIfDone, replayIfDone } from './replay.js'
+import { refuseUnreadable } from './unreadable.js'
 
 /**
  * Decides a command, unless it was done before, and hands over what is to be committed.
@@ -84,12 +86,15 @@ async function decideCommand (execution: Execution, loaded: Loaded): Promise<Dec
 
 /** The log of an item is kept when it is deleted, so an id that a client chose is only free without one. */
 async function refuseTaken (
-  { family, caller: { signal }, storage, command: { target, params } }: Execution
+  { family, caller: { signal }, storage, identity, command: { target, params } }: Execution
 ): Promise<void> {
   const id = target === undefined ? params.id as Id | undefined : undefined
   if (id === undefined) return
-  const isTaken = await storage.get(family.name, id, signal) !== undefined || await hasLog(storage, family, id, signal)
-  if (!isTaken) return
+  const item = await storage.get(family.name, id, signal)
+  const first = await findFirst(storage, family, id, signal)
+  if (item === undefined && first === undefined) return
+  // By an earlier attempt, which a failover may take back before it is looked for.
+  if (first !== undefined && first.id === identity?.row) throw new ConflictError('commands', first.id)
   throw refuseByConstraint(new ConstraintError(family.name, id, 'unique', { fields: ['id'], declared: true }))
 }
 
@@ -108,17 +113,22 @@ export async function loadAndDecide (execution: Execution, loaded: Loaded): Prom
   const newId = current === undefined
     ? params.id as Id | undefined ?? await makeNewId(family, caller.makers, storage, caller.signal)
     : undefined
-  const created = creating.length === 0 ? noOthers : await identifyNew(creating, storage)
+  let created: readonly IdentifiedItem[] = creating.length === 0 ? noOthers : await identifyNew(creating, storage)
   const id = identity?.id ?? caller.makers.makeCommandId()
   const context = makeContext(caller.makers, grant, id, created, execution.facts)
   const decideNow = (referenced?: ReferencedItems): Decision => current === undefined
-    ? decideCreation(family, newId as Id, command.params, context, others)
+    ? decideCreation(family, newId as Id, command.params, context, { others, newIds: created })
     : decide(family, current, command, context, others, referenced, created)
   let decision = caller.trace === undefined ? decideNow() : await caller.trace('decide', async () => decideNow())
   // A refusal lists the allowed operations, which may depend on the items that this one refers to.
   if (decision.outcome === 'refused' && current !== undefined) {
     const referenced = await loadReferencedItems(execution, current)
     if (referenced.size > 0) decision = decideNow(referenced)
+  }
+  if (decision.outcome === 'done' && decision.unnamed !== undefined) {
+    const made = await identifyMade(creating, decision.unnamed, storage)
+    decision = decideCreated(current, decision, made, context)
+    created = [...created, ...made]
   }
   return { command, grant, current, others, created, context, decision }
 }
@@ -144,12 +154,12 @@ export async function refuseUngranted (execution: Execution, made: GrantedDecisi
   const { command, grant, current, others, created, decision } = made
   if (decision.outcome !== 'done') return
   const { after: item } = decision
-  const changed = [...others, ...created].map(({ name, grant, current }) =>
-    ({ grant, after: (current === undefined ? decision.created : decision.others)?.get(name) }))
+  const changed = [...others, ...created].map(other => ({ grant: other.grant, after: findAfter(decision, other) }))
   for (const { grant: its, after } of [{ grant, after: item }, ...changed]) {
     if (after !== undefined && !canSee(its, after)) throw new Problem('forbidden', 'This change is not permitted')
   }
-  if (execution.family.references.size > 0 && item !== undefined) {
+  const { references, pathReferences } = execution.family
+  if (references.size + pathReferences.size > 0 && item !== undefined) {
     await refuseUnreadable(execution, command.params, current, item)
   }
 }

@@ -1,14 +1,23 @@
-import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../errors.js'
-import type { Context } from '../family/definition.js'
-import type { CompiledOperation, Family, Lifecycle } from '../family/family.js'
-import { ServiceFields, toStored } from '../family/fields.js'
-import { canonicalizeItem, haveSameContent, readDecimals } from '../family/params.js'
+import type { Context } from '../family/context.js'
+import {
+  type CompiledChange, type CompiledOperation, type Deletion, type Family, findChange, type Lifecycle,
+  type NewDefinition
+} from '../family/family.js'
+import { canonicalizeItem } from '../family/params.js'
+import { runRule } from '../family/run-rule.js'
 import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
-import { findJsonFlaws, freeze, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
+import { freeze, type Members } from '../values/json.js'
 import {
-  copyRefusal, describeReturned, explainForbidden, type ReferencedItems, refuseInState, runRule
+  addDerived, compareItem, completeItem, type ItemAfter, type OpenItem, openItem, readFields, refuseInvalidItem
+} from './open-items.js'
+import {
+  addItems, compareOthers, completeAll, listMade, type MadeItem, type MadeItems, nameOther, type NeededItem,
+  type NewId, type OpenOthers, openOthers, readMade
+} from './open-others.js'
+import {
+  copyRefusal, describeReturned, explainForbidden, type ReferencedItems, refuseInState
 } from './refusal.js'
 
 /** A request for a change, independent of the URL form. */
@@ -35,10 +44,12 @@ export interface DoneDecision {
   readonly outcome: 'done'
   /** Undefined for a deletion. */
   readonly after: Stored | undefined
-  /** The other items that it changed, by their names. */
+  /** The other items that it changed, by their names (`nameOther`). */
   readonly others?: ReadonlyMap<string, Stored>
   /** The items that it creates, by their names. */
   readonly created?: ReadonlyMap<string, Stored>
+  /** The items of lists, which get their ids before `decideCreated` adds them. */
+  readonly unnamed?: readonly MadeItem[]
 }
 
 export type Decision =
@@ -46,11 +57,15 @@ export type Decision =
   | { readonly outcome: 'unchanged' }
   | { readonly outcome: 'refused', readonly problem: Problem }
 
-export interface NeededItem {
-  readonly name: string
-  readonly family: Family
-  readonly current: Stored
+export type { NeededItem, NewId } from './open-others.js'
+
+/** What a new item may need and create besides. */
+interface CreationParts {
+  readonly others?: readonly NeededItem[] | undefined
+  readonly newIds?: readonly NewId[] | undefined
 }
+
+type DoneCreation = DoneDecision & { readonly after: Stored }
 
 /** Pure. */
 export function decideCreation (
@@ -58,52 +73,75 @@ export function decideCreation (
   id: Id,
   params: Members,
   context: Context,
-  others: readonly NeededItem[] = []
-): DoneDecision & { readonly after: Stored } {
-  const { defaults, initial } = family.lifecycle as Lifecycle
+  parts: CreationParts = {}
+): DoneCreation {
+  const { others, creates, extra } = family.lifecycle as Lifecycle
+  const { others: needed = [], newIds = [] } = parts
+  const opened = openOthers(needed, others)
+  const fields = extra.length === 0 ? params : omitMembers(params, extra)
+  const { made, after } = makeItem(family, id, { fields, params, opened, creates }, context)
   const { now } = context
-  const given = freeze({ id, ...defaults, ...params })
-  const opened = openOthers(others)
+  const changed = compareOthers(family, opened, 'create', made.others)
+  const { created, unnamed } = listMade(family, 'create', made.created, creates, newIds)
+  return {
+    outcome: 'done',
+    after,
+    ...changed.size > 0 && { others: completeAll(changed, 'create', now) },
+    ...created.length > 0 && { created: createAll(created, context) },
+    ...unnamed.length > 0 && { unnamed }
+  }
+}
+
+const noParams: Members = Object.freeze({})
+const noOthers: OpenOthers = new Map()
+
+interface Creation {
+  readonly fields: Members
+  /** Also those that are no fields. */
+  readonly params: Members
+  readonly opened: OpenOthers
+  readonly creates: readonly NewDefinition[]
+}
+
+function makeItem (
+  family: Family, id: Id, { fields, params, opened, creates }: Creation, context: Context
+) {
+  const { defaults, initial, others, creates: declared } = family.lifecycle as Lifecycle
+  const { now } = context
+  const given = freeze({ id, ...defaults, ...fields })
   const result = initial === undefined
     ? given
-    : runRule(family, 'create', () => initial(given, addItems(context, opened)))
-  const isWhole = (family.lifecycle as Lifecycle).others.length === 0
-  const made = isWhole ? { item: result, others: {} } : readMade(family, 'create', result, [...opened.keys()])
-  const item = readFields(family, 'create', made.item, given)
+    : runRule(family, 'create', 'initial', () => initial(given, addItems(context, opened), params))
+  const made = others.length === 0 && declared.length === 0
+    ? { item: result, others: noParams, created: noParams }
+    : readMade(family, 'create', result, opened, creates)
+  const item = addDerived(family, 'create', readFields(family, 'create', made.item, given))
   refuseInvalidItem(family, 'create', family.validate(item))
   const after = { ...canonicalizeItem(family.ownFields, item), id, revision: 1, createdAt: now, updatedAt: now }
-  const changed = compareOthers(opened, 'create', made.others)
-  return { outcome: 'done', after, ...(changed.size > 0 ? { others: completeAll(changed, 'create', now) } : {}) }
+  return { made, after }
 }
 
-export function openOthers (others: readonly NeededItem[]): ReadonlyMap<string, OpenItem> {
-  return new Map(others.map(other => [other.name, openItem(other.family, other.current)]))
+/** Those of other families: `initial` completes them, without other items. */
+function createAll (items: readonly (NewId & MadeItem)[], context: Context): Map<string, Stored> {
+  const alone = { opened: noOthers, creates: [] }
+  return new Map(items.map(each => {
+    const { family, id, item } = each
+    return [nameOther(each, id), makeItem(family, id, { fields: item, params: item, ...alone }, context).after]
+  }))
 }
 
-export function addItems (context: Context, opened: ReadonlyMap<string, OpenItem>): Context {
-  if (opened.size === 0) return context
-  const items = Object.fromEntries([...opened].map(([name, { known }]) => [name, known]))
-  // Facts belong to the host, so they are not frozen.
-  return Object.freeze({ ...context, items: Object.freeze(items) })
+/** Adds the items that rules made for lists, which have ids now. Pure. @param current undefined for a creation */
+export function decideCreated (
+  current: Stored | undefined, decision: DoneDecision, items: readonly (NewId & MadeItem)[], context: Context
+): Decision {
+  const { outcome, after, others, created = [] } = decision
+  const add = (): Decision =>
+    ({ outcome, after, ...others && { others }, created: new Map([...created, ...createAll(items, context)]) })
+  return current === undefined ? add() : takeRefusal(add)
 }
 
-function compareOthers (opened: ReadonlyMap<string, OpenItem>, operation: string, made: Members) {
-  const changed = new Map<string, ItemAfter>()
-  for (const [name, open] of opened) {
-    const its = made[name] === undefined ? undefined : compareItem(open, operation, made[name])
-    if (its?.isChanged === true) changed.set(name, its)
-  }
-  return changed
-}
-
-function completeAll (items: ReadonlyMap<string, ItemAfter>, operation: string, now: string): Map<string, Stored> {
-  return new Map([...items].map(([name, item]) => [name, completeItem(item, operation, now)]))
-}
-
-export interface NewId {
-  readonly name: string
-  readonly family: Family
-  readonly id: Id
+function omitMembers (members: Members, names: readonly string[]): Members {
+  return Object.fromEntries(Object.entries(members).filter(([name]) => !names.includes(name)))
 }
 
 /** Every form has this rule: no-ops succeed, and changes that the state does not allow are refused. Pure. */
@@ -118,171 +156,100 @@ export function decide (
 ): Decision {
   const { action, params } = command
   if (action === undefined) return { outcome: 'unchanged' }
-  if (action === family.lifecycle?.deletion?.operation.action) return { outcome: 'done', after: undefined }
-  const { operation } = family.operations.get(action) as CompiledOperation
-  const { name } = operation
+  const change = findChange(family, action) as CompiledChange
+  const { operation, operation: { name } } = change
   const own = openItem(family, current)
-  const opened = openOthers(others)
+  const opened = openOthers(others, change.others)
+  const withItems = addItems(context, opened)
+  const refuse = (): Decision | undefined => {
+    const reason = runRule(family, name, 'allowed', () => explainForbidden(operation, own.known, params, withItems))
+    if (reason === undefined) return undefined
+    return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason, context, referenced) }
+  }
+  return takeRefusal(() => {
+    if (!isOperation(change)) return refuse() ?? removeItem(family, change.operation, own, opened, withItems)
+    const made = applyOperation(family, change, { own, opened, newIds }, params, withItems)
+    const { after, changed, created, unnamed } = made
+    const isSame = !after.isChanged && changed.size === 0 && created.length === 0 && unnamed.length === 0
+    return isSame ? { outcome: 'unchanged' } : refuse() ?? completeAfter(made, name, context)
+  })
+}
+
+/** A refusal by the state is an outcome, also if the host throws it; anything else is an error. */
+function takeRefusal (work: () => Decision): Decision {
   try {
-    const withItems = addItems(context, opened)
-    const made = applyOperation(family, operation, { own, opened, newIds }, params, withItems)
-    if (!made.after.isChanged && made.changed.size === 0 && made.created.length === 0) return { outcome: 'unchanged' }
-    const reason = runRule(family, name, () => explainForbidden(operation, own.known, params, withItems))
-    if (reason !== undefined) {
-      return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason, context, referenced) }
-    }
-    return completeAfter(made, name, context)
+    return work()
   } catch (error) {
-    // A refusal by the state is an outcome, also if the host throws it; anything else is an error.
     if (!(error instanceof Problem) || error.statusCode !== problemCodes['wrong-state'].status) throw error
     return { outcome: 'refused', problem: copyRefusal(error) }
   }
 }
 
+function isOperation (change: CompiledChange): change is CompiledOperation {
+  return 'creates' in change
+}
+
+function removeItem (
+  family: Family,
+  { name, apply }: Deletion['operation'],
+  own: OpenItem,
+  opened: OpenOthers,
+  context: Context
+): DoneDecision {
+  const done = { outcome: 'done', after: undefined } as const
+  const result: unknown = apply && runRule(family, name, 'apply', () => apply(own.known, noParams, context))
+  if (result === undefined) return done
+  const { item, others, created } = readMade(family, name, result, opened)
+  if (item !== undefined || Object.keys(created).length > 0) {
+    const flaw = `must be { others } or nothing, but the rule returned ${describeReturned(result)}`
+    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, name, 'it', flaw)
+  }
+  const changed = compareOthers(family, opened, name, others)
+  return changed.size === 0 ? done : { ...done, others: completeAll(changed, name, context.now) }
+}
+
 /** The items before an operation, and those that it may create. */
 interface OpenItems {
   readonly own: OpenItem
-  readonly opened: ReadonlyMap<string, OpenItem>
+  readonly opened: OpenOthers
   readonly newIds: readonly NewId[]
 }
 
 /** What an operation makes of the items, not checked yet. */
-interface Applied {
+interface Applied extends MadeItems {
   readonly after: ItemAfter
   readonly changed: ReadonlyMap<string, ItemAfter>
-  readonly created: readonly (NewId & { readonly item: Members })[]
 }
 
 function applyOperation (
   family: Family,
-  operation: CompiledOperation['operation'],
+  { operation, creates }: CompiledOperation,
   { own, opened, newIds }: OpenItems,
   params: Members,
   context: Context
 ): Applied {
   const { name } = operation
-  const result = runRule(family, name, () => operation.apply(own.known, params, context))
+  const result = runRule(family, name, 'apply', () => operation.apply(own.known, params, context))
   const made = operation.with === undefined && operation.creates === undefined
-    ? { item: result, others: {}, created: {} as Members }
-    : readMade(family, name, result, [...opened.keys()], newIds.map(({ name }) => name))
-  const created = newIds.flatMap(each => {
-    const item = made.created[each.name]
-    return item === undefined ? [] : { ...each, item: item as Members }
-  })
-  return { after: compareItem(own, name, made.item), changed: compareOthers(opened, name, made.others), created }
+    ? { item: result, others: noParams, created: noParams }
+    : readMade(family, name, result, opened, creates)
+  return {
+    after: compareItem(own, name, made.item),
+    changed: compareOthers(family, opened, name, made.others),
+    ...listMade(family, name, made.created, creates, newIds)
+  }
 }
 
 /** The command is in the log of its item, which gets a new revision even if only others changed. */
-function completeAfter ({ after, changed, created }: Applied, operation: string, context: Context): DoneDecision {
+function completeAfter (
+  { after, changed, created, unnamed }: Applied, operation: string, context: Context
+): DoneDecision {
   const done = { outcome: 'done', after: completeItem(after, operation, context.now) } as const
-  if (changed.size === 0 && created.length === 0) return done
+  if (changed.size === 0 && created.length === 0 && unnamed.length === 0) return done
   return {
     ...done,
     others: completeAll(changed, operation, context.now),
-    created: new Map(created.map(({ name, family, id, item }) =>
-      [name, decideCreation(family, id, item, context).after]))
+    created: createAll(created, context),
+    ...unnamed.length > 0 && { unnamed }
   }
-}
-
-/** @param names of the other items that it was given; @param creates names of the items that it may create */
-function readMade (
-  { name: family }: Family,
-  operation: string,
-  made: unknown,
-  names: readonly string[],
-  creates: readonly string[] = []
-): { readonly item: unknown, readonly others: Members, readonly created: Members } {
-  const has = (member: string): boolean => typeof made === 'object' && made !== null && Object.hasOwn(made, member)
-  if (!has('others') && !has('created')) return { item: made, others: {}, created: {} }
-  const { item, others = {}, created = {} } = made as { item: unknown, others?: Members, created?: Members }
-  for (const [member, given, known] of [['others', others, names], ['created', created, creates]] as const) {
-    const unknown = Object.keys(given).find(name => given[name] !== undefined && !known.includes(name))
-    if (unknown === undefined) continue
-    const flaw = known.length === 0 ? 'is unknown' : `is unknown; there is ${known.join(', ')}`
-    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family, operation, `${member}.${unknown}`, flaw)
-  }
-  return { item, others, created }
-}
-
-interface OpenItem {
-  readonly family: Family
-  readonly stored: Stored
-  readonly known: Members
-  /** Members that only other versions have; they stay unchanged. */
-  readonly foreign: Members
-  readonly content: Members
-}
-
-interface ItemAfter {
-  readonly open: OpenItem
-  readonly given: Members
-  readonly after: Members
-  readonly isChanged: boolean
-}
-
-const serviceMembers = new Set(Object.keys(ServiceFields.properties))
-
-function openItem (family: Family, stored: Stored): OpenItem {
-  const known: Record<string, unknown> = {}
-  const foreign: Record<string, unknown> = {}
-  for (const name of Object.keys(stored)) {
-    const isKnown = serviceMembers.has(name) || Object.hasOwn(family.schema.properties, name)
-    const members = isKnown ? known : foreign
-    members[name] = stored[name]
-  }
-  // Frozen, so that an operation that changes the item in place fails instead of seeming to change nothing.
-  return { family, stored, known: freeze(known), foreign, content: canonicalizeItem(family.ownFields, known) }
-}
-
-function compareItem (open: OpenItem, operation: string, made: unknown): ItemAfter {
-  const { family, content } = open
-  const given = readFields(family, operation, made, open.known)
-  const after = canonicalizeItem(family.ownFields, given)
-  const isChanged = !haveSameContent(family.ownFields, after, content)
-  // Changes are checked later, once they are known to be allowed.
-  if (!isChanged) refuseInvalidChanges(open, operation, given)
-  return { open, given, after, isChanged }
-}
-
-function completeItem ({ open, given, after }: ItemAfter, operation: string, now: string): Stored {
-  const { foreign, stored: { id, createdAt, revision } } = open
-  refuseInvalidChanges(open, operation, given)
-  // A literal that begins with a spread takes several times as long.
-  const completed: Record<string, unknown> = { id, revision: revision + 1, createdAt, updatedAt: now }
-  for (const name in foreign) completed[name] = foreign[name]
-  for (const name in after) if (name !== 'id') completed[name] = after[name]
-  return completed as Stored
-}
-
-// Unchanged values need not fit: a field may have become stricter, or required, since they were stored.
-function refuseInvalidChanges ({ family, content }: OpenItem, operation: string, given: Members): void {
-  refuseInvalidItem(family, operation, family.validate(given).filter(({ pointer }) => {
-    const name = unescapePointer(pointer.split('/')[1] ?? '')
-    const kind = family.ownFields.find(field => field.name === name)?.kind ?? 'json'
-    return !isDeepStrictEqual(toStored(kind, given[name]), toStored(kind, content[name]))
-  }))
-}
-
-// An invalid item from `apply` or `initial` is a bug of the host.
-function refuseInvalidItem ({ name }: Family, operation: string, [flaw]: readonly MemberFlaw[]): void {
-  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(name, operation, flaw.pointer, flaw.detail)
-}
-
-/** What differs from `known` is checked and copied as JSON, so that every storage keeps the same. */
-function readFields (family: Family, operation: string, made: unknown, known: Members): Members {
-  if (typeof made !== 'object' || made === null || made instanceof Promise) {
-    const flaw = `must be an object, but the rule returned ${describeReturned(made)}`
-    throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, operation, 'it', flaw)
-  }
-  const given: Record<string, unknown> = {}
-  for (const name of Object.keys(made)) {
-    const value = (made as Members)[name]
-    if (value === undefined || serviceMembers.has(name)) continue
-    given[name] = value
-    if (value === known[name]) continue
-    const flaws = findJsonFlaws({ [name]: value }, 1)
-    if (flaws.length > 0 && !isDeepStrictEqual(value, known[name])) refuseInvalidItem(family, operation, flaws)
-    if (typeof value === 'object') given[name] = JSON.parse(JSON.stringify(value))
-  }
-  return family.hasDecimals ? readDecimals(family.ownFields, given) : given
 }

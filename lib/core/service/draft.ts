@@ -35,6 +35,7 @@ export class Draft {
     this.storage = {
       ...own,
       get: (family, id, signal) => this.#get(family, id, signal),
+      getMany: (family, ids, signal) => this.#getMany(family, ids, signal),
       find: (family, query, signal) => this.#find(family, query, signal),
       ...(confirm !== undefined && {
         confirm: async (family, id, signal) => {
@@ -78,6 +79,16 @@ export class Draft {
     if (family === 'commands') this.#reads.delete(name)
     else this.#reads.set(name, reading)
     return reading
+  }
+
+  async #getMany (family: string, ids: readonly Id[], signal: Signal): Promise<ReadonlyMap<Id, Stored>> {
+    const unread = ids.filter(id => {
+      const name = nameTarget(family, id)
+      return !this.#reads.has(name) && !this.#changes.has(name)
+    })
+    if (unread.length > 0) await this.preload(unread.map(id => [family, id]), signal)
+    const items = await Promise.all(ids.map(id => this.#get(family, id, signal)))
+    return new Map(items.flatMap(item => item === undefined ? [] : [[item.id, item]]))
   }
 
   async #find (family: string, query: Query, signal: Signal): Promise<Found> {
@@ -125,5 +136,7 @@ function combineChanges (before: Change | undefined, change: Change): Change | u
   if (type === 'insert' || before.type === 'delete') throw new DuplicateError(family, getId(change))
   if (before.type === 'insert') return type === 'delete' ? undefined : { type: 'insert', family, item: change.item }
   const { expected, current } = before
-  return { ...change, expected, ...(type === 'replace' && current && { current }) } as Change
+  return type === 'delete'
+    ? { type, family, id: change.id, expected, ...(current && { current }) }
+    : { type, family, item: change.item, expected, ...(current && { current }) }
 }

@@ -13,13 +13,14 @@ import { authorizeCommand, type Execution } from './load.js'
 import { explainConstraint } from './refusal.js'
 import { enter, type Entered, type Sent } from './renamed.js'
 import { repeatIfDone } from './replay.js'
+import { SideBySide } from './side-by-side.js'
 import { type GuardedStorage, isConflict } from './storage-access.js'
 
 /** Makes an error name its command. @param isRead whether `read` threw it */
 type Explain = (error: unknown, index: number, isRead?: boolean) => unknown
 
 /**
- * Runs many commands in this order, each for itself, or all in one commit.
+ * Runs many commands as if one came after the other, each for itself, or all in one commit.
  *
  * @param read returns a command that was sent, or throws a problem
  */
@@ -34,12 +35,9 @@ export async function executeAll<T> (
   if (isAtomic) {
     return (await executeTogether(list.map(take), explain)).map(value => ({ status: 'fulfilled', value }))
   }
-  const settled: PromiseSettledResult<Outcome>[] = []
-  for (const [index, each] of list.entries()) {
-    await endLongTurn()
-    settled.push(...await Promise.allSettled([executeOne(each, index)]))
-  }
-  return settled
+  const sideBySide = new SideBySide()
+  return await Promise.allSettled(list.map(async (each, index) =>
+    await sideBySide.run(each.status === 'fulfilled' ? each.value : undefined, () => executeOne(each, index))))
 
   function take (each: PromiseSettledResult<Sent>, index: number): Sent {
     if (each.status === 'rejected') throw explain(each.reason, index, true)

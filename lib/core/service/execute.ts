@@ -4,12 +4,13 @@ import { attempt, type GrantedDecision, loadAndDecide, refuseUngranted, replayOr
 import type { Caller } from './caller.js'
 import { attemptUntilDone, commitDecided, type DecidedCommand, type Outcome, runToCommit } from './commit.js'
 import type { Command, Decision, DoneDecision } from './decide.js'
-import {
-  authorizeCommand, type Execution, load, type Loaded, needsOthers, noOthers, prepareFacts
-} from './load.js'
-import { isCounted } from './record.js'
+import { authorizeCommand, type Execution, load, type Loaded, noOthers, prepareFacts } from './load.js'
+import { isCounted } from './new-ids.js'
+import { needsOthers } from './others.js'
+import { findAfter } from './record.js'
 import { type Called, enter, type Sent, showAs } from './renamed.js'
 import { repeatIfDone } from './replay.js'
+import { keyNextId } from './storage-access.js'
 
 export type { Outcome } from './commit.js'
 
@@ -84,12 +85,12 @@ export function listWriterKeys (
   { others, creating }: Pick<Loaded, 'others' | 'creating'> = { others: noOthers, creating: noOthers }
 ): string[] {
   const chosen = target ?? params.id
-  const made = isCounted(family, caller.makers) ? family.name : identity?.row
+  const made = isCounted(family, caller.makers) ? keyNextId(family.name) : identity?.row
   const own = chosen === undefined ? made : `${family.name}/${String(chosen)}`
   const keys = own === undefined ? [] : [own]
   if (others.length === 0 && creating.length === 0) return keys
-  const counted = creating.filter(({ family, caller: { makers } }) => isCounted(family, makers))
-  keys.push(...others.map(({ family, id }) => `${family.name}/${id}`), ...counted.map(({ family }) => family.name))
+  for (const { family, id } of others) keys.push(`${family.name}/${id}`)
+  for (const { family, caller } of creating) if (isCounted(family, caller.makers)) keys.push(keyNextId(family.name))
   return [...new Set(keys)].sort()
 }
 
@@ -125,11 +126,10 @@ export async function preview (family: Family, caller: Caller, command: Command)
   }
 
   /** Under the names of the versions that the caller has. */
-  function listOthers (
-    { others, created }: GrantedDecision, { others: changed, created: made }: DoneDecision
-  ): PreviewedOther[] {
-    return [...others, ...created].flatMap(({ name, family: { name: its }, id, current }) => {
-      const after = (current === undefined ? made : changed)?.get(name)
+  function listOthers ({ others, created }: GrantedDecision, decision: DoneDecision): PreviewedOther[] {
+    return [...others, ...created].flatMap(other => {
+      const { family: { name: its }, id, current } = other
+      const after = findAfter(decision, other)
       const there = its === family.name ? { family, caller } : caller.other(its)
       if (after === undefined || there === undefined) return []
       return { ...there, id, before: showAs(there.family, current), after: showAs(there.family, after) }

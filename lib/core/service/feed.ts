@@ -98,22 +98,17 @@ export class Feed<F extends FeedFamily = FeedFamily> {
 
   /** A page, and the cursor to continue from later: everything before it was on this page or an earlier one. */
   async findPage (parsed: ParsedQuery): Promise<FoundPage & { readonly follow: Position }> {
-    const { query, list, start } = parsed
+    const { query, start } = parsed
     const isBackwards = start?.backwards === true
     const isForward = query.order[0]?.descending === false && !isBackwards
     // Read before the page, which then has everything up to it.
     const given = start?.position.item.position as number | undefined
     const beginning = given ?? this.#findFirst(query)
     const [end, first] = await Promise.all([findEnd(this.storage, this.signal), beginning])
-    const { parts: [part = []], order } = start === undefined
-      ? { parts: [numbered], order: query.order }
-      : listParts(list.fields, query.order, start)
-    const asked = { ...query, where: [...query.where, ...part], order }
-    const { items, more, last } = await this.#find(asked, isBackwards ? undefined : first, end)
+    const found = await this.#find(selectPart(parsed), isBackwards ? undefined : first, end)
+    const { items, more } = found
     const shown = isBackwards ? items.toReversed() : items
-    const edge = last === undefined ? undefined : { position: last } as never
-    const edges = isBackwards ? { more, first: edge } : { more, first: shown[0], last: edge }
-    const { next, prev } = findPositionsAround(parsed, edges)
+    const { next, prev } = findPositionsAround(parsed, findEdges(found, isBackwards))
     const reached = Math.max(end, given ?? 0, isForward ? items.at(-1)?.position ?? 0 : 0)
     const follow = isForward && more ? next : undefined
     return { items: shown, total: undefined, next, prev, follow: follow ?? placeAfter(reached) }
@@ -264,6 +259,19 @@ export function showFollowed (family: Family, entry: FeedEntry, id = entry.id): 
   const shown = showCommand(family, entry, id) as LoggedCommand
   const place = { family: family.name, position, cursor: writePosition(position) }
   return { ...shown, ...changes !== undefined && { changes }, ...place }
+}
+
+/** What a page begins with: all that is numbered, or what is after its cursor, or before it. */
+function selectPart ({ query, list, start }: ParsedQuery): Query {
+  const { parts: [part = []], order } = start === undefined
+    ? { parts: [numbered], order: query.order }
+    : listParts(list.fields, query.order, start)
+  return { ...query, where: [...query.where, ...part], order }
+}
+
+function findEdges ({ items, more, last }: FoundEntries, isBackwards: boolean) {
+  const edge = last === undefined ? undefined : { position: last } as never
+  return isBackwards ? { more, first: edge } : { more, first: items[0], last: edge }
 }
 
 function readPosition (cursor: string): number {

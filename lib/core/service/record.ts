@@ -1,21 +1,19 @@
 import { createHash } from 'node:crypto'
-import type { TSchema } from '@sinclair/typebox'
+import type { Context } from '../family/context.js'
 import { nameAction } from '../family/declared-operations.js'
-import type { Context, NounOperation } from '../family/definition.js'
-import type { Family } from '../family/family.js'
+import type { NounOperation } from '../family/definition.js'
+import { type Family, listReferred } from '../family/family.js'
 import { logFields } from '../family/fields.js'
 import { type FieldChanges, hideSecrets, listChanges } from '../family/params.js'
 import { Problem, type ProblemCode, problemCodes, type ProblemOptions } from '../problems.js'
 import type { OrderedList } from '../query/cursor.js'
 import { matcher } from '../storage/conditions.js'
-import {
-  type Change, DuplicateError, type FieldCondition, type Id, type Storage, type Stored
-} from '../storage/storage.js'
-import { uuidv7 } from '../uuid.js'
+import type { Change, FieldCondition, Id, Storage, Stored } from '../storage/storage.js'
 import { hashText } from '../values/ids.js'
 import { isObject, type Members } from '../values/json.js'
 import type { Makers } from './caller.js'
-import type { Command, Decision, NeededItem } from './decide.js'
+import type { Command, Decision, DoneDecision } from './decide.js'
+import { nameOther, type NeededItem } from './open-others.js'
 
 export interface KeptProblem extends Pick<ProblemOptions, 'status' | 'errors' | 'headers'> {
   readonly code: ProblemCode
@@ -173,8 +171,9 @@ function markCreation (
   return { createdHigh: hash.readUIntBE(0, 6), createdLow: hash.readUIntBE(6, 6) }
 }
 
-/** `current` is undefined for a created item. */
+/** `current` is undefined for a created item, which has its id. */
 type Other = Omit<NeededItem, 'current'> & {
+  readonly id?: Id
   readonly current?: Stored | undefined
   readonly caller?: { readonly makers: Makers }
 }
@@ -183,6 +182,12 @@ export interface ChangedOther<O extends Other = Other> {
   readonly other: O
   readonly after: Stored
   readonly record: CommandRecord
+}
+
+/** Another item after a decision; undefined if it is not changed, or not created. */
+export function findAfter (decision: DoneDecision, other: Other): Stored | undefined {
+  const { current, id = current?.id } = other
+  return (current === undefined ? decision.created : decision.others)?.get(nameOther(other, id as Id))
 }
 
 export function listChangedOthers<O extends Other> (
@@ -195,7 +200,7 @@ export function listChangedOthers<O extends Other> (
   const { result, id: row, changes, createdHigh, createdLow, ...entry } = own
   const about = { family: family.name, id: readTarget(family, own) }
   return others.flatMap(other => {
-    const after = (other.current === undefined ? decision.created : decision.others)?.get(other.name)
+    const after = findAfter(decision, other)
     if (after === undefined) return []
     const target = String(after.id)
     const record = {
@@ -215,7 +220,7 @@ export function listChangedOthers<O extends Other> (
 }
 
 export function makeChanges (
-  { name: family }: Family,
+  own: Family,
   { current, others, decision }: Decided,
   record: CommandRecord,
   changedOthers: readonly ChangedOther[]
@@ -223,24 +228,30 @@ export function makeChanges (
   const entry: Change = { type: 'insert', family: 'commands', item: record }
   if (decision.outcome !== 'done') return [entry]
   const { after } = decision
-  const change = makeChange(family, current, after)
+  const change = makeChange(own.name, current, after)
   if (others.length === 0 && changedOthers.length === 0) return [change, entry]
-  const changed = changedOthers.flatMap(({ other: { family, current }, after, record }): Change[] =>
-    [makeChange(family.name, current, after), { type: 'insert', family: 'commands', item: record }])
   // Items that were only read must not have changed since the decision.
-  const read = others.filter(other => !changedOthers.some(each => each.other === other))
-    .map(({ family: { name: family }, current: { id, revision: expected } }): Change =>
-      ({ type: 'require', family, id, expected }))
-  // An item may refer to those that are created with it.
-  const isNew = ({ type, family }: Change): boolean => type === 'insert' && family !== 'commands'
-  return [...changed.filter(isNew), change, ...changed.filter(each => !isNew(each)), ...read, entry]
+  const written = new Set<unknown>(changedOthers.map(({ other }) => other))
+  const read = others.filter(other => !written.has(other))
+    .map(({ family: { name: family }, current, current: { id, revision: expected } }): Change =>
+      ({ type: 'require', family, id, expected, current }))
+  // An item may refer to those that are created with it, and those to an item that is new itself.
+  const first: Change[] = []
+  const rest: Change[] = []
+  for (const { other: { family, current: before }, after, record } of changedOthers) {
+    const refersToNew = current === undefined && listReferred(family).includes(own)
+    const list = before === undefined && !refersToNew ? first : rest
+    list.push(makeChange(family.name, before, after))
+    rest.push({ type: 'insert', family: 'commands', item: record })
+  }
+  return [...first, change, ...rest, ...read, entry]
 }
 
 function makeChange (family: string, current: Stored | undefined, after: Stored | undefined): Change {
   if (current === undefined) return { type: 'insert', family, item: after as Stored }
   const { id, revision: expected } = current
   return after === undefined
-    ? { type: 'delete', family, id, expected }
+    ? { type: 'delete', family, id, expected, current }
     : { type: 'replace', family, item: after, expected, current }
 }
 
@@ -290,9 +301,11 @@ export function showCommand (family: Family, record: CommandRecord, id: string |
 }
 
 /** The list of an operation's noun has no refused commands: a refused hold is not a hold. */
-export function selectLog ({ name }: Family, id: Id, operation?: NounOperation): FieldCondition[] {
+export function selectLog (
+  { name }: Family, id: Id | readonly Id[], operation?: NounOperation
+): FieldCondition[] {
   const where: FieldCondition[] =
-    [{ field: 'family', op: 'eq', values: [name] }, { field: 'target', op: 'eq', values: [String(id)] }]
+    [{ field: 'family', op: 'eq', values: [name] }, { field: 'target', op: 'eq', values: [id].flat().map(String) }]
   if (operation !== undefined) {
     where.push({ field: 'action', op: 'eq', values: [operation.action] })
     where.push({ field: 'outcome', op: 'ne', values: ['refused'] })
@@ -304,15 +317,20 @@ export function isInLog (record: CommandRecord, family: Family, id: Id, operatio
   return matcher(selectLog(family, id, operation))(record)
 }
 
+/** Whether anything is in the log of an item, or of one of several. */
 export async function hasLog (
-  storage: Pick<Storage, 'find'>,
-  family: Family,
-  id: Id,
-  signal: AbortSignal | undefined
+  storage: Pick<Storage, 'find'>, family: Family, id: Id | readonly Id[], signal: AbortSignal | undefined
 ): Promise<boolean> {
+  return await findFirst(storage, family, id, signal) !== undefined
+}
+
+/** The first entry of the log of an item: its creation, unless that was pruned. */
+export async function findFirst (
+  storage: Pick<Storage, 'find'>, family: Family, id: Id | readonly Id[], signal: AbortSignal | undefined
+): Promise<CommandRecord | undefined> {
   const order = [...logOrder, { field: 'id', descending: false }]
   const query = { where: selectLog(family, id), order, offset: 0, limit: 1, count: false }
-  return (await storage.find('commands', query, signal)).items.length > 0
+  return (await storage.find('commands', query, signal)).items[0] as CommandRecord | undefined
 }
 
 /** The change to a revision comes first: it is found quickly among commands that changed nothing. */
@@ -336,48 +354,4 @@ export const prunedId = '$pruned'
 /** By family: the highest id of the items of which something was pruned, if ids are counted there. */
 export function readHighest (row: Stored | undefined): Readonly<Record<string, number>> {
   return (row?.result ?? {}) as Record<string, number>
-}
-
-// A client may have chosen a very high id.
-function refuseBeyond ({ schema, singular }: Family, id: number): void {
-  const { maximum = Number.MAX_SAFE_INTEGER, exclusiveMaximum = Infinity } = schema.properties.id as TSchema
-  if (id <= maximum && id < exclusiveMaximum) return
-  throw new Problem('taken', `No id is left for a new ${singular}: ${id - 1} is taken, and ids are counted`)
-}
-
-/** Whether the next id depends on existing ones, so that creations wait for each other. */
-export function isCounted ({ idKind }: Family, { makeId }: Makers): boolean {
-  return idKind === 'integer' && makeId === undefined
-}
-
-/** Never the id of a deleted item, whose log is still stored. */
-export async function makeNewId (
-  family: Family,
-  makers: Makers,
-  storage: Pick<Storage, 'find' | 'get' | 'nextId'>,
-  signal: AbortSignal | undefined
-): Promise<Id> {
-  const made = makers.makeId?.() ?? await storage.nextId?.(family.name, signal)
-  if (made !== undefined) {
-    // The caller retries with the next id.
-    if (await hasLog(storage, family, made, signal)) throw new DuplicateError(family.name, made)
-    return made
-  }
-  if (!isCounted(family, makers)) return uuidv7()
-  const query = { where: [], order: [{ field: 'id', descending: true }], offset: 0, limit: 1, count: false }
-  let pruned = 0
-  const findLast = async (): Promise<number> =>
-    Math.max((await storage.find(family.name, query, signal)).items[0]?.id as number | undefined ?? 0, pruned)
-  for (;;) {
-    const last = await findLast()
-    let id = last + 1
-    // Ids of deleted items, which keep their logs, are not reused. Doubling the step skips many in few reads.
-    for (let step = 1; await hasLog(storage, family, id, signal); step *= 2) id += step
-    refuseBeyond(family, id)
-    // After the log, which may be pruned meanwhile.
-    pruned = readHighest(await storage.get('commands', prunedId, signal))[family.name] ?? 0
-    if (id <= pruned) continue
-    // Unless another process has created items meanwhile: stepping over them would leave a gap.
-    if (id === last + 1 || await findLast() === last) return id
-  }
 }

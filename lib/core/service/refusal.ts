@@ -1,6 +1,8 @@
 import { errorCodes } from '../errors.js'
-import type { Context, Operation } from '../family/definition.js'
-import type { Family } from '../family/family.js'
+import type { Context } from '../family/context.js'
+import type { Operation } from '../family/definition.js'
+import { type Family, findChange, type OtherDefinition } from '../family/family.js'
+import { runRule } from '../family/run-rule.js'
 import { changeProblem, preconditionFailed, preconditionRequired, Problem } from '../problems.js'
 import { isAbsent } from '../storage/conditions.js'
 import { ConstraintError, type ConstraintRule, type Stored } from '../storage/storage.js'
@@ -29,21 +31,13 @@ export function describeReturned (result: unknown): string {
   return 'a promise'
 }
 
-// Messages of V8 for a change of something frozen.
-const changesFrozen = /^Cannot (?:assign to read only|add|delete|define|redefine) property/
+/** Items and lists that fields name (`nameReferred`); undefined if there is none, or the caller may not read it. */
+export type ReferencedItems = ReadonlyMap<string, Members | readonly Members[] | undefined>
 
-/** Runs a rule of the host, whose arguments are frozen. */
-export function runRule<T> ({ name: family }: Family, operation: string, rule: () => T): T {
-  try {
-    return rule()
-  } catch (error) {
-    if (!(error instanceof TypeError && changesFrozen.test(error.message))) throw error
-    throw new errorCodes.FST_DEALBOOK_CHANGED_ARGUMENT(family, operation, error.message, { cause: error })
-  }
+/** A field refers to one family, but a path may lead to ids of any. */
+export function nameReferred ({ field = '', isList, family }: OtherDefinition): string {
+  return isList ? `${field} ${family?.name ?? ''}` : field
 }
-
-/** Items that fields name, by their fields; undefined if there is none, or the caller may not read it. */
-export type ReferencedItems = ReadonlyMap<string, Members | undefined>
 
 /** If `allowed` throws, it is not allowed. @param report called with an error that is not a problem but a bug */
 export function explainNow (
@@ -55,15 +49,15 @@ export function explainNow (
   report?: (error: unknown) => void
 ): string | undefined {
   let reason: string | undefined = ''
-  const others = family.operations.get(operation.action)?.others.filter(({ field }) => field !== undefined) ?? []
-  const find = (field: string | undefined): Members | undefined => referenced.get(field ?? '')
+  const others = findChange(family, operation.action)?.others.filter(({ field }) => field !== undefined) ?? []
   try {
-    const items = Object.fromEntries(others.map(({ name, field }) => [name, find(field)]))
-    const withItems = others.length === 0 ? context : Object.freeze({ ...context, items: freeze(items) })
+    const items = Object.fromEntries(others.map(other => [other.name, referenced.get(nameReferred(other))]))
+    const withItems = others.length === 0 ? context : Object.freeze({ ...context, items: freeze(items) }) as Context
     // An item that the caller may not read must not be guessed from a reason.
-    const isHidden = others.some(({ field = '' }) => !isAbsent(item[field]) && find(field) === undefined)
+    const isHidden = others.some(({ name, field = '', isList }) =>
+      items[name] === undefined && (isList || !isAbsent(item[field])))
     if (!isHidden) {
-      reason = runRule(family, operation.name, () =>
+      reason = runRule(family, operation.name, 'allowed', () =>
         explainForbidden(operation, freeze({ ...item }), undefined, withItems))
     }
   } catch (error) {
@@ -148,25 +142,29 @@ const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: 
   other: { field: 'is not allowed', whole: 'a rule of the database rejects it' }
 }
 
-/** @param name what the problem calls a field */
-export function refuseByConstraint (error: ConstraintError, name = (field: string): string => field): Problem {
+type Rename = (pointer: string) => string
+
+const keep: Rename = pointer => pointer
+
+/** @param rename makes pointers as the problem has them */
+export function refuseByConstraint (error: ConstraintError, rename = keep): Problem {
   const { rule, other, declared } = error
-  if (!declared) return refuseByDatabase(error, name)
+  if (!declared) return refuseByDatabase(error, rename)
   if (rule === 'in-use') {
     const detail = `It cannot be deleted while ${other} refer to it. Nothing was done`
     return new Problem('in-use', detail, { members: { family: other }, cause: error })
   }
   const isDangling = rule === 'reference'
-  const errors = listConstraintFlaws(error, name, isDangling ? `must be an existing id of ${other}` : undefined)
+  const errors = listConstraintFlaws(error, rename, isDangling ? `must be an existing id of ${other}` : undefined)
   const detail = `${errors[0]?.pointer} ${errors[0]?.detail}`
   return isDangling
     ? new Problem('invalid-body', detail, { errors, cause: error })
     : new Problem('taken', `${detail}. Nothing was done`, { errors, cause: error })
 }
 
-function refuseByDatabase (error: ConstraintError, name: (field: string) => string): Problem {
+function refuseByDatabase (error: ConstraintError, rename: Rename): Problem {
   const { rule, allowed } = error
-  const errors = listConstraintFlaws(error, name, allowed)
+  const errors = listConstraintFlaws(error, rename, allowed)
   const [first] = errors
   const reason = first === undefined ? reasons[rule].whole : `${first.pointer} ${first.detail}`
   const detail = `The database does not allow this: ${reason}. Nothing was done`
@@ -187,11 +185,12 @@ export function explainConstraint (families: readonly Family[], error: unknown):
 }
 
 function listConstraintFlaws (
-  { rule, fields }: ConstraintError, name: (field: string) => string, reason: string = reasons[rule].field
+  { rule, missing, pointers }: ConstraintError, rename: Rename, reason: string = reasons[rule].field
 ): MemberFlaw[] {
-  const pointers = fields.map(field => `/${name(field)}`)
-  return pointers.map(pointer => {
-    const others = pointers.filter(other => other !== pointer)
+  const all = pointers.map(rename)
+  return all.map(pointer => {
+    // An id that is missing in several lines is a flaw of each.
+    const others = missing === undefined ? all.filter(other => other !== pointer) : []
     const together = others.length === 0 ? '' : `, together with ${others.join(', ')}`
     return { pointer, detail: `${reason}${together}` }
   })

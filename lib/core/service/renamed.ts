@@ -1,5 +1,6 @@
 import { errorCodes } from '../errors.js'
-import { type Family, hasFieldsOf, type Names, type Renaming } from '../family/family.js'
+import { type Family, hasFieldsOf, type Renaming } from '../family/family.js'
+import { type NameTree, renameSegments } from '../family/name-tree.js'
 import { changeProblem, type Flaw, invalidBody, Problem } from '../problems.js'
 import { ConstraintError } from '../storage/storage.js'
 import { escapePointer, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
@@ -141,7 +142,7 @@ export function nameRecordOf<R extends CommandRecord> (family: Family, record: R
   return {
     ...record,
     ...(params && named && { params: named.showParams(action, params) }),
-    ...(changes && renaming && { changes: renaming.show(changes) }),
+    ...(changes && renaming && { changes: renaming.showChanges(changes) }),
     ...(result && renaming && { result: renaming.show(result) }),
     ...(problem && renaming && { problem: { ...problem, ...nameFlaws(renaming.listPointed(action), problem) } })
   }
@@ -157,7 +158,7 @@ function nameProblem<T> (
     // The problem is about a different item.
     if (cause.family !== family.name) return error
     const isOurs = refuseByConstraint(cause).message === detail
-    if (isOurs) return refuseByConstraint(cause, field => names.get(field) ?? field)
+    if (isOurs) return refuseByConstraint(cause, pointer => namePointer(names, pointer))
   }
   const named = nameFlaws(names, { detail, errors })
   return changeProblem(error, named.detail, { errors: named.errors as readonly Flaw[] })
@@ -165,7 +166,7 @@ function nameProblem<T> (
 
 /** Pointers, and our texts of them. Those of the host stay. */
 function nameFlaws<T extends { readonly detail: string, readonly errors?: readonly Flaw[] | undefined }> (
-  names: Names, { detail, errors = [] }: T
+  names: NameTree, { detail, errors = [] }: T
 ): Pick<T, 'detail' | 'errors'> {
   if (errors.length === 0) return { detail }
   const isOfMember = (flaw: Flaw): flaw is MemberFlaw => 'pointer' in flaw
@@ -174,10 +175,9 @@ function nameFlaws<T extends { readonly detail: string, readonly errors?: readon
   return { detail: isOurs ? invalidBody(named as readonly MemberFlaw[]).message : detail, errors: named }
 }
 
-function namePointer (names: Names, pointer: string): string {
-  const [start, name, ...rest] = pointer.split('/')
-  const known = name === undefined ? undefined : names.get(unescapePointer(name))
-  return known === undefined ? pointer : [start, escapePointer(known), ...rest].join('/')
+function namePointer (names: NameTree, pointer: string): string {
+  const [start = '', ...segments] = pointer.split('/')
+  return [start, ...renameSegments(names, segments.map(unescapePointer)).map(escapePointer)].join('/')
 }
 
 // Problems thrown by functions that use the names of the version.

@@ -1,5 +1,6 @@
-import type { Static, TObject, TProperties } from '@sinclair/typebox'
-import type { CreateIn, EditIn, OperationParams } from '../family/definition.js'
+import type { Static, TProperties } from '@sinclair/typebox'
+import type { CreateIn } from '../family/creation.js'
+import type { EditIn, OperationParams } from '../family/definition.js'
 import type { CommandMembers } from '../family/fields.js'
 import type { AnyTypes, FamilyTypes, IdOf, ItemOf, KnownField, MemberName } from '../family/types.js'
 import type { ItemPage, PageOptions } from '../query/grammar.js'
@@ -84,10 +85,13 @@ export interface Done<Item> {
   readonly replayed: boolean
 }
 
+type RunParams<Name, Fields extends TProperties, Params extends OperationParams, Types extends FamilyTypes> =
+  Name extends keyof Params ? Static<Params[Name]> : EditIn<Fields, Types>
+
 /** May be omitted if all parameters are optional. */
-type ParamsAndOptions<ParamSchema extends TObject> = {} extends Static<ParamSchema>
-  ? [params?: Static<ParamSchema>, options?: RunOptions]
-  : [params: Static<ParamSchema>, options?: RunOptions]
+type ParamsAndOptions<Values> = {} extends Values
+  ? [params?: Values, options?: RunOptions]
+  : [params: Values, options?: RunOptions]
 
 type ParamsOf<Values> = {} extends Values ? { readonly params?: Values } : { readonly params: Values }
 
@@ -114,19 +118,17 @@ export interface Service<
 > {
   /** Creates an item from the fields in `create` of the definition. */
   create (fields: CreateIn<Fields, Types>, options?: CreateOptions): Promise<Done<ItemOf<Fields>>>
-  run<Name extends keyof Params & string> (
+  /** Runs an operation, or `edit`: omitted fields stay unchanged. */
+  // Not an alias, so that an error lists the names.
+  run<Name extends (keyof Params & string) | ([Types['edited']] extends [never] ? never : 'edit')> (
     operation: Name,
     id: IdOf<Fields>,
-    ...rest: ParamsAndOptions<Params[Name]>
+    ...rest: ParamsAndOptions<RunParams<Name, Fields, Params, Types>>
   ): Promise<Done<ItemOf<Fields> | undefined>>
-  /** Edits fields; omitted ones stay unchanged. */
-  run (
-    operation: [Types['edited']] extends [never] ? never : 'edit',
-    id: IdOf<Fields>,
-    params?: EditIn<Fields, Types>,
-    options?: RunOptions
-  ): Promise<Done<ItemOf<Fields> | undefined>>
-  /** Runs many commands, in this order: with `atomic` all in one commit, or none, and then it throws. */
+  /**
+   * Runs many commands as if one came after the other, side by side where they have nothing in common: with `atomic`
+   * all in one commit, or none, and then it throws.
+   */
   runAll (
     commands: readonly BookCommand<Fields, Params, Types>[],
     options: RunAllOptions & { readonly atomic: true }

@@ -3,9 +3,12 @@ import { commandsShape } from '../family/fields.js'
 import { Problem, storageUnavailable } from '../problems.js'
 import { clearTimeout, performance, setTimeout } from '../runtime.js'
 import { isDeadlineAware, raceSignal, RequestDeadline } from '../storage/deadline.js'
+import { locateMissing } from '../storage/missing.js'
+import { findByIds } from '../storage/pages.js'
 import {
-  BusyError, type Change, ConflictError, ConstraintError, DuplicateError, type FamilyShape, ReadOnlyError,
-  type Storage, type StorageReads
+  BusyError, type Change, ConflictError, ConstraintError, DuplicateError, type FamilyShape, type Id, ReadOnlyError,
+  type Storage, type StorageReads,
+  type Stored
 } from '../storage/storage.js'
 import { waitInQueue } from '../storage/turns.js'
 import { didYouMean } from '../values/words.js'
@@ -47,6 +50,8 @@ const guarded = new WeakMap<Storage, GuardedStorage>()
 export interface GuardedStorage extends Storage {
   readonly writers: WriteQueue
   readonly counters: Counters
+  /** In one read, if there are few. Those that do not exist are left out. */
+  getMany (family: string, ids: readonly Id[], signal?: AbortSignal): Promise<ReadonlyMap<Id, Stored>>
   /** @param ended called when it is durable, or with the error, also after a deadline has ended the waiting */
   commit (changes: readonly Change[], signal?: AbortSignal, ended?: (error?: unknown) => void): Promise<void>
 }
@@ -60,11 +65,13 @@ export function guardStorage (storage: Storage): GuardedStorage {
 function makeGuarded (storage: Storage): GuardedStorage {
   const { nextId, confirm, watch, replica, seen } = storage
   const endsItself = isDeadlineAware(storage)
+  const reads = guardReads(storage)
   return {
     writers: new WriteQueue(),
     counters: makeCounters(),
     prepare: shape => storage.prepare(shape),
-    ...guardReads(storage),
+    ...reads,
+    getMany: (family, ids, signal) => findByIds(reads, family, ids, signal),
     ...(replica !== undefined && { replica: seen => guardReads(replica.call(storage, seen)) }),
     ...(seen !== undefined && { seen: () => seen.call(storage) }),
     ...(nextId !== undefined && {
@@ -90,7 +97,7 @@ function makeGuarded (storage: Storage): GuardedStorage {
       signal?.throwIfAborted()
       await storage.commit(changes)
     } catch (error) {
-      const refusal = toRefusalOf(signal, error)
+      const refusal = toRefusalOf(signal, addPointers(error, changes))
       ended?.(refusal)
       throw refusal
     }
@@ -132,6 +139,14 @@ export function guardOpening<T> (opened: T | Promise<T>): T | Promise<T> {
   return opened.catch(error => {
     throw Object.hasOwn(errorCodes, (error as { code?: string } | undefined)?.code ?? '') ? error : toRefusal(error)
   })
+}
+
+/** Of a reference by a path. */
+function addPointers (error: unknown, changes: readonly Change[]): unknown {
+  if (!(error instanceof ConstraintError) || error.missing === undefined) return error
+  const { family, id } = error
+  const change = changes.find(change => change.family === family && 'item' in change && change.item.id === id)
+  return change !== undefined && 'item' in change ? locateMissing(error, change.item) : error
 }
 
 /** After it, a command is decided again. */
@@ -176,13 +191,27 @@ export function checkMappedFamilies (storage: Storage): void {
 
 // Longer queues only time out.
 const maxWaitingPerItem = 100
-const maxWaitingWriters = 1000
+const maxWaitingForItems = 1000
+// Apart from the others, so that many creations do not keep writers of items from waiting.
+const maxWaitingForIds = 1000
+
+const nextIdOf = 'next id of '
+
+/** The key of creations whose ids are counted: each needs the id of the one before. */
+export function keyNextId (family: string): string {
+  return nextIdOf + family
+}
 
 /** One writer of this process at a time per key. Between processes, the storage detects conflicts. */
 export class WriteQueue {
   // Waiting writers by key.
   readonly #queues = new Map<string, (() => void)[]>()
-  waiting = 0
+  #forItems = 0
+  #forIds = 0
+
+  get waiting (): number {
+    return this.#forItems + this.#forIds
+  }
 
   /** Undefined if it can begin at once. @param keys sorted, so that no two writers wait for each other */
   enter (keys: readonly string[], signal: AbortSignal | undefined): Promise<void> | undefined {
@@ -205,7 +234,8 @@ export class WriteQueue {
       for (const key of keys) {
         const queue = this.#queues.get(key)
         if (queue === undefined) this.#queues.set(key, [])
-        else await this.#waitIn(queue, signal)
+        else if (key.startsWith(nextIdOf)) await this.#waitForId(queue, signal)
+        else await this.#waitForItem(queue, signal)
         entered.push(key)
       }
     } catch (error) {
@@ -214,15 +244,26 @@ export class WriteQueue {
     }
   }
 
-  async #waitIn (queue: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
-    if (queue.length >= maxWaitingPerItem || this.waiting >= maxWaitingWriters) {
-      const detail = `Too many writers are waiting, ${queue.length} of them for this item; nothing was done`
-      throw new Problem('busy', detail, { headers: { 'retry-after': '1' } })
+  async #waitForItem (queue: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
+    if (queue.length >= maxWaitingPerItem || this.#forItems >= maxWaitingForItems) {
+      throw refuseToWait(`${queue.length} of them for this item`)
     }
     signal?.throwIfAborted()
-    this.waiting++
-    await waitInQueue(queue, signal, () => { this.waiting-- })
+    this.#forItems++
+    await waitInQueue(queue, signal, () => { this.#forItems-- })
   }
+
+  async #waitForId (queue: (() => void)[], signal: AbortSignal | undefined): Promise<void> {
+    if (this.#forIds >= maxWaitingForIds) throw refuseToWait(`${queue.length} of them for the next id`)
+    signal?.throwIfAborted()
+    this.#forIds++
+    await waitInQueue(queue, signal, () => { this.#forIds-- })
+  }
+}
+
+function refuseToWait (which: string): Problem {
+  const detail = `Too many writers are waiting, ${which}; nothing was done`
+  return new Problem('busy', detail, { headers: { 'retry-after': '1' } })
 }
 
 export type Counters = ReturnType<typeof makeCounters>

@@ -26,6 +26,9 @@ export function mergeShapes (before: FamilyShape | undefined, now: FamilyShape):
     creates: before.creates === true || now.creates === true,
     unique: [...unique.values()],
     references: { ...before.references, ...now.references },
+    ...(before.pathReferences ?? now.pathReferences) && {
+      pathReferences: { ...before.pathReferences, ...now.pathReferences }
+    },
     ...(now.sequence === undefined ? {} : { sequence: now.sequence })
   }
 }

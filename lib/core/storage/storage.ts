@@ -1,5 +1,6 @@
 import { errorCodes } from '../errors.js'
 import type { TextTransform } from '../values/formats.js'
+import { getPathField } from '../values/paths.js'
 
 /** A value that can be filtered and ordered. */
 export type Scalar = string | number | boolean
@@ -86,6 +87,11 @@ export interface FamilyShape {
   /** The name of the family whose id each of these fields holds. That family is prepared in this storage too. */
   readonly references?: Readonly<Record<string, string>>
   /**
+   * The same for ids within fields of the kind `json`, by their paths, such as `lines.product` or `tags`: a path leads
+   * through lists.
+   */
+  readonly pathReferences?: Readonly<Record<string, string>>
+  /**
    * An optional integer field that the storage fills with 1, 2, 3 … in the order in which new items become visible. A
    * query with a condition on it finds every item that was committed before, and later items get higher numbers. An
    * insert may have the number, such as in a copy.
@@ -156,15 +162,17 @@ export interface FoundText {
 
 /**
  * A change of one item; a commit has at most one for each item. The item must be at the revision `expected`. `current`
- * is the item at that revision, if the caller has it: a storage need not write values that are the same in both.
+ * is the item at that revision, if the caller has it: the item must have the same `updatedAt`, since after a failover
+ * a different change may have led to the same revision. A storage need not write values that are the same in both.
  * `require` changes nothing: it only checks the revision.
  */
 export type Change =
   | { readonly type: 'insert', readonly family: string, readonly item: Stored }
-  | { readonly type: 'replace', readonly family: string, readonly item: Stored, readonly expected: number } &
-    { readonly current?: Stored }
-  | { readonly type: 'delete', readonly family: string, readonly id: Id, readonly expected: number }
-  | { readonly type: 'require', readonly family: string, readonly id: Id, readonly expected: number }
+  | { readonly family: string, readonly expected: number, readonly current?: Stored } & (
+    | { readonly type: 'replace', readonly item: Stored }
+    | { readonly type: 'delete', readonly id: Id }
+    | { readonly type: 'require', readonly id: Id }
+  )
 
 /** The reads of a storage. */
 export interface StorageReads {
@@ -260,10 +268,14 @@ export type ConstraintRule = 'unique' | 'required' | 'reference' | 'in-use' | 'v
 /** Details of a `ConstraintError`. */
 export interface ConstraintOptions {
   readonly fields?: readonly string[]
-  /** Whether the family declares the rule, by `unique` or `references`. */
+  /** Whether the family declares the rule, by `unique`, `references` or `pathReferences`. */
   readonly declared?: boolean
   /** The family that is referred to, or that refers to the item, if known. */
-  readonly other?: string
+  readonly other?: string | undefined
+  /** The id that does not exist, of a reference by a path: the service finds out where the item has it. */
+  readonly missing?: Id
+  /** Where it is in the item, if not in all of the field. */
+  readonly pointers?: readonly string[]
   /** What a value must be, for the client, such as `must have at most 20 characters`. */
   readonly allowed?: string
   /** Its name in the database, or the message of a trigger. */
@@ -272,7 +284,7 @@ export interface ConstraintOptions {
 }
 
 /**
- * A rule of the family (`unique`, `references`) or of the database (check, foreign key, trigger …) refuses a change.
+ * A rule of the family (`unique`, references) or of the database (check, foreign key, trigger …) refuses a change.
  * Nothing was done, and a retry fails as long as the data is the same.
  */
 export class ConstraintError extends Error {
@@ -281,13 +293,15 @@ export class ConstraintError extends Error {
   readonly allowed: string | undefined
   readonly declared: boolean
   readonly other: string | undefined
+  readonly missing: Id | undefined
+  readonly pointers: readonly string[]
   readonly constraint: string | undefined
 
   constructor (
     readonly family: string,
     readonly id: Id,
     readonly rule: ConstraintRule,
-    { fields = [], declared = false, other, allowed, constraint, cause }: ConstraintOptions = {}
+    { fields = [], declared = false, other, missing, pointers, allowed, constraint, cause }: ConstraintOptions = {}
   ) {
     const reason = allowed ?? (cause instanceof Error ? cause.message : [rule, other].join(' ').trim())
     super(`${family} ${id}: the database refuses it: ${[...fields, reason].join(' ')}`, { cause })
@@ -295,12 +309,25 @@ export class ConstraintError extends Error {
     this.allowed = allowed
     this.declared = declared
     this.other = other
+    this.missing = missing
+    this.pointers = pointers ?? fields.map(field => `/${getPathField(field)}`)
     this.constraint = constraint
   }
 }
 
 export function getId (change: Change): Id {
   return 'item' in change ? change.item.id : change.id
+}
+
+/**
+ * Whether the item that is stored is the one that a change expects; otherwise `commit` throws a `ConflictError`.
+ *
+ * @example
+ * if (change.type !== 'insert' && !isExpected(item, change)) throw new ConflictError(change.family, id)
+ */
+export function isExpected (item: Stored | undefined, change: Exclude<Change, { readonly type: 'insert' }>): boolean {
+  const { expected, current } = change
+  return item?.revision === expected && (current === undefined || item.updatedAt === current.updatedAt)
 }
 
 /**

@@ -39,7 +39,7 @@ export interface DecimalSchema {
   readonly maximum?: number
 }
 
-/** Members of an item or of parameters already have the canonical form; nested ones must be sent in it. */
+/** The values of an item or of parameters already have the canonical form. */
 export function findFlawInDecimal (schema: DecimalSchema, value: unknown): string | undefined {
   const { format, scale = 0, minimum = -Infinity, maximum = Infinity } = schema
   if (format !== 'decimal') return undefined

@@ -8,7 +8,10 @@ export function isObject (value: unknown): value is Members {
 /** With everything in it. */
 export function freeze<T> (value: T): T {
   if (typeof value !== 'object' || value === null) return value
-  for (const name of Object.keys(value)) freeze((value as Members)[name])
+  for (const name of Object.keys(value)) {
+    const member = (value as Members)[name]
+    if (typeof member === 'object') freeze(member)
+  }
   return Object.freeze(value)
 }
 

@@ -94,22 +94,27 @@ function describePattern (pattern: string, { examples }: TSchema): string {
   return example === undefined ? `must match pattern "${pattern}"` : `must look like ${example} (pattern "${pattern}")`
 }
 
+/** What a value must be, by the keyword of its schema. */
+const flawsByKeyword: Readonly<Record<string, (schema: unknown, parent: TSchema) => string>> = {
+  required: () => 'is required',
+  enum: values => `must be one of ${(values as unknown[]).join(', ')}`,
+  anyOf: schemas => `must be one of ${(schemas as TSchema[]).map(({ const: literal, enum: values, type }) =>
+    literal ?? values?.join(', ') ?? type).join(', ')}`,
+  pattern: (pattern, parent) => describePattern(pattern as string, parent),
+  format: name => getFormat(name as string)?.rule ?? 'is not valid',
+  type: name => `must be ${/^[aeiou]/.test(String(name)) ? 'an' : 'a'} ${name}`,
+  minLength: least => least === 1 ? 'must not be empty' : `must have at least ${least} characters`,
+  maxLength: most => `must have at most ${most} characters`,
+  minItems: least => least === 1 ? 'must not be empty' : `must have at least ${least} entries`,
+  maxItems: most => `must have at most ${most} entries`,
+  uniqueItems: () => 'must not have the same entry twice',
+  minimum: least => `must be at least ${least}`,
+  maximum: most => `must be at most ${most}`,
+  multipleOf: step => `must be multiple of ${step}`
+}
+
 function describeFlaw ({ keyword, schema, message, parentSchema = {}, data }: ErrorObject): string {
   const { format } = parentSchema as DecimalSchema
   if (format === 'decimal') return findFlawInDecimal(parentSchema as DecimalSchema, data) ?? 'is not valid'
-  switch (keyword) {
-    case 'required': return 'is required'
-    case 'enum': return `must be one of ${(schema as unknown[]).join(', ')}`
-    case 'anyOf': return `must be one of ${(schema as TSchema[]).map(({ const: literal, enum: values, type }) =>
-      literal ?? values?.join(', ') ?? type).join(', ')}`
-    case 'pattern': return describePattern(schema as string, parentSchema as TSchema)
-    case 'format': return getFormat(schema as string)?.rule ?? 'is not valid'
-    case 'type': return `must be ${/^[aeiou]/.test(String(schema)) ? 'an' : 'a'} ${schema}`
-    case 'minLength': return schema === 1 ? 'must not be empty' : `must have at least ${schema} characters`
-    case 'maxLength': return `must have at most ${schema} characters`
-    case 'minimum': return `must be at least ${schema}`
-    case 'maximum': return `must be at most ${schema}`
-    case 'multipleOf': return `must be multiple of ${schema}`
-    default: return message ?? 'is not valid'
-  }
+  return flawsByKeyword[keyword]?.(schema, parentSchema as TSchema) ?? message ?? 'is not valid'
 }

@@ -1,6 +1,6 @@
 import { type TProperties, Type } from '@sinclair/typebox'
 import type { FastifyInstance } from 'fastify'
-import type { Deletion } from '../../core/family/family.js'
+import type { CompiledChange } from '../../core/family/family.js'
 import { compileParams, type Params, readParams } from '../../core/family/params.js'
 import { invalidBody } from '../../core/problems.js'
 import { readTarget } from '../../core/service/record.js'
@@ -76,7 +76,7 @@ export const command: Form<'command'> = {
 /** `POST /command/{action}/` for every operation, creation and deletion; the response is 200 without a body. */
 export function actionEndpoints (mount: Mount): Endpoint[] {
   const { operations, lifecycle } = mount.family
-  const makeOperationEndpoint = ({ operation, params }: Deletion) =>
+  const makeOperationEndpoint = ({ operation, params }: CompiledChange) =>
     makeEndpoint(mount, operation.action, params, true)
   const endpoints = Array.from(operations.values(), makeOperationEndpoint)
   if (lifecycle === undefined) return endpoints

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CompiledChange } from '../../core/family/family.js'
 import { compileParams, readParams } from '../../core/family/params.js'
 import { invalidBody, pointToCommand, Problem } from '../../core/problems.js'
 import { type Caller, intendToRead } from '../../core/service/caller.js'
@@ -148,9 +149,11 @@ function manyEndpoint (mount: Mount): FormEndpoint {
 
 const id = Type.Optional(Type.String({ pattern: textIdPattern }))
 
-function listActions ({ operations, lifecycle }: Mount['family']) {
+function listActions ({ operations, lifecycle }: Mount['family']): ReadonlyMap<string, CompiledChange> {
   const deletion = lifecycle?.deletion
-  return new Map([...operations, ...deletion === undefined ? [] : [[deletion.operation.action, deletion] as const]])
+  return new Map<string, CompiledChange>([
+    ...operations, ...deletion === undefined ? [] : [[deletion.operation.action, deletion] as const]
+  ])
 }
 
 function compileReader ({ family, preconditions }: Mount): (sent: Members) => Command {

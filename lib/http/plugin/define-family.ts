@@ -9,15 +9,16 @@ import { makeService } from '../../core/book/make-service.js'
 import { errorCodes } from '../../core/errors.js'
 import { compileFamily } from '../../core/family/compile.js'
 import type {
-  FamilyDefinition, FieldName, OperationParams, Renamed, RenamedName
+  FamilyDefinition, FieldName, OperationParams
 } from '../../core/family/definition.js'
 import { type AnyExtension, extendDefinition, type FamilyExtension } from '../../core/family/extension.js'
 import {
-  type AnyFamily, type Family, hasFieldsOf, keepFamily, listShapes, type Renaming
+  type AnyFamily, type Family, hasFieldsOf, keepFamily, listExpandable, listNeeded, listShapes, type Renaming
 } from '../../core/family/family.js'
 import type { KnownFields, KnownResult } from '../../core/family/known-fields.js'
 import { renameDefinition } from '../../core/family/members.js'
 import { makeRenaming } from '../../core/family/rename.js'
+import type { NewNames, Renamed, RenamedName, RenamedReferences } from '../../core/family/renamed-types.js'
 import type {
   AnyTypes, FamilyTypes, FieldsOf, ItemOf, KnownField, MemberIn, MemberName
 } from '../../core/family/types.js'
@@ -70,9 +71,10 @@ export interface FamilyPlugin<
     More extends TProperties = {}, MoreParams extends OperationParams = {},
     Edited extends FieldName<Fields & NoInfer<More>> = never,
     Created extends FieldName<Fields & NoInfer<More>> | 'id' = never,
-    Referred = {}, With = {}, Creates = {}, Given = {}, GivenInitial = {}
+    Referred = {}, With = {}, Creates = {}, Derived extends FieldName<Fields & NoInfer<More>> = never, Given = {},
+    GivenInitial = {}
   > (
-    extension: FamilyExtension<Fields, More, MoreParams, Edited, Created, Referred, With, Creates, Types> & {
+    extension: FamilyExtension<Fields, More, MoreParams, Edited, Created, Referred, With, Creates, Types, Derived> & {
       readonly operations?: Given &
         KnownFields<Given, Fields & More, MoreParams, With, Creates, Types['references'] & Referred>
       readonly initial?: GivenInitial & KnownResult<GivenInitial, Static<TObject<Fields & More>>, {}>
@@ -82,6 +84,7 @@ export interface FamilyPlugin<
     edited: Types['edited'] | Edited
     references: Types['references'] & Referred
     with: Types['with']
+    sent: Types['sent']
   }>
   /**
    * The same items with different names, for another version: in bodies, queries, pointers, logs, pages and documents.
@@ -89,14 +92,16 @@ export interface FamilyPlugin<
    *
    * @example
    * app.register(deals.rename({ name: 'title' }), { storage, version: 'v2' })
+   * app.register(orders.rename({ 'lines.price': 'unitPrice' }), { storage, version: 'v2' })
    */
-  rename<const Names extends { readonly [K in FieldName<Fields>]?: string }> (
-    names: Names
+  rename<const Names> (
+    names: NewNames<Fields, Names>
   ): FamilyPlugin<Renamed<Fields, Names>, Params, {
     created: RenamedName<Types['created'], Names>
     edited: RenamedName<Types['edited'], Names>
-    references: Renamed<Types['references'], Names>
+    references: RenamedReferences<Types['references'], Names>
     with: { [K in keyof Types['with']]: RenamedName<Types['with'][K], Names> }
+    sent: Types['sent']
   }>
   /**
    * The family without HTTP, for jobs, scripts, tests and other protocols. It needs no Fastify.
@@ -299,7 +304,7 @@ async function makeMount (
     version,
     home,
     urls: makeUrls(prefix, home, options.publicUrl),
-    grammar: compileGrammar({ ...family, references: [...family.references.keys()] }, limits),
+    grammar: compileGrammar({ ...family, references: listExpandable(family) }, limits),
     logGrammar: compileGrammar(logList, limits),
     feedGrammar: compileGrammar({ ...feedList, key: 'position' }, limits),
     streams: new Streams(),
@@ -345,19 +350,16 @@ function readRetirement (
 function checkNeighbours (mount: Mount): Family[] {
   const { family, neighbours, storage } = mount
   const narrowed = new Set<Family>()
-  const creation = family.lifecycle && { name: 'create', needed: family.lifecycle.others }
-  const all = [...family.operations.values()].map(({ operation: { name }, others, creates }) =>
-    ({ name, needed: [...others, ...creates] }))
-  for (const { name, needed: others } of creation === undefined ? all : [...all, creation]) {
-    for (const { family: needed } of others) {
-      if (needed === undefined || needed.name === family.name) continue
+  for (const { name, families } of listNeeded(family)) {
+    for (const needed of families) {
+      if (needed.name === family.name) continue
       const found = neighbours.find(needed.name, mount)
       if (found === undefined) throw new errorCodes.FST_DEALBOOK_NO_NEIGHBOUR(family.name, needed.name)
       if (found.storage !== storage) throw new errorCodes.FST_DEALBOOK_OTHER_STORAGE(family.name, name, needed.name)
       if (!hasFieldsOf(found.family, needed)) narrowed.add(needed)
     }
   }
-  for (const [field, { name }] of family.references) {
+  for (const [field, { name }] of [...family.references, ...family.pathReferences]) {
     const found = neighbours.find(name, mount)
     if (found === undefined) continue
     if (found.storage !== storage) throw new errorCodes.FST_DEALBOOK_REFERENCE_STORAGE(family.name, field, name)

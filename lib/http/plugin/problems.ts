@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Context } from '../../core/family/definition.js'
-import { type CompiledOperation, type Family, getBase } from '../../core/family/family.js'
+import type { Context } from '../../core/family/context.js'
+import {
+  type CompiledChange, type CompiledOperation, type Family, findChange, getBase
+} from '../../core/family/family.js'
 import type { Params } from '../../core/family/params.js'
 import {
   idReused, invalidBody, invalidQuery, notFound, nothingFound, pointToCommand, preconditionFailed, preconditionRequired,
@@ -56,7 +58,8 @@ export function describeProblems (mount: FamilyMount): MountProblems {
   }
   if (deletion !== undefined) {
     const inUse = breakRule(family, 'in-use', { other: 'invoices' })
-    actions.push([deletion.operation.action, { ...listTargetProblems(own), 'in-use': inUse }])
+    const refused = listRefusals(family, deletion)
+    actions.push([deletion.operation.action, { ...listTargetProblems(own), ...refused, 'in-use': inUse }])
   }
   // Where the body names the action, any operation is an example.
   const [first] = operations.values()
@@ -105,9 +108,13 @@ function listOperationProblems (mount: Mount, operation: CompiledOperation): Pro
   return {
     'invalid-body': misreadBody(operation.params),
     ...listTargetProblems(mount),
-    ...operation.operation.allowed !== undefined && { 'wrong-state': refuseByState(family, operation) },
+    ...listRefusals(family, operation),
     ...listConflicts(family)
   }
+}
+
+function listRefusals (family: Family, change: CompiledChange): ProblemExamples {
+  return change.operation.allowed === undefined ? {} : { 'wrong-state': refuseByState(family, change) }
 }
 
 /** As an empty body is refused, or one with a member too many. */
@@ -143,25 +150,26 @@ const context: Context = Object.freeze({
   now: '2030-01-31T12:00:00.000Z', command: '', principal: undefined, claims: {}, items: {}, newIds: {}, facts: {}
 })
 
-const refusals = new WeakMap<CompiledOperation, Problem>()
+const refusals = new WeakMap<CompiledChange, Problem>()
 
 /** The operation's own reason, on an item in a state that does not allow it; a general one where none is found. */
-function refuseByState (family: Family, operation: CompiledOperation): Problem {
+function refuseByState (family: Family, operation: CompiledChange): Problem {
   // All mounts of a family have the same.
   const known = refusals.get(operation) ?? findRefusal(family, operation)
   refusals.set(operation, known)
   return known
 }
 
-function findRefusal (family: Family, { operation: { name, action }, params }: CompiledOperation): Problem {
+function findRefusal (family: Family, { operation: { name, action }, params }: CompiledChange): Problem {
   const base = getBase(family)
-  const { operation } = base.operations.get(action) as CompiledOperation
+  const { operation } = findChange(base, action) as CompiledChange
   const sent = (makeExample(params.schema) ?? {}) as Members
   try {
     for (const item of combineStates(base)) {
       const reason = explainForbidden(operation, item, sent, context)
       // No-ops succeed in any state.
-      if (reason === undefined || isDeepStrictEqual(operation.apply(item, sent, context), item)) continue
+      const isNoOp = 'verb' in operation && isDeepStrictEqual(operation.apply(item, sent, context), item)
+      if (reason === undefined || isNoOp) continue
       return refuseInState(base, name, item, reason, context, new Map())
     }
   } catch {

@@ -1,5 +1,6 @@
 import { addTitleColumns, makeExpand } from '../../core/book/expand.js'
 import { findOffers } from '../../core/book/offers.js'
+import { findReferred } from '../../core/family/family.js'
 import { invalidQuery, Problem } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { operators } from '../../core/query/operators.js'
@@ -38,7 +39,7 @@ export async function listItems (
   parsed: ParsedQuery,
   isBare = false
 ): Promise<Listing> {
-  const { family, family: { name, singular, members: all, references } } = mount
+  const { family, family: { name, singular, members: all } } = mount
   const { expand, fields = all } = parsed
   const download = findDownload(request, representation)
   const columns = download === undefined ? undefined : addTitleColumns(family, fields)
@@ -50,7 +51,7 @@ export async function listItems (
     members: columns ?? fields,
     isBare,
     reader,
-    hasLongItems: family.hasLongItems || expand?.some(field => references.get(field)?.hasLongItems) === true,
+    hasLongItems: family.hasLongItems || expand?.some(name => findReferred(family, name)?.hasLongItems) === true,
     expand: (expand ?? columns) && await makeExpand(family, caller, expand ?? [], { columns }),
     download,
     find: query => reader.find(query),

@@ -26,7 +26,7 @@ export interface LoadedFeed extends Activity {
   readonly view: PageView
   readonly query: ListQuery
   readonly links: PageLinks
-  /** The families that it is of, whoever asks. */
+  /** All families of the feed, also those that the caller may not read. */
   readonly mounts: readonly FamilyMount[]
   /** The place to follow it from: everything before it is on this page, or on one after it. */
   readonly cursor: string

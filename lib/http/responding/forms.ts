@@ -1,18 +1,22 @@
 import type { TSchema } from '@sinclair/typebox'
+import type { FastifyRequest } from 'fastify'
 import { listActions } from '../../core/book/offers.js'
+import { prefillOperation } from '../../core/book/prefill.js'
 import { errorCodes } from '../../core/errors.js'
 import type { Family } from '../../core/family/family.js'
 import { declaresNull, withoutNull } from '../../core/family/fields.js'
 import { explainInState, type StateReason } from '../../core/service/refusal.js'
-import type { Field } from '../../core/storage/storage.js'
+import type { Field, Stored } from '../../core/storage/storage.js'
 import { makeExample } from '../../core/values/example.js'
 import type { Members } from '../../core/values/json.js'
 import type { FamilyMount, SentForm } from '../../representations/target.js'
 import { canEnter, findNested, readEntries } from '../form-values.js'
 import { mountOf } from '../mount.js'
 
-/** How a form sends a parameter of an action. */
+/** How a form sends a parameter of an action, or what a field of items has. */
 export interface FormInput extends Field {
+  /** The `title` of its schema: its name for people, unless `labels` have another. */
+  readonly title?: string | undefined
   readonly description?: string | undefined
   readonly minLength: number
   /** Whether it can be null, also if it is optional. */
@@ -31,7 +35,7 @@ export interface FormInput extends Field {
 /** The form of an action: of an operation, a creation or a deletion. */
 export interface FormModel {
   readonly inputs: readonly FormInput[]
-  /** The families whose items inputs name by their ids, by the names of the inputs. */
+  /** The families whose items inputs name by their ids, by the names of the inputs, or paths in them. */
   readonly references: Readonly<Record<string, string>>
   /** The `summary` of the definition. */
   readonly summary: string | undefined
@@ -55,9 +59,26 @@ export function describeForm (mount: FamilyMount, action: string): FormModel {
   return model
 }
 
+// By family.
+const itemInputs = new WeakMap<Family, readonly FormInput[]>()
+
+/**
+ * The fields of the items of a mount as forms have them: with their titles and, of lists and objects, their parts.
+ *
+ * @example
+ * describeItem(mount).find(({ name }) => name === 'lines')?.parts?.inputs.map(({ name, kind }) => `${name}: ${kind}`)
+ */
+export function describeItem (mount: FamilyMount): readonly FormInput[] {
+  const { family } = mountOf(mount)
+  const known = itemInputs.get(family)
+  if (known !== undefined) return known
+  const { fields, schema } = family
+  const inputs = fields.map(field => makeInput(field, schema.properties[field.name] as TSchema))
+  itemInputs.set(family, inputs)
+  return inputs
+}
+
 function findFormAction (family: Family, action: string) {
-  const operation = family.operations.get(action)
-  if (operation !== undefined) return { params: operation.params, target: operation, others: operation.others }
   const { params, target } = listActions(family).find(each => each.action === action) ?? {}
   if (params === undefined) throw new errorCodes.FST_DEALBOOK_UNKNOWN_OPERATION(family.name, action, '')
   return { params, target, others: target === undefined ? family.lifecycle?.others : target.others }
@@ -65,18 +86,19 @@ function findFormAction (family: Family, action: string) {
 
 function makeModel (family: Family, action: string): FormModel {
   const { params: { schema, fields, defaults }, target, others } = findFormAction(family, action)
-  // A parameter named like an entry of `with`, or like a field that refers to an item, does so too.
+  // A parameter named like an entry of `with`, or like a field that refers to items, does so too.
   const named = (others ?? []).filter(({ field }) => field === undefined)
-    .map(({ name, family: other = family }) => [name, other.name] as const)
+    .map(({ name, parameter = name, family: other = family }) => [parameter, other.name] as const)
+  const referred = [...family.references, ...family.pathReferences]
   return {
     inputs: fields.map(field => makeInput(field, schema.properties[field.name] as TSchema, defaults[field.name])),
-    references: Object.fromEntries([...named, ...Array.from(family.references, ([name, other]) => [name, other.name])]),
+    references: Object.fromEntries([...named, ...referred.map(([name, other]) => [name, other.name] as const)]),
     summary: target?.operation.summary
   }
 }
 
 function makeInput (field: Field, schema: TSchema, initial?: unknown): FormInput {
-  const { description, maxLength, minLength = 0 } = withoutNull(schema)
+  const { title, description, maxLength, minLength = 0 } = withoutNull(schema)
   const { maxLength: _stored, ...own } = field
   const nested = field.kind === 'json' ? findNested(schema) : undefined
   const inputs = nested === undefined
@@ -86,6 +108,7 @@ function makeInput (field: Field, schema: TSchema, initial?: unknown): FormInput
   return {
     ...own,
     ...maxLength !== undefined && { maxLength },
+    ...title !== undefined && { title },
     description,
     minLength,
     takesNull: declaresNull(schema),
@@ -106,6 +129,24 @@ export function readFormParams (
   const { zone, language, key } = form
   const { params } = findFormAction(mountOf(mount).family, action)
   return readEntries(params, entries, { zone, language, isOwn: key !== undefined })
+}
+
+/**
+ * What the form of an operation starts with: the fields that its parameters are named and typed like, and what its
+ * `prefill` returns; nothing if that fails, which is logged.
+ *
+ * @param item as the caller may see it
+ */
+export function prefillParams (
+  { mount, request }: { readonly mount: FamilyMount, readonly request: FastifyRequest }, action: string, item: Stored
+): Members {
+  const { family } = mountOf(mount)
+  try {
+    return prefillOperation(family, action, item)
+  } catch (error) {
+    request.log.error({ err: error, action }, 'prefill failed for the form of an operation')
+    return {}
+  }
 }
 
 /** Valid parameters of an action: those of an item that it edits, otherwise examples; undefined if none are known. */

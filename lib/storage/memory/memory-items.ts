@@ -1,5 +1,6 @@
 import { compareScalars, isAbsent } from '../../core/storage/conditions.js'
 import type { Id, Scalar, Stored } from '../../core/storage/storage.js'
+import { listPathValues } from '../../core/values/paths.js'
 
 // With more insertions and removals, sorting once is faster than moving all later items for each.
 const fewMoves = 8
@@ -8,7 +9,7 @@ const fewMoves = 8
 export class MemoryItems {
   #items: Stored[] = []
   readonly #byId = new Map<Id, Stored>()
-  readonly #keys: (readonly string[])[] = []
+  readonly #keys: ItemKeys[] = []
   /** Ids by the fields and values of a key. An item that lacks one of the fields is not included. */
   readonly #byKey = new Map<string, Set<Id>>()
   #readers = 0
@@ -41,9 +42,21 @@ export class MemoryItems {
   }
 
   addKey (fields: readonly string[]): void {
-    if (this.#keys.some(key => key.join() === fields.join())) return
-    this.#keys.push(fields)
-    for (const item of this.#items) this.#addTo(fields, item)
+    this.#addKeys({ name: fields.join(), list: item => listKey(nameKey(fields, item)) })
+  }
+
+  /** An item has a key for each value that the path leads to. */
+  addPath (path: string): void {
+    this.#addKeys({
+      name: `path ${path}`,
+      list: item => new Set(listPathValues(item, path).map(({ value }) => nameKey([path], { [path]: value }) as string))
+    })
+  }
+
+  #addKeys (keys: ItemKeys): void {
+    if (this.#keys.some(({ name }) => name === keys.name)) return
+    this.#keys.push(keys)
+    for (const item of this.#items) this.#addTo(keys, item)
   }
 
   findEqual (values: Readonly<Record<string, unknown>>): Stored[] {
@@ -97,11 +110,12 @@ export class MemoryItems {
   /** Returns false if other items must move. */
   #put (id: Id, item: Stored | undefined): boolean {
     const before = this.#byId.get(id)
-    for (const fields of this.#keys) {
-      const key = before && nameKey(fields, before)
-      const ids = key === undefined ? undefined : this.#byKey.get(key)
-      if (ids?.delete(id) === true && ids.size === 0) this.#byKey.delete(key as string)
-      if (item !== undefined) this.#addTo(fields, item)
+    for (const keys of this.#keys) {
+      for (const key of before === undefined ? noKeys : keys.list(before)) {
+        const ids = this.#byKey.get(key)
+        if (ids?.delete(id) === true && ids.size === 0) this.#byKey.delete(key)
+      }
+      if (item !== undefined) this.#addTo(keys, item)
     }
     if (item === undefined) return !this.#byId.delete(id)
     this.#byId.set(id, item)
@@ -113,13 +127,24 @@ export class MemoryItems {
     return true
   }
 
-  #addTo (fields: readonly string[], item: Stored): void {
-    const key = nameKey(fields, item)
-    if (key === undefined) return
-    const ids = this.#byKey.get(key)
-    if (ids === undefined) this.#byKey.set(key, new Set([item.id]))
-    else ids.add(item.id)
+  #addTo ({ list }: ItemKeys, item: Stored): void {
+    for (const key of list(item)) {
+      const ids = this.#byKey.get(key)
+      if (ids === undefined) this.#byKey.set(key, new Set([item.id]))
+      else ids.add(item.id)
+    }
   }
+}
+
+interface ItemKeys {
+  readonly name: string
+  list (item: Stored): Iterable<string>
+}
+
+const noKeys: readonly never[] = []
+
+function listKey (key: string | undefined): readonly string[] {
+  return key === undefined ? noKeys : [key]
 }
 
 function nameKey (fields: readonly string[], item: Readonly<Record<string, unknown>>): string | undefined {

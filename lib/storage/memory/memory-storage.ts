@@ -4,8 +4,8 @@ import { markDeadlineAware } from '../../core/storage/deadline.js'
 import { collectMatches, endByLength, FirstMatches } from '../../core/storage/pages.js'
 import { completer, mergeShapes, refuseIncomplete } from '../../core/storage/shapes.js'
 import {
-  checkChanges, type Condition, ConflictError, DuplicateError, type FamilyShape, type Found, getId,
-  type Id, type Query, type Storage, type Stored, Watchers
+  type Change, checkChanges, type Condition, ConflictError, DuplicateError, type FamilyShape, type Found, getId,
+  type Id, isExpected, type Query, type Storage, type Stored, Watchers
 } from '../../core/storage/storage.js'
 import { HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { checkStorageOptions, queueRules } from '../check-options.js'
@@ -46,9 +46,9 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       const merged = mergeShapes(before?.shape, shape)
       const complete = completer(merged)
       families.set(shape.name, { shape: merged, items, complete })
-      const edits = items.items.filter(item => complete(item) !== item)
-      items.apply(new Map(edits.map(item => [item.id, copy(complete(item))])))
+      completeAll(items, complete)
       for (const fields of listKeys(shape)) items.addKey(fields)
+      for (const path of Object.keys(shape.pathReferences ?? {})) items.addPath(path)
       if (shape.sequence !== undefined) items.addSequence(shape.sequence)
     },
 
@@ -69,22 +69,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
 
     async commit (changes) {
       checkChanges(changes)
-      const edits = new Map<MemoryItems, Map<Id, Stored | undefined>>()
-      for (const change of changes) {
-        const { items, complete, shape: { sequence } } = getFamily(change.family)
-        const id = getId(change)
-        const current = items.get(id)
-        if (change.type === 'insert') {
-          if (current !== undefined) throw new DuplicateError(change.family, id)
-        } else if (current?.revision !== change.expected) throw new ConflictError(change.family, id)
-        if (change.type === 'require') continue
-        const edited = edits.get(items) ?? new Map<Id, Stored | undefined>()
-        const item = change.type === 'delete' ? undefined : copy(complete(change.item))
-        const isNumbered = change.type === 'insert' && sequence !== undefined && item?.[sequence] === undefined
-        edits.set(items, edited.set(id, isNumbered
-          ? Object.freeze({ ...item as Stored, [sequence]: items.last + 1 + edited.size })
-          : item))
-      }
+      const edits = findEdits(changes, getFamily)
       rules.check(changes, kept)
       // Nothing fails from here on.
       for (const [items, edited] of edits) items.apply(edited)
@@ -108,6 +93,34 @@ interface MemoryFamily {
   readonly shape: FamilyShape
   readonly items: MemoryItems
   complete (item: Stored): Stored
+}
+
+function completeAll (items: MemoryItems, complete: MemoryFamily['complete']): void {
+  const edits = items.items.filter(item => complete(item) !== item)
+  items.apply(new Map(edits.map(item => [item.id, copy(complete(item))])))
+}
+
+type Edits = Map<MemoryItems, Map<Id, Stored | undefined>>
+
+/** The items after the changes; undefined for those that are deleted. */
+function findEdits (changes: readonly Change[], getFamily: (name: string) => MemoryFamily): Edits {
+  const edits: Edits = new Map()
+  for (const change of changes) {
+    const { items, complete, shape: { sequence } } = getFamily(change.family)
+    const id = getId(change)
+    const current = items.get(id)
+    if (change.type === 'insert') {
+      if (current !== undefined) throw new DuplicateError(change.family, id)
+    } else if (!isExpected(current, change)) throw new ConflictError(change.family, id)
+    if (change.type === 'require') continue
+    const edited = edits.get(items) ?? new Map<Id, Stored | undefined>()
+    const item = change.type === 'delete' ? undefined : copy(complete(change.item))
+    const isNumbered = change.type === 'insert' && sequence !== undefined && item?.[sequence] === undefined
+    edits.set(items, edited.set(id, isNumbered
+      ? Object.freeze({ ...item as Stored, [sequence]: items.last + 1 + edited.size })
+      : item))
+  }
+  return edits
 }
 
 /** Reads along the id, or the sequence, where it can, else scans in turns. */

@@ -3,7 +3,8 @@ import type { Reference } from '../sql/definitions.js'
 import { nameType, quoteName, quoteText } from '../sql/dialect.js'
 import { type Column, getColumn, type Layout, listWritten, mayLack } from '../sql/layout.js'
 import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
-import { type EncodedWrite, nameReference } from './writer.js'
+import { writeIdsAt } from './path-references.js'
+import { type EncodedWrite, nameChecked, nameReference, pathEnd } from './writer.js'
 
 export interface TableBatch {
   /** The layout of the last write: if a field was added meanwhile, earlier rows just lack it. */
@@ -11,8 +12,9 @@ export interface TableBatch {
   /** By their shape. */
   readonly writes: Map<string, EncodedWrite>
   /**
-   * Rows as JSON. `$n`: number of the write; `$c`: its commit; `$t`: type; `$x`: expected revision; `$k`: columns that
-   * stay as they are; `$r`: columns whose references are checked; `$u`: references to the item that are checked.
+   * Rows as JSON. `$n`: number of the write; `$c`: its commit; `$t`: type; `$x`: expected revision; `$s`: expected
+   * `updatedAt`, if known; `$k`: columns that stay as they are; `$r`: columns whose references are checked; `$p`: ids
+   * to check, by the paths of references; `$u`: references to the item that are checked.
    */
   json: string
 }
@@ -23,16 +25,31 @@ export function makeTableBatches (commits: readonly (readonly EncodedWrite[])[])
   let n = 0
   for (const [c, writes] of commits.entries()) {
     for (const write of writes) {
-      const { type, layout, expected = null, json } = write
+      const { type, layout } = write
       let batch = batches.get(layout.family)
       if (batch === undefined) batches.set(layout.family, batch = { layout, writes: new Map(), json: '' })
       batch.layout = layout
       batch.writes.set(write.shape, write)
-      batch.json += `${batch.json === '' ? '[' : ','}{"$n":${n++},"$c":${c},"$t":"${type}","$x":${expected},${json}}`
+      const members = `"$n":${n++},"$c":${c},"$t":"${type}",${writeExpected(write)},${write.writeJson()}`
+      batch.json += `${batch.json === '' ? '[' : ','}{${members}}`
     }
   }
   for (const batch of batches.values()) batch.json += ']'
   return [...batches.values()].sort((a, b) => a.layout.family < b.layout.family ? -1 : 1)
+}
+
+/** Members of a row in JSON. */
+export function writeExpected ({ expected, since }: EncodedWrite): string {
+  return `"$x":${expected ?? null}${since === undefined ? '' : `,"$s":${JSON.stringify(since)}`}`
+}
+
+/** SQL for what is expected of a row `t`, as `$x` and `$s` have it. */
+export function readExpected (layout: Layout): { readonly revision: string, readonly since: string } {
+  const { name, field, present, selected } = getColumn(layout, 'updatedAt')
+  return {
+    revision: `t.${quoteName(getColumn(layout, 'revision').name as string)}`,
+    since: name === undefined ? selected : dialect.writeColumn(`t.${quoteName(name)}`, field, present).selected
+  }
 }
 
 /** A cache key: everything that the text of the statement depends on. */
@@ -53,72 +70,45 @@ export function writeBatchText (batches: readonly TableBatch[]): string {
   const { given, refused, done, complete } = parts
   // Refusals must be known before anything is written, but need all that is given and locked.
   const ctes = [...given, `refused AS MATERIALIZED (${refused.join(' UNION ALL ')})`, ...done]
-  return `WITH ${ctes.join(', ')} SELECT "$n", broken FROM refused UNION ALL SELECT -1, ${failUnless(complete)}`
+  return `WITH ${ctes.join(', ')} SELECT "$n", broken FROM refused UNION ALL SELECT -1, ${failUnless(complete)}::text`
 }
 
-/** Whether `writeDirectText` can write it: nothing is to be checked, and locks have no order to keep. */
-export function isDirect (writes: readonly EncodedWrite[]): boolean {
-  return writes.filter(({ type }) => type !== 'insert').length <= 1 &&
-    writes.every(({ type, checked, referrers }) => type !== 'require' && checked.length + referrers.length === 0)
+function isComplete (type: EncodedWrite['type'], p: number): string {
+  return `(SELECT count(*) FROM ${type}${p}) = (SELECT count(*) FROM done${p} WHERE "$t" = '${type}')`
 }
 
-/**
- * One statement for one commit that is expected to succeed, at two thirds of the cost. A commit that is to be refused
- * writes fewer rows and so undoes itself, as a batch does; the statement of a batch then says why.
- */
-export function writeDirectText (batches: readonly TableBatch[]): string {
-  const ctes: string[] = []
-  const complete: string[] = []
-  for (const [p, { layout, writes }] of batches.entries()) {
-    const given = `given${p}`
-    ctes.push(`${given} AS MATERIALIZED (${readGiven(layout, p)})`)
-    for (const type of new Set(Array.from(writes.values(), ({ type }) => type))) {
-      const expected = type === 'insert' ? '' : isExpected(layout)
-      ctes.push(`${type}${p} AS (${writeRows(layout, type, given)}${expected} RETURNING 1)`)
-      // As in a batch, the row that others may have locked comes first.
-      if (type === 'insert') complete.push(isComplete(type, p, given))
-      else complete.unshift(isComplete(type, p, given))
-    }
-  }
-  return `WITH ${ctes.join(', ')} SELECT -1, ${failUnless(complete)}`
+/** Fails with an error that no rule of a table raises, and so undoes the whole statement. */
+export function failUnless (conditions: readonly string[]): string {
+  return `width_bucket(0, 0, 1, CASE WHEN ${conditions.join(' AND ')} THEN 1 ELSE 0 END)`
 }
 
-function isExpected (layout: Layout): string {
-  return ` AND t.${quoteName(getColumn(layout, 'revision').name as string)} = d."$x"`
+/** The rows that are JSON in the n-th parameter. */
+export function readGiven (layout: Layout, n: number): string {
+  const typed = listWritten(layout).map(column => `${quoteName(column.name as string)} ${nameWritten(column)}`)
+  const paths = Object.keys(layout.pathReferences).length === 0 ? '' : '"$p" json, '
+  const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$s" text, "$k" text[], "$r" text[], ' +
+    `"$u" text[], ${paths}${typed.join(', ')}`
+  return `SELECT * FROM json_to_recordset($${n}::json) AS r (${record})`
 }
 
-function isComplete (type: EncodedWrite['type'], p: number, rows: string): string {
-  return `(SELECT count(*) FROM ${type}${p}) = (SELECT count(*) FROM ${rows} WHERE "$t" = '${type}')`
+export function nameWritten ({ field, present }: Column): string {
+  return present?.type ?? nameType(recordDialect, field)
 }
 
-function failUnless (conditions: readonly string[]): string {
-  return `width_bucket(0, 0, 1, CASE WHEN ${conditions.join(' AND ')} THEN 1 ELSE 0 END)::text`
-}
-
-function readGiven (layout: Layout, p: number): string {
-  const typed = listWritten(layout).map(({ name, field, present }) =>
-    `${quoteName(name as string)} ${present?.type ?? nameType(recordDialect, field)}`)
-  const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$k" text[], "$r" text[], "$u" text[], ' +
-    typed.join(', ')
-  return `SELECT * FROM json_to_recordset($${p + 1}::json) AS r (${record})`
-}
-
-/** Writes those of the given rows that are of a type; further conditions and RETURNING may follow. */
-function writeRows (layout: Layout, type: EncodedWrite['type'], rows: string): string {
+/** Writes the rows `d` of `given` that fulfil a condition. What may follow depends on the type. */
+export function writeRows (layout: Layout, type: EncodedWrite['type'], given: string, condition: string): string {
   const { table, mapped } = layout
   const columns = listWritten(layout)
   const id = quoteName(layout.id.name as string)
-  const ofType = `d."$t" = '${type}'`
-  if (type === 'delete') return `DELETE FROM ${table} t USING ${rows} d WHERE t.${id} = d.${id} AND ${ofType}`
+  if (type === 'delete') return `DELETE FROM ${table} t USING ${given} WHERE t.${id} = d.${id} AND ${condition}`
   if (type === 'replace') {
     const assignments = columns.filter(column => column !== layout.id).map(assign)
-    return `UPDATE ${table} t SET ${assignments.join(', ')} FROM ${rows} d WHERE t.${id} = d.${id} AND ${ofType}`
+    return `UPDATE ${table} t SET ${assignments.join(', ')} FROM ${given} WHERE t.${id} = d.${id} AND ${condition}`
   }
   const names = columns.map(({ name }) => quoteName(name as string)).join(', ')
   // The id comes from the sequence of the table, and is written even into a GENERATED ALWAYS column.
   const overriding = mapped ? 'OVERRIDING SYSTEM VALUE ' : ''
-  return `INSERT INTO ${table} (${names}) ${overriding}SELECT ${names} FROM ${rows} d WHERE ${ofType} ORDER BY ${id} ` +
-    `ON CONFLICT (${id}) DO NOTHING`
+  return `INSERT INTO ${table} (${names}) ${overriding}SELECT ${names} FROM ${given} WHERE ${condition}`
 }
 
 interface BatchParts {
@@ -136,19 +126,20 @@ function writeTable (parts: BatchParts, batch: TableBatch, p: number, numbers: R
   const checked = new Set(writes.flatMap(({ checked }) => checked))
   const referrers = new Set(writes.flatMap(({ referrers }) => referrers))
   const id = quoteName(layout.id.name as string)
-  const revision = quoteName(getColumn(layout, 'revision').name as string)
-  given.push(`given${p} AS MATERIALIZED (${readGiven(layout, p)})`)
+  const { revision, since } = readExpected(layout)
+  given.push(`given${p} AS MATERIALIZED (${readGiven(layout, p + 1)})`)
   done.push(`done${p} AS MATERIALIZED (SELECT * FROM given${p} WHERE "$c" NOT IN (SELECT "$c" FROM refused))`)
   for (const reference of checked) writeReference(parts, reference, p, numbers.get(reference.to.family))
   for (const reference of referrers) refused.push(writeUse(reference, p, numbers.get(reference.from.family)))
 
   if (types.has('replace') || types.has('delete') || types.has('require')) {
-    given.push(`locked${p} AS MATERIALIZED (SELECT t.${id} AS id, t.${revision} AS revision FROM ${table} t ` +
+    given.push(`locked${p} AS MATERIALIZED (` +
+      `SELECT t.${id} AS id, ${revision} AS revision, ${since} AS since FROM ${table} t ` +
       `WHERE t.${id} = ANY (ARRAY(SELECT ${id} FROM given${p} WHERE "$x" IS NOT NULL)) ORDER BY t.${id} ` +
       // A commit that refers to the item conflicts only with its deletion.
       `FOR ${types.has('delete') ? '' : 'NO KEY '}UPDATE)`)
     refused.push(`SELECT g."$n", g."$c", NULL::text AS broken FROM given${p} g LEFT JOIN locked${p} l ` +
-      `ON l.id = g.${id} WHERE g."$x" IS NOT NULL AND l.revision IS DISTINCT FROM g."$x"`)
+      `ON l.id = g.${id} WHERE g."$x" IS NOT NULL AND (l.revision IS DISTINCT FROM g."$x" OR l.since <> g."$s")`)
   }
   if (types.has('insert')) {
     refused.push(`SELECT g."$n", g."$c", NULL::text AS broken FROM given${p} g JOIN ${table} t ` +
@@ -156,8 +147,10 @@ function writeTable (parts: BatchParts, batch: TableBatch, p: number, numbers: R
   }
   // Required rows are locked, so they stay as they were found.
   for (const type of [...types].filter(type => type !== 'require').sort()) {
-    done.push(`${type}${p} AS (${writeRows(layout, type, `done${p}`)} RETURNING 1)`)
-    parts.complete.push(isComplete(type, p, `done${p}`))
+    const rows = writeRows(layout, type, `done${p} d`, `d."$t" = '${type}'`)
+    const inOrder = type === 'insert' ? ` ORDER BY ${id} ON CONFLICT (${id}) DO NOTHING` : ''
+    done.push(`${type}${p} AS (${rows}${inOrder} RETURNING 1)`)
+    parts.complete.push(isComplete(type, p))
   }
 }
 
@@ -170,31 +163,41 @@ function assign ({ name, present }: Column): string {
 const recordDialect = { types: { ...dialect.types, string: 'text' } }
 
 /** Locks referred rows against deletion. The same commit may insert them; `q` is their family's number in the batch. */
-function writeReference (parts: BatchParts, { column, to }: Reference, p: number, q: number | undefined): void {
+function writeReference (parts: BatchParts, reference: Reference, p: number, q: number | undefined): void {
+  const { column, path, to } = reference
   const referred = `referred${p}_${parts.given.length}`
-  const isChecked = `${quoteText(column.name as string)} = ANY (g."$r")`
-  const value = `CASE WHEN ${isChecked} THEN ${cast('g', column, to.id)} END`
+  const name = quoteText(nameChecked(reference))
+  const isChecked = `${name} = ANY (g."$r")`
+  const value = path === undefined
+    ? `CASE WHEN ${isChecked} THEN ${cast('g', column, to.id)} END`
+    : `i::${to.id.equatedAs}`
+  // A row for each id: by a path, an item may refer to many.
+  const all = path === undefined ? '' : ` CROSS JOIN json_array_elements_text(g."$p" -> ${name}) i`
+  const rows = `given${p} g${all}`
   const changes = (type: string): string =>
     `(SELECT FROM given${q} o WHERE o."$c" = g."$c" AND o."$t" = '${type}' AND ${cast('o', to.id, to.id)} = ${value})`
   const isMissing = q === undefined
     ? 'l.id IS NULL'
     : `(l.id IS NULL AND NOT EXISTS ${changes('insert')} OR EXISTS ${changes('delete')})`
   parts.given.push(`${referred} AS MATERIALIZED (SELECT ${to.id.equated} AS id FROM ${to.table} ` +
-    `WHERE ${to.id.equated} = ANY (ARRAY(SELECT ${value} FROM given${p} g WHERE ${isChecked})) ` +
+    `WHERE ${to.id.equated} = ANY (ARRAY(SELECT ${value} FROM ${rows} WHERE ${isChecked})) ` +
     `ORDER BY ${to.id.equated} FOR KEY SHARE)`)
-  parts.refused.push(`SELECT g."$n", g."$c", ${quoteText(column.field.name)}::text AS broken ` +
-    `FROM given${p} g LEFT JOIN ${referred} l ON l.id = ${value} WHERE ${isChecked} AND ${isMissing}`)
+  const broken = path === undefined ? quoteText(column.field.name) : `${quoteText(path + pathEnd)} || i`
+  parts.refused.push(`SELECT g."$n", g."$c", (${broken})::text AS broken ` +
+    `FROM ${rows} LEFT JOIN ${referred} l ON l.id = ${value} WHERE ${isChecked} AND ${isMissing}`)
 }
 
 /** Finds references to a deleted item, except those that the same commit deletes or changes. */
 function writeUse (reference: Reference, p: number, q: number | undefined): string {
-  const { from, column, to } = reference
+  const { from, column, to, path } = reference
+  if (path !== undefined) return writePathUse(reference, path, p, q)
   const isChecked = `${quoteText(nameReference(reference))} = ANY (g."$u")`
   const id = `CASE WHEN ${isChecked} THEN ${cast('g', to.id, column)} END`
   const name = column.name as string
   const begins = column.isPrefixIndexed ? `${takeBeginning('t.value')} = ${takeBeginning(`(${id})`)} AND ` : ''
-  const isChanged = `o."$t" = 'delete' OR ${cast('o', column, column)} IS DISTINCT FROM (${id}) ` +
-    `AND ${quoteText(name)} <> ALL (COALESCE(o."$k", '{}'))`
+  // A row that is only required has no values here.
+  const isChanged = 'o."$t" = \'delete\' OR o."$t" = \'replace\' ' +
+    `AND ${cast('o', column, column)} IS DISTINCT FROM (${id}) AND ${quoteText(name)} <> ALL (COALESCE(o."$k", '{}'))`
   const others = q === undefined
     ? ''
     : ` AND NOT EXISTS (SELECT FROM given${q} o WHERE o."$c" = g."$c" AND ` +
@@ -205,6 +208,25 @@ function writeUse (reference: Reference, p: number, q: number | undefined): stri
   const rows = `(SELECT ${from.id.equated} AS id, ${column.equated} AS value FROM ${from.table}) t`
   return `SELECT g."$n", g."$c", ${quoteText(from.family)}::text AS broken FROM given${p} g WHERE ${isChecked} ` +
     `AND EXISTS (SELECT FROM ${rows} WHERE (${begins}t.value = ${id}${isDefault})${others})`
+}
+
+/** The same by a path. */
+function writePathUse (reference: Reference, path: string, p: number, q: number | undefined): string {
+  const { from, column, to } = reference
+  const isChecked = `${quoteText(nameReference(reference))} = ANY (g."$u")`
+  const name = quoteName(column.name as string)
+  const type = to.id.kind === 'integer' ? 'bigint' : 'text'
+  const id = `CASE WHEN ${isChecked} THEN g.${quoteName(to.id.name as string)}::${type} END`
+  const has = (value: string): string => `${writeIdsAt(column, value, path)} @> jsonb_build_array(${id})`
+  const isChanged = `o."$t" = 'delete' OR o."$t" = 'replace' AND (${has(`o.${name}`)}) IS NOT TRUE ` +
+    `AND ${quoteText(column.name as string)} <> ALL (COALESCE(o."$k", '{}'))`
+  const others = q === undefined
+    ? ''
+    : ` AND NOT EXISTS (SELECT FROM given${q} o WHERE o."$c" = g."$c" AND ` +
+      `${cast('o', from.id, from.id)} = t.id AND (${isChanged}))`
+  const rows = `(SELECT ${from.id.equated} AS id, ${name} AS value FROM ${from.table}) t`
+  return `SELECT g."$n", g."$c", ${quoteText(from.family)}::text AS broken FROM given${p} g WHERE ${isChecked} ` +
+    `AND EXISTS (SELECT FROM ${rows} WHERE ${has('t.value')}${others})`
 }
 
 /** Any type can be cast to text first. */

@@ -1,11 +1,10 @@
 import { BoundedCache } from '../../core/cache.js'
 import { BusyError } from '../../core/storage/storage.js'
 import { CommitCounts } from '../sql/options.js'
-import {
-  describeBatch, isDirect, lockReferred, makeTableBatches, type TableBatch, writeBatchText, writeDirectText
-} from './batch-statement.js'
+import { describeBatch, lockReferred, makeTableBatches, writeBatchText } from './batch-statement.js'
 import type { Connections, Statement } from './connections.js'
 import { explainConstraintError } from './constraints.js'
+import { describeDirect, groupDirect, isDirect, listParameters, writeDirectText } from './direct-statement.js'
 import { getCode, isAboutOne, isUndone, lockTimedOut, statementTimedOut } from './driver.js'
 import { type EncodedWrite, makeRefusal } from './writer.js'
 
@@ -186,18 +185,17 @@ export class CommitQueue {
   /** Makes commits in one transaction. Returns the errors of refused ones by their index. */
   async #commit (batch: readonly PendingCommit[]): Promise<ReadonlyMap<number, Error>> {
     const all = batch.flatMap(({ writes }) => writes)
-    const tables = makeTableBatches(batch.map(({ writes }) => writes))
     const locks = lockReferred(all)
     const deadline = Math.min(...batch.map(({ deadline }) => deadline))
     let isExpected = batch.length === 1 && isDirect(all)
     try {
       const refused = await this.connections.retry(() => {
-        const statement = this.#write(tables, isExpected)
+        const statement = isExpected ? this.#writeDirect(all) : this.#writeBatch(batch)
         isExpected = false
         return this.connections.write(locks, statement)
       }, deadline)
-      // One row is about the batch itself.
-      return refused.length === 1 ? noRefusals : listRefusals(batch, refused as unknown as Refused[])
+      // The last row is about the batch itself; a direct statement has none.
+      return refused.length <= 1 ? noRefusals : listRefusals(batch, refused as unknown as Refused[])
     } catch (error) {
       // With several commits, it is unknown which of them caused it.
       if (batch.length > 1 || isUndone(error)) throw error
@@ -205,12 +203,23 @@ export class CommitQueue {
     }
   }
 
-  #write (tables: readonly TableBatch[], isExpected: boolean): Statement {
-    const { text, name } = this.#texts.get(`${isExpected} ${describeBatch(tables)}`, () => {
-      const text = isExpected ? writeDirectText(tables) : writeBatchText(tables)
+  #writeDirect (all: readonly EncodedWrite[]): Statement {
+    const groups = groupDirect(all)
+    const kept = this.#keep(describeDirect(groups), () => writeDirectText(groups))
+    return { ...kept, values: listParameters(groups) }
+  }
+
+  #writeBatch (batch: readonly PendingCommit[]): Statement {
+    const tables = makeTableBatches(batch.map(({ writes }) => writes))
+    const kept = this.#keep(describeBatch(tables), () => writeBatchText(tables))
+    return { ...kept, values: tables.map(({ json }) => json) }
+  }
+
+  #keep (key: string, write: () => string): Pick<Statement, 'text' | 'name'> {
+    return this.#texts.get(key, () => {
+      const text = write()
       return { text, name: this.connections.nameStatement(text) }
     })
-    return { text, name, values: tables.map(({ json }) => json) }
   }
 
   #refuseLate (now: number): boolean {

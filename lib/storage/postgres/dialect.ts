@@ -1,6 +1,9 @@
 import type { Kind } from '../../core/storage/storage.js'
 import { maxDigits } from '../../core/values/decimals.js'
-import { type ColumnField, type ColumnTexts, type Dialect, indexedLength, type PresentColumn } from '../sql/dialect.js'
+import {
+  type ColumnField, type ColumnTexts, type Dialect, type Flag, indexedLength, type PresentColumn, quoteText
+} from '../sql/dialect.js'
+import { encodeFlag, writeFlag } from '../sql/flags.js'
 import type { Column } from '../sql/layout.js'
 
 /** Values from the driver are text, whatever parsers the pool has. */
@@ -29,6 +32,7 @@ export const postgresDialect: Dialect = {
   beginning: takeBeginning,
   writeColumn (column, field, present) {
     const { kind } = field
+    if (present?.flag !== undefined) return writeFlagColumn(column, present.flag, present)
     const as = plainTypes[kind]
     // Fixed formats, since a session may have any DateStyle and TimeZone.
     const date = kind === 'date' ? `to_char(${column}, 'YYYY-MM-DD')` : column
@@ -39,13 +43,22 @@ export const postgresDialect: Dialect = {
   },
   writeFilled (column, field, present) {
     const { kind, default: value } = field
+    if (present?.flag !== undefined) {
+      const { as } = describeFlag(column, present.flag, present)
+      const filled = `COALESCE(${column}, ${writeLiteral(encodeFlag(present.flag, value))}::${as})`
+      return this.writeColumn(filled, field, present)
+    }
     // A literal without a type gets that of the column.
     const literal = writeLiteral(kind === 'json' ? JSON.stringify(value) : String(value))
     if (present === undefined) return this.writeColumn(`COALESCE(${column}, ${literal})`, field)
     const filled = `COALESCE(${writePlain(column, kind, present)}, ${writeTyped(value, kind)})`
     return this.writeColumn(filled, field, { ...present, type: plainTypes[kind], labels: undefined })
   },
-  encode: { json: value => JSON.stringify(value) },
+  encode: {
+    // A cursor may have a text, which a mapped column has.
+    boolean: value => value === true,
+    json: value => JSON.stringify(value)
+  },
   decode: {
     integer: toInteger,
     number: toNumber,
@@ -110,6 +123,23 @@ function writeForeignColumn (column: string, field: ColumnField, present: Presen
     case 'json': return present.type.endsWith('[]') ? { selected: `to_json(${column})` } : {}
     default: return {}
   }
+}
+
+/** A column that keeps a boolean as one of two texts or integers, and the type of these. */
+function describeFlag (column: string, flag: Flag, { type, labels }: PresentColumn): { column: string, as: string } {
+  if (typeof flag.true === 'number') return { column, as: type.startsWith('numeric') ? 'numeric' : type }
+  if (labels !== undefined) return { column, as: type }
+  // Padded with spaces, which do not count.
+  if (/^character\(/.test(type)) return { column, as: 'bpchar' }
+  return { column: isTextType(type) ? column : `${column}::text`, as: 'text' }
+}
+
+function writeFlagColumn (given: string, flag: Flag, present: PresentColumn): ColumnTexts {
+  const { column, as } = describeFlag(given, flag, present)
+  const literal = (value: string | number): string => `${writeLiteral(value)}::${as}`
+  const terms = { column, as, text: `${given}::text`, literal, quote: quoteText }
+  const texts = writeFlag(flag, terms, text => `to_json(${text})::text`)
+  return { ...texts, compared: `(${texts.compared}) COLLATE "C"`, comparedAs: 'text' }
 }
 
 /** The column as a value that can be combined with a literal of its kind. */
@@ -215,6 +245,33 @@ export function writeJsonValue ({ kind, selected }: Column, mapped: boolean): st
     case 'json': return text
     default: return `'"' || ${selected} || '"'`
   }
+}
+
+// A function has at most 100 arguments.
+const maxFormatted = 90
+
+/**
+ * A row as `JSON.stringify` writes it, after `restoreNumbers`; absent members are left out. `format` writes NULL as
+ * nothing, and takes less time than to concatenate many texts.
+ */
+export function selectItem (members: readonly Column[], mapped: boolean): string {
+  const isAlways = ({ field }: Column): boolean => field.nullable === true || field.name === 'id'
+  const parts: string[] = []
+  for (let start = 0; start < members.length; start += maxFormatted) {
+    let pattern = ''
+    const values = members.slice(start, start + maxFormatted).map((column, index) => {
+      const { field: { name, nullable }, written = name } = column
+      const value = writeJsonValue(column, mapped)
+      const before = `${start + index === 0 && isAlways(column) ? '{' : ','}${JSON.stringify(written)}:`
+      pattern += isAlways(column) ? `${before.replaceAll('%', '%%')}%s` : '%s'
+      if (!isAlways(column)) return `${quoteText(before)} || ${value}`
+      return nullable === true ? `coalesce(${value}, 'null')` : value
+    })
+    if (start + maxFormatted >= members.length) pattern += '}'
+    parts.push(`format(${quoteText(pattern)}, ${values.join(', ')})`)
+  }
+  const text = parts.join(' || ')
+  return members[0] !== undefined && isAlways(members[0]) ? text : `'{' || ltrim(${text}, ',')`
 }
 
 export function restoreNumbers (text: string): string {

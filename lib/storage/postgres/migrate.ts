@@ -11,6 +11,7 @@ import { type Column, type Layout, mayLack } from '../sql/layout.js'
 import type { Connections, Run } from './connections.js'
 import { postgresDialect as dialect, takeBeginning, writeLiteral } from './dialect.js'
 import { getCode, statementTimedOut } from './driver.js'
+import { listPathIndexes } from './path-references.js'
 import { type PresentTable, readTable } from './tables.js'
 import { checkColumnType, ownTypes } from './types.js'
 
@@ -190,7 +191,10 @@ function listMissingIndexes (
     make(nameUnique(layout, fields), writeUnique(layout, fields, dialect, concurrently)))
   const replaced = new Set(all.flatMap(({ replaces }) => replaces).filter(each =>
     indexes.has(each) && !all.some(({ name }) => name === each)))
-  return [...made, ...nulls, ...unique, ...[...replaced].map(drop)]
+  const paths = listPathIndexes(layout).filter(({ name }) => indexes.get(name)?.isWhole !== true)
+    .flatMap(({ name, term }) =>
+      make(name, `CREATE INDEX ${concurrently}IF NOT EXISTS ${quoteName(name)} ON ${layout.table} ${term}`))
+  return [...made, ...nulls, ...unique, ...paths, ...[...replaced].map(drop)]
 }
 
 function listMissingUnique (layout: Layout, { indexes }: PresentTable): (readonly string[])[] {

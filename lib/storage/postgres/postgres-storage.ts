@@ -24,6 +24,7 @@ import { checkColumnType, mappableTypes } from './types.js'
 import { type EncodedWrite, PostgresTableWriter } from './writer.js'
 
 export type { PostgresPool, PostgresClient, PostgresQuery } from './driver.js'
+export type { MappedFlag } from '../sql/flags.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate, SqlOptions } from '../sql/options.js'
 
@@ -121,7 +122,7 @@ const postgresRules: OptionRules<AllOptions> = {
 }
 
 /** Reads and commits have separate connections, so that neither waits for the other. */
-async function openPostgres (options: AllOptions, isReplica = false) {
+async function connect (options: AllOptions) {
   const { connectionString, poolSize: max = 10, connectionTimeout = 5000, statementTimeout = 10_000 } = options
   const { schema, preparedStatements = true, maxWaitingCommits = 1000, migrationTimeout = 600_000 } = options
   const own = { max, connectionTimeoutMillis: connectionTimeout, keepAlive: true, keepAliveInitialDelayMillis: 10_000 }
@@ -136,12 +137,22 @@ async function openPostgres (options: AllOptions, isReplica = false) {
   const connections = new Connections(pool, { statementTimeout, connectionTimeout, limitsTime, preparedStatements })
   const reads = new ReadQueue(connections, forReads)
   const changes = new ChangeWatch(connections, schema, size >= 4)
-  const commits = new CommitQueue(connections, forCommits, maxWaitingCommits, () => { changes.notify() })
   // Leaves some connections for short reads.
   const maxHeavyReads = Math.min(options.maxHeavyReads ?? 2, Math.max(1, Math.floor(forReads / 3)))
-  const heavyReads = new HeavyReadQueue({ ...options, maxHeavyReads })
-  const migration = new Migration(connections, schema, migrationTimeout, size > 1)
+  return {
+    pool,
+    connections,
+    reads,
+    changes,
+    commits: new CommitQueue(connections, forCommits, maxWaitingCommits, () => { changes.notify() }),
+    heavyReads: new HeavyReadQueue({ ...options, maxHeavyReads }),
+    migration: new Migration(connections, schema, migrationTimeout, size > 1)
+  }
+}
 
+async function openPostgres (options: AllOptions, isReplica = false) {
+  const { schema } = options
+  const { pool, connections, reads, changes, commits, heavyReads, migration } = await connect(options)
   const close = async (): Promise<void> => {
     changes.stop()
     connections.close()

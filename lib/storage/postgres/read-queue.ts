@@ -15,16 +15,23 @@ export class KeptText {
   #pausedUntil = 0
 
   /**
-   * `isStable`: the plan does not depend on the values, so it can be prepared. `shared` takes an array for each value,
-   * and returns at most one row per set, with its number (from 1) last; without values, one answer is for all.
+   * `isStable`: the plan does not depend on the values. `shared` takes an array for each value, and returns at most
+   * one row per set, with its number (from 1) last; without values, one answer is for all. `more`: values that the text
+   * has after those of a read, but `shared` has not.
    */
   constructor (
     readonly text: string,
     readonly name: string | undefined,
     readonly isStable: boolean,
-    readonly shared?: Pick<Statement, 'text' | 'name'>
+    readonly shared?: Pick<Statement, 'text' | 'name'>,
+    readonly more: readonly unknown[] = []
   ) {
     this.#most = isStable ? maxMerged : 2
+  }
+
+  /** Those of the text, of the values of a read. */
+  complete (values: readonly unknown[]): readonly unknown[] {
+    return this.more.length === 0 ? values : [...values, ...this.more]
   }
 
   get mostMerged (): number {
@@ -171,9 +178,9 @@ export class ReadQueue {
     const merged = reads.length > 1 ? await this.#runMerged(reads, connection) : undefined
     if (merged !== undefined) return merged
     const outcomes: ReadRows[] = []
-    for (const { kept: { text, name }, values } of reads) {
+    for (const { kept, kept: { text, name }, values } of reads) {
       try {
-        const statement = { text, name, values }
+        const statement = { text, name, values: kept.complete(values) }
         outcomes.push({ rows: await this.connections.retry(() => this.connections.read(connection, statement)) })
       } catch (error) {
         if (!isFromServer(error)) throw error

@@ -9,11 +9,13 @@ import type { Condition, Found, FoundText, Id, Order, Query, Stored } from '../.
 import { type HeavyReadQueue, Turn } from '../../core/storage/turns.js'
 import { makeListWriter } from '../../core/values/json.js'
 import {
-  ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectJson, selectLength
+  ClauseBuilder, encodeParameters, listSelected, makeStatementKey, selectLength
 } from '../sql/clauses.js'
+import { quoteName } from '../sql/dialect.js'
 import type { DefaultFilling, PlannedQuery } from '../sql/filling.js'
-import { type Column, getColumn, getColumns, getMembers, type Layout, makeRowDecoder } from '../sql/layout.js'
-import { postgresDialect as dialect, restoreNumbers, writeJsonValue } from './dialect.js'
+import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
+import { parseRow, WrittenMembers } from '../sql/written.js'
+import { postgresDialect as dialect, restoreNumbers, selectItem } from './dialect.js'
 import type { Positions } from './positions.js'
 import { KeptText, type ReadQueue } from './read-queue.js'
 import type { IndexedTable } from './tables.js'
@@ -21,8 +23,10 @@ import { canHave, fitQuery } from './types.js'
 
 type WriteQuery = (clauses: ClauseBuilder) => string
 
-/** The items as text, their number, and the keys of the last and the first. */
-type PageRow = readonly [text?: string | null, length?: string, ...keys: unknown[]]
+interface ReadPage {
+  readonly rows: string[]
+  readonly total: number | undefined
+}
 
 // It cannot occur in JSON, and numbers have another mark.
 const itemSeparator = '\u001f'
@@ -37,11 +41,11 @@ const smallTable = 1024 * 1024
 // Milliseconds.
 const sizeMaxAge = 10_000
 
-/** Filters are not prepared: after a while PostgreSQL plans a prepared statement without its values, often badly. */
 export class PostgresTableReader {
   readonly #texts = new BoundedCache<KeptText>(maxTexts)
   readonly #decode: (row: readonly unknown[]) => Stored
   readonly #get: KeptText
+  readonly #written: WrittenMembers
   readonly #isShort: boolean
   readonly layout: Layout
   readonly indexes: IndexedTable['indexes']
@@ -58,6 +62,7 @@ export class PostgresTableReader {
     this.layout = layout
     this.indexes = indexes
     this.filling = filling
+    this.#written = new WrittenMembers(layout)
     const { columns, table, id: { equated, equatedAs } } = layout
     this.#decode = makeRowDecoder(columns, dialect)
     this.#isShort = !mayBeLong(columns.map(({ field }) => field))
@@ -95,8 +100,8 @@ export class PostgresTableReader {
     const limit = await this.#fit(query, signal)
     if (limit === 0 && !query.count) return { items: [], isPartial: false }
     const fitting = limit === undefined ? query : { ...query, limit }
-    const { text, total } = await this.#read(fitting, query.limit === 0 ? undefined : this.layout.columns, signal)
-    const items = JSON.parse(`[${text}]`) as Stored[]
+    const { rows, total } = await this.#read(fitting, query.limit === 0 ? undefined : this.layout.columns, signal)
+    const items = JSON.parse(`[${joinRows(rows.slice(0, fitting.limit))}]`) as Stored[]
     return { items, ...total !== undefined && { total }, ...limit !== undefined && { isPartial: limit < query.limit } }
   }
 
@@ -119,14 +124,22 @@ export class PostgresTableReader {
     asked: Query, members: readonly string[], signal?: AbortSignal, names?: readonly string[]
   ): Promise<FoundText> {
     const query = this.layout.mapped ? fitQuery(this.layout, asked) : asked
-    const columns = getMembers(this.layout, members, names)
+    const { columns, fields } = this.#written.get(members, names)
     // Foreign JSON may have whitespace.
     const isForeign = this.layout.mapped && columns.some(({ kind }) => kind === 'json')
-    if (isForeign || columns.length === 0 || !query.where.every(isPlain)) {
+    // The first and last item must have the fields of the order.
+    const hasKeys = asked.order.every(({ field }) => members.includes(field))
+    if (isForeign || !hasKeys || columns.length === 0 || !query.where.every(isPlain)) {
       return writeFoundText(await this.find(askOneMore(query), signal), asked, makeListWriter(members))
     }
-    const found = await this.#read(query, columns, signal)
-    return names === undefined ? found : { ...found, isNamed: true }
+    const { rows, total } = await this.#read(query, columns, signal)
+    const more = rows.length > query.limit
+    if (more) rows.pop()
+    const readKey = (row: string | undefined): Stored | undefined =>
+      row === undefined ? undefined : parseRow(restoreNumbers(row), fields)
+    const first = query.offset > 0 ? readKey(rows[0]) : undefined
+    const page = { text: joinRows(rows), isNamed: names !== undefined, count: rows.length, more }
+    return toFoundText({ ...page, first, last: readKey(rows.at(-1)), total }, asked)
   }
 
   #needsNumbers ({ where }: Query): boolean {
@@ -140,10 +153,10 @@ export class PostgresTableReader {
     await raceSignal(signal, isRequest ? positions.catchUpShortly(isBehind) : positions.catchUp(isBehind))
   }
 
-  /** Without `members`, only the total is read. */
+  /** The items as text, and one more if there is one. Without `members`, only the total is read. */
   async #read (
     asked: Query, members: readonly Column[] | undefined, signal: AbortSignal | undefined
-  ): Promise<FoundText> {
+  ): Promise<ReadPage> {
     const query = this.filling.plan(asked)
     let found = await this.#readPlanned(query, members, signal)
     if (found === 'behind') {
@@ -151,27 +164,13 @@ export class PostgresTableReader {
       found = await this.#readPlanned(query, members, signal, false)
     }
     if (found === 'lacking') found = await this.#readPlanned(query.filled as Query, members, signal, false)
-    const { row: [text = null, length = 0, ...values], total } = found as { row: PageRow, total: number | undefined }
-    const keys = asked.order.map(({ field }) => getColumn(this.layout, field))
-    const more = Number(length) > asked.limit
-    const items = text === null ? [] : text.split(itemSeparator)
-    if (more) items.pop()
-    const decode = (values: readonly unknown[]) =>
-      items.length === 0 ? undefined : makeRowDecoder(keys, dialect)(values)
-    return toFoundText({
-      text: restoreNumbers(items.join()),
-      count: items.length,
-      more,
-      first: asked.offset > 0 ? decode(values.slice(keys.length)) : undefined,
-      last: decode(values),
-      total
-    }, asked)
+    return found as ReadPage
   }
 
   /** @param isChecked whether it is wanted only if no item lacks its number */
   async #readPlanned (
     query: PlannedQuery, members: readonly Column[] | undefined, signal: AbortSignal | undefined, isChecked = true
-  ) {
+  ): Promise<ReadPage | 'behind' | 'lacking'> {
     const isHeavy = this.#mayBeHeavy(query) && await this.#isLarge(signal)
     const leave = isHeavy ? await this.heavyReads.enter(signal) : undefined
     try {
@@ -181,8 +180,9 @@ export class PostgresTableReader {
       const counting = query.count ? this.#count(query, signal, isHeavy) : undefined
       const [page, total] = await Promise.all([row, counting])
       if (page === undefined || (query.count && total === undefined)) return 'lacking'
-      const [isBehind, ...rest] = page
-      return isBehind === 't' && isChecked ? 'behind' : { row: rest as unknown as PageRow, total }
+      const [isBehind, text] = page
+      if (isBehind === 't' && isChecked) return 'behind'
+      return { rows: typeof text === 'string' ? text.split(itemSeparator) : [], total }
     } finally {
       leave?.()
     }
@@ -199,7 +199,7 @@ export class PostgresTableReader {
     const isStable = where.every(({ field, op }) => field === 'id' && op !== 'ne')
     const key = `${isMerged} ${limit} ${offset > 0} ${makeStatementKey(dialect, members, where, order)}`
     const kept = this.#texts.get(key, () =>
-      this.#keep(clauses => this.#writePage(clauses, query, members), isStable, isMerged))
+      this.#keep(clauses => this.#writePage(clauses, query, members), isStable, isMerged, true))
     const values = encodeParameters(this.layout, dialect, where)
     if (offset > 0) values.push(offset)
     const [[isLacking, ...row] = []] = await this.#run(kept, values, signal, isHeavy)
@@ -208,18 +208,14 @@ export class PostgresTableReader {
 
   #writePage (clauses: ClauseBuilder, query: PlannedQuery, members: readonly Column[]): string {
     const { where, order, limit, offset, lacking = 'false' } = query
-    const matching = `SELECT * FROM ${this.layout.table}${clauses.where(where)}${clauses.orderBy(order)}`
-    const page = `(${matching} LIMIT ${limit + 1}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}) AS page`
-    const keys = order.map(({ field }, index) =>
-      ({ selected: getColumn(this.layout, field).selected, name: `key${index}` }))
-    // Selected outside: inside, dates would be formatted for skipped rows too.
-    const items = `SELECT ${selectJson(members, column => writeJsonValue(column, this.layout.mapped))}` +
-      `${keys.map(({ selected, name }) => `, ${selected} AS ${name}`).join('')} FROM ${page}`
-    const takeKeys = (at: string): string => keys.map(({ name }) => `, (array_agg(${name}))[${at}]`).join('')
+    const names = new Set(members.flatMap(({ name }) => name === undefined ? [] : quoteName(name)))
+    const page = `SELECT ${[...names].join(', ')} FROM ${this.layout.table}${clauses.where(where)}` +
+      `${clauses.orderBy(order)} LIMIT ${limit + 1}${offset > 0 ? ` OFFSET ${clauses.parameter('bigint')}` : ''}`
     const behind = this.#needsNumbers(query) ? this.positions?.isBehind : 'false'
-    // Aggregated in the order of the page: a number of each row would cost as much as the page.
-    return `SELECT ${lacking}, ${behind}, string_agg(item, '${itemSeparator}'), count(*)` +
-      `${takeKeys(`least(count(*), ${limit})::int`)}${offset > 0 ? takeKeys('1') : ''} FROM (${items}) AS items`
+    // Written outside: inside, dates would be formatted for skipped rows too. They come in the order of the page, and
+    // are counted here: columns with their number and the keys of the last would cost an eighth more.
+    return `SELECT ${lacking}, ${behind}, string_agg(${selectItem(members, this.layout.mapped)}, '${itemSeparator}') ` +
+      `FROM (${page}) AS page`
   }
 
   /** Undefined if a row lacks a default. */
@@ -282,16 +278,22 @@ export class PostgresTableReader {
   #run (
     kept: KeptText, values: readonly unknown[], signal: AbortSignal | undefined, isHeavy = false
   ): Promise<unknown[][]> {
-    if (isHeavy) return this.queue.readHeavy({ text: kept.text, values }, signal)
+    if (isHeavy) return this.queue.readHeavy({ text: kept.text, values: kept.complete(values) }, signal)
     return this.queue.read(this.layout.table, kept, values, signal)
   }
 
-  #keep (write: WriteQuery, isStable: boolean, isMerged: boolean): KeptText {
+  /** Where the plan depends on the values, `isPage` says that the text can be prepared nevertheless. */
+  #keep (write: WriteQuery, isStable: boolean, isMerged: boolean, isPage = false): KeptText {
     const { connections } = this.queue
-    const text = write(new ClauseBuilder(this.layout, dialect))
+    const clauses = new ClauseBuilder(this.layout, dialect)
+    const one = write(clauses)
+    const isPlanned = isPage && !isStable
+    const text = isPlanned ? one + planEachTime(clauses.parameter('boolean')) : one
+    const name = isStable || isPlanned ? connections.nameStatement(text, maxPageNames) : undefined
     const shared = isMerged ? writeShared(this.layout, write) : undefined
-    return new KeptText(text, isStable ? connections.nameStatement(text, maxPageNames) : undefined, isStable,
-      shared === undefined ? undefined : { text: shared, name: connections.nameStatement(shared, maxPageNames) })
+    return new KeptText(text, name, isStable,
+      shared === undefined ? undefined : { text: shared, name: connections.nameStatement(shared, maxPageNames) },
+      isPlanned ? ['true'] : [])
   }
 
   /** A guess for large tables: no index serves the order or the filters. */
@@ -306,10 +308,12 @@ export class PostgresTableReader {
     const isFree = (field: string): boolean => field !== 'id' && !where.some(condition =>
       condition.field === field && condition.op === 'eq' && condition.values.length === 1)
     const fields = order.map(({ field }) => field).filter(isFree)
-    return fields.length === 0 || this.indexes.some(row => {
+    // Its index has the order of the values by which it is kept.
+    const isSorted = (field: string): boolean => getColumn(this.layout, field).present?.flag === undefined
+    return fields.every(isSorted) && (fields.length === 0 || this.indexes.some(row => {
       const free = row.filter(isFree)
       return fields.every((field, at) => field === free[at])
-    })
+    }))
   }
 
   #isIndexed (condition: Condition): boolean {
@@ -330,6 +334,18 @@ export class PostgresTableReader {
     }
     return !this.#isSmall
   }
+}
+
+function joinRows (rows: readonly string[]): string {
+  return restoreNumbers(rows.join())
+}
+
+/**
+ * A condition that is true, at the end of a prepared statement. After a while PostgreSQL would plan it without its
+ * values, often badly, if such a plan looked as cheap: with this, it never does. Planned with the value, it is gone.
+ */
+function planEachTime (isTrue: string): string {
+  return ` WHERE ${isTrue} OR (SELECT count(*) FROM generate_series(1, 1000000000000000)) > 0`
 }
 
 // One at a time: decoding all at once would hold up other requests.

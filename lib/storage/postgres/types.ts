@@ -5,7 +5,8 @@ import {
 import type { FieldCondition, Kind, Query } from '../../core/storage/storage.js'
 import { countDecimals } from '../../core/values/decimals.js'
 import { isDate } from '../../core/values/formats.js'
-import { nameType, type PresentColumn } from '../sql/dialect.js'
+import { type Flag, nameType, type PresentColumn } from '../sql/dialect.js'
+import { encodeFlag, refuseFlagColumn } from '../sql/flags.js'
 import { type Column, getColumn, type Layout } from '../sql/layout.js'
 import { postgresDialect as dialect } from './dialect.js'
 
@@ -37,12 +38,30 @@ export const mappableTypes: Record<Kind, RegExp> = {
 export function checkColumnType (
   { family, tableName }: Layout,
   { name, kind, field }: Column,
-  { type, labels }: ColumnType,
+  { type, labels, flag }: ColumnType & Pick<PresentColumn, 'flag'>,
   types: Record<Kind, RegExp>
 ): void {
+  if (flag !== undefined) return checkFlag(family, field.name, flag, name as string, { type, labels })
   const own = nameType(dialect, field)
   if (type === own || types[kind].test(type) || (labels !== undefined && kind === 'string')) return
   throw new errorCodes.FST_DEALBOOK_COLUMN_TYPE(family, name, tableName, type, field.name, kind, own)
+}
+
+const flagTypes = {
+  string: /^(text|character( varying)?(\(\d+\))?|(.+\.)?citext)$/,
+  number: /^(bigint|integer|smallint|numeric(\(.*\))?)$/
+}
+
+function checkFlag (family: string, field: string, flag: Flag, column: string, { type, labels }: ColumnType): void {
+  const kind = typeof flag.true as 'string' | 'number'
+  const isFit = flagTypes[kind].test(type) || (labels !== undefined && kind === 'string')
+  const flaws = isFit
+    ? [flag.true, flag.false].flatMap(value => {
+        const flaw = findFlawInColumn({ type, labels }, value)
+        return flaw === undefined ? [] : `${JSON.stringify(value)} ${flaw}`
+      })
+    : [`it has the type ${type}`]
+  if (flaws.length > 0) throw refuseFlagColumn(family, field, column, flag, flaws.join(', '))
 }
 
 type ColumnType = Pick<PresentColumn, 'type' | 'labels'>
@@ -117,7 +136,8 @@ function findFlawInNumber (type: string, value: number): string | undefined {
 }
 
 export function canHave ({ present }: Column, value: unknown): boolean {
-  return present === undefined || findFlawInColumn(present, value) === undefined
+  if (present === undefined) return true
+  return findFlawInColumn(present, present.flag === undefined ? value : encodeFlag(present.flag, value)) === undefined
 }
 
 /** Leaves out values that are not valid for the type of the column: PostgreSQL would fail. */

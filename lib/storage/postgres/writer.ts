@@ -3,8 +3,12 @@ import {
   type Change, ConflictError, ConstraintError, DuplicateError, getId, type Id, type Stored
 } from '../../core/storage/storage.js'
 import { listSetReferences, type Reference, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
+import { encodeFlag } from '../sql/flags.js'
 import { type Column, type Layout, listWritten } from '../sql/layout.js'
 import { canHave, findFlawInColumn } from './types.js'
+
+/** Ends the path in the name of a broken reference. No path has it. */
+export const pathEnd = '\n'
 
 export interface EncodedWrite {
   readonly type: Change['type']
@@ -13,11 +17,17 @@ export interface EncodedWrite {
   readonly key: string
   /** Undefined if the item must not exist. */
   readonly expected: number | undefined
+  /** `updatedAt` of the item that is expected, if it is known. */
+  readonly since: string | undefined
   /** Everything that the text of its statement depends on, besides the layout. */
   readonly shape: string
-  /** Members of a JSON object, without the braces. */
-  readonly json: string
+  /** Those of the columns that are written. JSON is text. */
+  readonly values: readonly unknown[]
+  /** The same as members of a JSON object, without the braces. */
+  readonly writeJson: () => string
   readonly checked: readonly Reference[]
+  /** The ids to check of references by paths, by these; undefined if there are none. */
+  readonly idsByPath: Readonly<Record<string, readonly Id[]>> | undefined
   /** Keys of the items that `checked` refers to. */
   readonly uses: readonly string[]
   /** References by which others may refer to a deleted item. */
@@ -37,26 +47,33 @@ export class PostgresTableWriter {
     const { layout } = this
     const item = 'item' in change ? change.item : undefined
     const id = 'item' in change ? change.item.id : change.id
-    const record: Record<string, unknown> = {}
     const kept: string[] = []
-    for (const column of this.#columns) {
-      const name = column.name as string
-      if (isKept(change, column)) kept.push(name)
-      else record[name] = this.#encodeValue(column, item, id)
-    }
-    if (kept.length > 0) record['$k'] = kept
-    const { checked, uses, referrers, isReferred } = relations === undefined ? unrelated : relate(change, relations)
-    if (checked.length > 0) record['$r'] = checked.map(({ column }) => column.name)
-    if (referrers.length > 0) record['$u'] = referrers.map(nameReference)
+    const values = this.#columns.map(column => {
+      if (!isKept(change, column)) return this.#encodeValue(column, item, id)
+      kept.push(column.name as string)
+      return undefined
+    })
+    const { checked, idsByPath, uses, referrers, isReferred } =
+      relations === undefined ? unrelated : relate(change, relations)
     return {
       type: change.type,
       layout,
       id,
       key: makeKey(layout, id),
       expected: change.type === 'insert' ? undefined : change.expected,
+      since: change.type === 'insert' ? undefined : change.current?.updatedAt,
       shape: [change.type, ...checked.map(describeReference), ...referrers.map(describeReference)].join(),
-      json: JSON.stringify(record).slice(1, -1),
+      values,
+      writeJson: () => {
+        const record: Record<string, unknown> = {}
+        if (kept.length > 0) record['$k'] = kept
+        if (checked.length > 0) record['$r'] = checked.map(nameChecked)
+        if (idsByPath !== undefined) record['$p'] = idsByPath
+        if (referrers.length > 0) record['$u'] = referrers.map(nameReference)
+        return this.#writeMembers(values, record)
+      },
       checked,
+      idsByPath,
       uses,
       referrers,
       isReferred
@@ -66,42 +83,76 @@ export class PostgresTableWriter {
   #encodeValue ({ present, field, kind }: Column, item: Stored | undefined, id: Id): unknown {
     const given = field.name === 'id' ? id : item?.[field.name]
     const value = given === undefined && item !== undefined ? field.default : given
-    if (present === undefined) return value
+    const isJson = kind === 'json' && value !== undefined && value !== null
+    if (present === undefined) return isJson ? JSON.stringify(value) : value
+    if (present.flag !== undefined) return encodeFlag(present.flag, value)
     const isDecimal = kind === 'decimal' && typeof value === 'string'
     const allowed = findFlawInColumn(present, isDecimal ? Number(value) : value)
     if (allowed !== undefined) {
       throw new ConstraintError(this.layout.family, id, 'value', { fields: [field.name], allowed })
     }
+    if (isJson) return JSON.stringify(value)
     // A column of integers accepts no decimal point.
     return isDecimal ? value.replace(/\.0+$/, '') : value
   }
+
+  #writeMembers (values: readonly unknown[], record: Record<string, unknown>): string {
+    let texts = ''
+    for (const [index, { name, kind }] of this.#columns.entries()) {
+      const value = values[index]
+      if (kind !== 'json') record[name as string] = value
+      else if (value !== undefined) texts += `,${JSON.stringify(name)}:${value as string}`
+    }
+    return JSON.stringify(record).slice(1, -1) + texts
+  }
 }
 
-type Related = Pick<EncodedWrite, 'checked' | 'uses' | 'referrers' | 'isReferred'>
+type Related = Pick<EncodedWrite, 'checked' | 'idsByPath' | 'uses' | 'referrers' | 'isReferred'>
 
-const unrelated: Related = { checked: [], uses: [], referrers: [], isReferred: false }
+const unrelated: Related = { checked: [], idsByPath: undefined, uses: [], referrers: [], isReferred: false }
 
 function relate (change: Change, relations: Relations): Related {
   const checked = listSetReferences(change, relations)
   const id = getId(change)
   for (const { reference, id: referred } of checked) {
-    if (!canHave(reference.to.id, referred)) throw refuseDangling(reference, id)
+    if (!canHave(reference.to.id, referred)) throw refuseDangling(reference, id, referred)
   }
+  const idsByPath = listByPath(checked)
+  const all = checked.map(({ reference }) => reference)
   return {
-    checked: checked.map(({ reference }) => reference),
+    checked: idsByPath === undefined ? all : [...new Set(all)],
+    idsByPath,
     uses: checked.map(({ reference, id }) => makeKey(reference.to, id)),
     // A column cannot refer to a value that it cannot have.
-    referrers: change.type === 'delete' ? relations.referrers.filter(({ column }) => canHave(column, id)) : [],
+    referrers: change.type === 'delete'
+      ? relations.referrers.filter(({ column, path }) => path !== undefined || canHave(column, id))
+      : [],
     isReferred: (change.type === 'insert' || change.type === 'delete') && relations.referrers.length > 0
   }
+}
+
+function listByPath (checked: ReturnType<typeof listSetReferences>): EncodedWrite['idsByPath'] {
+  let ids: Record<string, Id[]> | undefined
+  for (const { reference: { path }, id } of checked) {
+    if (path === undefined) continue
+    ids ??= {}
+    const same = ids[path] ??= []
+    same.push(id)
+  }
+  return ids
 }
 
 function makeKey ({ family }: Layout, id: Id): string {
   return `${family}\n${id}`
 }
 
-export function nameReference ({ from, column }: Reference): string {
-  return `${from.family}.${column.field.name}`
+export function nameReference ({ from, column, path = column.field.name }: Reference): string {
+  return `${from.family}.${path}`
+}
+
+/** In `$r`: the column or, with its ids in `$p`, the path. */
+export function nameChecked ({ column, path = column.name as string }: Reference): string {
+  return path
 }
 
 function describeReference (reference: Reference): string {
@@ -114,11 +165,17 @@ function isKept (change: Change, { present, field: { name } }: Column): boolean 
     isDeepStrictEqual(change.item[name], change.current[name])
 }
 
-/** `broken`: the field of a broken reference, or the family that refers to a deleted item; null for a stale item. */
+/**
+ * `broken`: the field of a broken reference, or its path and the id; or the family that refers to a deleted item; null
+ * for a stale item.
+ */
 export function makeRefusal (write: EncodedWrite, broken: string | null): Error {
-  const { type, expected, layout: { family }, id, checked, referrers } = write
+  const { type, expected, layout: { family }, id, checked, idsByPath, referrers } = write
   if (broken === null) return expected === undefined ? new DuplicateError(family, id) : new ConflictError(family, id)
-  return type === 'delete'
-    ? refuseInUse(referrers.find(({ from }) => from.family === broken) as Reference, id)
-    : refuseDangling(checked.find(({ column }) => column.field.name === broken) as Reference, id)
+  if (type === 'delete') return refuseInUse(referrers.find(({ from }) => from.family === broken) as Reference, id)
+  const end = broken.indexOf(pathEnd)
+  const name = end === -1 ? broken : broken.slice(0, end)
+  const reference = checked.find(({ column, path = column.field.name }) => path === name) as Reference
+  const missing = idsByPath?.[name]?.find(each => String(each) === broken.slice(end + 1))
+  return refuseDangling(reference, id, missing as Id)
 }

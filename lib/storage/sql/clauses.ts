@@ -2,6 +2,7 @@ import { listValues } from '../../core/storage/conditions.js'
 import { mayBeLong } from '../../core/storage/shapes.js'
 import type { Condition, FieldCondition, Order } from '../../core/storage/storage.js'
 import { type Dialect, quoteText } from './dialect.js'
+import { encodeFlagOperand } from './flags.js'
 import { type Column, getColumn, type Layout } from './layout.js'
 
 /** Writes the clauses of one statement, and numbers their parameters. */
@@ -42,10 +43,8 @@ export class ClauseBuilder {
     const column = getColumn(this.layout, condition.field)
     const prefix = byKey && condition.field !== 'id' ? this.dialect.withoutIndex : ''
     switch (condition.op) {
-      case 'eq': return condition.values.length === 0 ? '1 = 0' : this.#list(column, condition.values, prefix, false)
-      case 'ne': return condition.values.length === 0
-        ? '1 = 1'
-        : `(${column.equated} IS NULL OR ${this.#list(column, condition.values, prefix, true)})`
+      case 'eq':
+      case 'ne': return this.#equate(column, condition.values, prefix, condition.op === 'ne')
       case 'null': return prefix + (column.isPrefixIndexed ? this.#begin(column.equated) : column.equated) +
         ` IS ${condition.is ? '' : 'NOT '}NULL`
       case 'gt':
@@ -55,6 +54,12 @@ export class ClauseBuilder {
       case 'regex':
       case 'has': throw new Error('SQL does not search texts')
     }
+  }
+
+  #equate (column: Column, values: readonly unknown[], prefix: string, negated: boolean): string {
+    if (values.length === 0) return negated ? '1 = 1' : '1 = 0'
+    const listed = this.#list(column, values, prefix, negated)
+    return negated ? `(${column.equated} IS NULL OR ${listed})` : listed
   }
 
   /** A prefix index finds rows with the same beginning; the exact comparison then excludes the others. */
@@ -86,8 +91,10 @@ const comparisons = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 export function encodeParameters (layout: Layout, dialect: Dialect, conditions: readonly Condition[]): unknown[] {
   return conditions.flatMap((condition): readonly unknown[] => {
     if (condition.op === 'any') return condition.of.flatMap(all => encodeParameters(layout, dialect, all))
-    const { kind } = getColumn(layout, condition.field)
-    const encode = kind === 'integer' ? encodeInteger : dialect.encode[kind]
+    const { kind, present: { flag } = {} } = getColumn(layout, condition.field)
+    const encode = flag !== undefined
+      ? (value: unknown) => encodeFlagOperand(flag, condition.op, value)
+      : kind === 'integer' ? encodeInteger : dialect.encode[kind]
     const values = listValues(condition)
     const list = encode === undefined ? values : values.map(encode)
     return dialect.listsAreOneParameter && list.length > 1 ? [list] : list

@@ -1,9 +1,11 @@
 import { errorCodes } from '../../core/errors.js'
 import { isAbsent } from '../../core/storage/conditions.js'
+import { listNewIds } from '../../core/storage/missing.js'
 import { getValue, isFillable } from '../../core/storage/shapes.js'
 import {
   type Change, ConstraintError, type ConstraintOptions, type ConstraintRule, type Id, type Stored
 } from '../../core/storage/storage.js'
+import { getPathField } from '../../core/values/paths.js'
 import { refuseClash } from '../key-rules.js'
 import { type Dialect, indexedLength, nameType, quoteName, shortenName } from './dialect.js'
 import { type Column, getColumn, getColumns, isText, type Layout, mayLack } from './layout.js'
@@ -117,7 +119,9 @@ export function refuseFound ({ family, id }: Layout, fields: readonly string[], 
 
 export interface Reference {
   readonly from: Layout
+  /** Of a reference by a path, the column that has the ids in it. */
   readonly column: Column
+  readonly path: string | undefined
   readonly to: Layout
 }
 
@@ -128,11 +132,15 @@ export interface Relations {
 
 /** By family; families without relations are left out. */
 export function listRelations (layouts: readonly Layout[]): Map<string, Relations> {
-  const all = layouts.flatMap(from => Object.entries(from.references).map(([field, family]): Reference => {
+  const relate = (from: Layout, family: string, field: string, path?: string): Reference => {
     const to = layouts.find(layout => layout.family === family)
     if (to === undefined) throw new errorCodes.FST_DEALBOOK_NOT_PREPARED(family)
-    return { from, column: getColumn(from, field), to }
-  }))
+    return { from, column: getColumn(from, field), path, to }
+  }
+  const all = layouts.flatMap(from => [
+    ...Object.entries(from.references).map(([field, family]) => relate(from, family, field)),
+    ...Object.entries(from.pathReferences).map(([path, family]) => relate(from, family, getPathField(path), path))
+  ])
   const related = new Set(all.flatMap(({ from, to }) => [from.family, to.family]))
   return new Map(Array.from(related, family => [family, {
     references: all.filter(({ from }) => from.family === family),
@@ -145,16 +153,18 @@ export function listSetReferences (change: Change, { references }: Relations): {
   if (!('item' in change)) return []
   const current: Stored | undefined = change.type === 'replace' ? change.current : undefined
   return references.flatMap(reference => {
-    const { field } = reference.column
+    const { path, column: { field } } = reference
+    if (path !== undefined) return listNewIds(path, change.item, current).map(id => ({ reference, id }))
     const id = getValue(change.item, field) as Id | null | undefined
     const isKept = current !== undefined && getValue(current, field) === id
     return id === undefined || id === null || isKept ? [] : [{ reference, id }]
   })
 }
 
-export function refuseDangling ({ from, column, to }: Reference, id: Id): ConstraintError {
-  const fields = [column.field.name]
-  return new ConstraintError(from.family, id, 'reference', { fields, other: to.family, declared: true })
+/** @param missing the id that does not exist */
+export function refuseDangling ({ from, column, path, to }: Reference, id: Id, missing: Id): ConstraintError {
+  const options = { fields: [path ?? column.field.name], other: to.family, declared: true }
+  return new ConstraintError(from.family, id, 'reference', path === undefined ? options : { ...options, missing })
 }
 
 export function refuseInUse ({ from, to }: Pick<Reference, 'from' | 'to'>, id: Id): ConstraintError {

@@ -2,6 +2,12 @@ import { createHash } from 'node:crypto'
 import type { Field, Kind } from '../../core/storage/storage.js'
 import { maxDigits } from '../../core/values/decimals.js'
 
+/** The two values by which a column keeps a boolean. */
+export interface Flag {
+  readonly true: string | number
+  readonly false: string | number
+}
+
 export interface PresentColumn {
   readonly type: string
   readonly isNotNull: boolean
@@ -12,6 +18,8 @@ export interface PresentColumn {
   readonly labels?: readonly string[] | undefined
   /** SQL for the value of a new row, such as the next of a sequence. */
   readonly next?: string | undefined
+  /** If a boolean is kept as one of two values. */
+  readonly flag?: Flag | undefined
   /** Whether its date-times are text with a space and without a zone, such as `2026-11-15 05:07:41`. */
   readonly isSpaced?: boolean
 }

@@ -4,6 +4,7 @@ import type { FamilyShape, Field, Kind, Stored } from '../../core/storage/storag
 import {
   type ColumnTexts, type Dialect, indexedLength, type PresentColumn, qualifyName, quoteName, toSnakeCase
 } from './dialect.js'
+import { decodeFlag, type MappedFlag, readMappedColumn } from './flags.js'
 
 /**
  * A family kept in an existing table, which is never altered.
@@ -15,8 +16,11 @@ export interface TableMapping {
   readonly table: string
   /** PostgreSQL: the schema of the table, if it is not on the search path. */
   readonly schema?: string
-  /** Column names by field; default: the field's name in snake_case. Without `revision`, the family is read-only. */
-  readonly columns?: Readonly<Record<string, string>>
+  /**
+   * Columns by field: their names, and the values of booleans that are kept as others. Default: the field's name in
+   * snake_case. Without `revision`, the family is read-only.
+   */
+  readonly columns?: Readonly<Record<string, string | MappedFlag>>
 }
 
 /** Mapped tables by the name of their family. */
@@ -57,6 +61,8 @@ export interface Layout {
   readonly sequence: Column | undefined
   /** Families by the fields that refer to them. */
   readonly references: Readonly<Record<string, string>>
+  /** The same by paths in fields of the kind `json`. */
+  readonly pathReferences: Readonly<Record<string, string>>
 }
 
 export function nameFilled (field: string): string {
@@ -95,7 +101,7 @@ export function listWritten ({ columns }: Layout): Column[] {
 /** Makes items of rows with these columns. NULL becomes null, or an absent member. */
 export function makeRowDecoder (columns: readonly Column[], dialect: Dialect): (row: readonly unknown[]) => Stored {
   const names = columns.map(({ field }) => field.name)
-  const decoders = columns.map(({ kind }) => dialect.decode[kind])
+  const decoders = columns.map(({ kind, present }) => present?.flag === undefined ? dialect.decode[kind] : decodeFlag)
   const nullable = columns.map(({ field }) => field.nullable === true)
   return row => {
     const item: Record<string, unknown> = {}
@@ -171,9 +177,12 @@ export function layOutMappedTable (
   }
   const columns = shape.fields.map(field => {
     const given = Object.hasOwn(names, field.name) ? names[field.name] : undefined
-    const name = given ?? toSnakeCase(field.name)
+    const { name = toSnakeCase(field.name), flag } = readMappedColumn(given, family, field.name)
     const column = present.get(name)
-    if (column !== undefined) return makeMappedColumn(field, name, dialect, column)
+    if (flag !== undefined && field.kind !== 'boolean') {
+      throw new errorCodes.FST_DEALBOOK_INVALID_FLAG(family, field.name, `the field is of the kind ${field.kind}`)
+    }
+    if (column !== undefined) return makeMappedColumn(field, name, dialect, flag ? { ...column, flag } : column)
     const { kind } = field
     const constant = given === undefined ? constants.get(field.name) : undefined
     if (constant !== undefined) {
@@ -219,7 +228,8 @@ function makeLayout (
     ...others,
     unique: shape.unique ?? [],
     sequence: columns.find(({ field }) => field.name === shape.sequence),
-    references: shape.references ?? {}
+    references: shape.references ?? {},
+    pathReferences: shape.pathReferences ?? {}
   }
 }
 

@@ -9,7 +9,7 @@ import { Anchors, pathLimits } from './paths.js'
 import { SqliteTableReader } from './reader.js'
 import { addFunctions, TableStatements } from './statements.js'
 import {
-  listIndexNames, listMissing, listUnique, makeMissing, readForeignColumns, readIndexes, sqliteDialect
+  checkFlags, listIndexNames, listMissing, listUnique, makeMissing, readForeignColumns, readIndexes, sqliteDialect
 } from './tables.js'
 import { SqliteTableWriter, type TableWrite } from './writer.js'
 
@@ -47,6 +47,7 @@ export async function openSqlite (options: OpenOptions, limits = pathLimits): Pr
     },
     listUnique: async layout => listUnique(database, layout),
     async openTable (layout) {
+      checkFlags(layout)
       const statements = new TableStatements(database, layout)
       return {
         layout,

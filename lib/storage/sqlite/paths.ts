@@ -7,6 +7,8 @@ import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.j
 export interface Index {
   readonly name: string
   readonly fields: readonly string[]
+  /** Those whose entries are not in the order of their values: booleans that are kept as others. */
+  readonly unsorted?: readonly string[]
   /** Entries with equal values are in the order of the id. */
   readonly sortedById: boolean
 }
@@ -69,7 +71,7 @@ function rank ({ isOrdered, isByFirst }: Path): number {
 
 function makePath (
   { where, order: asked }: Query,
-  { name, fields, sortedById }: Omit<Index, 'name'> & { readonly name: string | undefined },
+  { name, fields, unsorted = [], sortedById }: Omit<Index, 'name'> & { readonly name: string | undefined },
   maxRows: number
 ): Path {
   const equal: Condition[] = []
@@ -78,7 +80,8 @@ function makePath (
     if (value === undefined) break
     equal.push(value)
   }
-  const next = [...fields.slice(equal.length), ...sortedById ? ['id'] : []]
+  const others = fields.slice(equal.length).map(field => unsorted.includes(field) ? '' : field)
+  const next = [...others, ...sortedById ? ['id'] : []]
   const isRange = (condition: Condition): condition is Bound => isBound(condition) && condition.field === next[0]
   const bounds = [...equal, ...listTightest(where.filter(isRange))]
   const given = where.filter(isOneValue)

@@ -3,7 +3,8 @@ import { askOneMore, toFoundText, writeFoundText } from '../../core/storage/page
 import type { Condition, Found, FoundText, Id, Query, Stored } from '../../core/storage/storage.js'
 import { makeListWriter } from '../../core/values/json.js'
 import type { DefaultFilling, PlannedQuery } from '../sql/filling.js'
-import { type Column, getColumn, getMembers } from '../sql/layout.js'
+import { type Column, getColumn } from '../sql/layout.js'
+import { parseRow, WrittenMembers } from '../sql/written.js'
 import type { ReadBurst } from './bursts.js'
 import { prepareRead } from './driver.js'
 import type { HeavyReads } from './heavy-reads.js'
@@ -17,13 +18,6 @@ interface ReadSettings {
   readonly anchors: Anchors
 }
 
-interface Written {
-  readonly members: readonly string[]
-  readonly columns: Column[]
-  /** The members by what they are called, if that differs. */
-  readonly fields: ReadonlyMap<string, string> | undefined
-}
-
 interface UsableIndexes {
   readonly indexes: readonly Index[]
   readonly filling: DefaultFilling
@@ -35,13 +29,13 @@ const maxIdsAtOnce = 100
 /** Runs only statements that visit few rows: a statement of SQLite holds the thread it runs in. */
 export class SqliteTableReader {
   #present: UsableIndexes
-  // By the list of names, of which a route has one as long as the client does not choose.
-  readonly #written = new WeakMap<readonly string[], Written>()
+  readonly #written: WrittenMembers
 
   constructor (
     readonly statements: TableStatements, readonly readIndexes: () => UsableIndexes, readonly settings: ReadSettings
   ) {
     this.#present = readIndexes()
+    this.#written = new WrittenMembers(statements.layout)
   }
 
   get (id: Id): Stored | undefined | Promise<Stored | undefined> {
@@ -69,7 +63,7 @@ export class SqliteTableReader {
     if (!asked.order.every(({ field }) => members.includes(field))) {
       return writeFoundText(await this.find(query, signal), asked, makeListWriter(members))
     }
-    const { columns, fields } = this.#getWritten(members, names)
+    const { columns, fields } = this.#written.get(members, names)
     const { text, length, mark, total } = await this.#read(query, columns, signal)
     const more = length > asked.limit
     const shown = more ? text.slice(0, Math.max(0, text.lastIndexOf(mark))) : text
@@ -80,17 +74,6 @@ export class SqliteTableReader {
     const last = count === 0 ? undefined : parseRow(shown.slice(shown.lastIndexOf(mark) + 1), fields)
     const isNamed = names !== undefined
     return toFoundText({ text: joinItems(shown, mark), isNamed, count, more, first, last, total }, asked)
-  }
-
-  #getWritten (members: readonly string[], names: readonly string[] | undefined): Written {
-    const key = names ?? members
-    const known = this.#written.get(key)
-    if (known?.members === members) return known
-    const columns = getMembers(this.statements.layout, members, names)
-    const fields = names && new Map(names.map((name, index) => [name, members[index] as string]))
-    const written = { members, columns, fields }
-    this.#written.set(key, written)
-    return written
   }
 
   async #read (asked: Query, members: readonly Column[], signal: AbortSignal | undefined): Promise<PageText> {
@@ -125,25 +108,34 @@ export class SqliteTableReader {
   }
 
   #readBy (path: Path, query: PlannedQuery, members: readonly Column[]): PageText | undefined {
+    return path.isOrdered && !query.count
+      ? this.#readOrdered(path, query, members)
+      : this.#readUpTo(path, query, members)
+  }
+
+  #readOrdered (path: Path, query: PlannedQuery, members: readonly Column[]): PageText | undefined {
     const { statements, settings: { limits, anchors } } = this
-    const { limit, offset, count } = query
-    if (path.isOrdered && !count) {
-      if (path.rest.length > 0) return statements.readFirst(path, query, members)
-      if (offset + limit <= limits.keyRows) return statements.readAlong(path, query, members)
-      const isByKey = path.index === undefined && offset + limit <= limits.skipRows
-      return isByKey ? anchors.readPage(statements, path, query, members) : undefined
-    }
+    const last = query.offset + query.limit
+    if (path.rest.length > 0) return statements.readFirst(path, query, members)
+    if (last <= limits.keyRows) return statements.readAlong(path, query, members)
+    const isByKey = path.index === undefined && last <= limits.skipRows
+    return isByKey ? anchors.readPage(statements, path, query, members) : undefined
+  }
+
+  /** Of all rows, if they are few; otherwise of those before the value at which they are too many. */
+  #readUpTo (path: Path, query: PlannedQuery, members: readonly Column[]): PageText | undefined {
+    const { statements } = this
     const [first] = path.isByFirst ? path.order : []
     const edge = statements.readAt(path, first?.field ?? 'id', path.maxRows)
     if (edge === undefined) return statements.readFirst(path, query, members)
-    if (first === undefined || count || edge === null) return undefined
+    if (first === undefined || query.count || edge === null) return undefined
     // Stops before the rows that equal the edge: some of them may come after it.
     const { field: { optional, nullable } } = getColumn(statements.layout, first.field)
     if (!first.descending && (optional || nullable === true)) return undefined
     const before: Condition = { field: first.field, op: first.descending ? 'gt' : 'lt', value: edge }
     const bounds = path.bounds.filter(each => each.field !== first.field || isLower(each) !== first.descending)
     const page = statements.readFirst({ ...path, bounds: [...bounds, before] }, query, members)
-    return page?.length === limit ? page : undefined
+    return page?.length === query.limit ? page : undefined
   }
 }
 
@@ -151,10 +143,4 @@ const separators = new RegExp(itemSeparator, 'g')
 
 function joinItems (text: string, mark: string): string {
   return mark === itemSeparator ? text.replace(separators, ',') : text
-}
-
-function parseRow (text: string, fields: Written['fields']): Stored {
-  const row = JSON.parse(text) as Stored
-  if (fields === undefined) return row
-  return Object.fromEntries(Object.entries(row).map(([name, value]) => [fields.get(name), value])) as unknown as Stored
 }

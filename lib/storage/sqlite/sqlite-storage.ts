@@ -8,6 +8,7 @@ import { type OpenOptions, openSqlite } from './connection.js'
 import type { SqliteDatabase } from './driver.js'
 
 export type { SqliteDatabase, SqliteStatement } from './driver.js'
+export type { MappedFlag } from '../sql/flags.js'
 export type { TableMapping, TableMappings } from '../sql/layout.js'
 export type { Migrate, SqlOptions } from '../sql/options.js'
 

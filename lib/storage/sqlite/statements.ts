@@ -252,7 +252,9 @@ function prepareSearch (layout: Layout, where: readonly Condition[]): string {
 // NOT NULL in our tables.
 const requiredFields = ['id', 'revision', 'createdAt', 'updatedAt']
 
-function writeValue ({ kind, selected }: Column, mapped: boolean): string {
+function writeValue ({ kind, selected, present }: Column, mapped: boolean): string {
+  // It is JSON.
+  if (present?.flag !== undefined) return selected
   const quoted = `CASE WHEN ${selected} IS NULL THEN NULL ELSE json_quote(${selected}) END`
   switch (kind) {
     case 'integer': return mapped ? quoted : selected

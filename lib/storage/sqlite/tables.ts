@@ -7,9 +7,13 @@ import {
   describeFilling, listIndexes, listNulls, nameNulls, nameUnique, refuseFound, writeAddColumn, writeClashes,
   writeCreate, writeFill, writeNulls, writeUnique
 } from '../sql/definitions.js'
-import { type Dialect, nameType, type PresentColumn, quoteName, quoteText } from '../sql/dialect.js'
+import {
+  type ColumnTexts, type Dialect, type Flag, nameType, type PresentColumn, quoteName, quoteText
+} from '../sql/dialect.js'
+import { encodeFlag, refuseFlagColumn, writeFlag } from '../sql/flags.js'
 import { type Column, getColumn, type Layout, mayLack } from '../sql/layout.js'
 import { prepareRead, prepareTransaction, type SqliteDatabase, waitUntilFree } from './driver.js'
+import { listMissingLinks } from './links.js'
 import type { Index } from './paths.js'
 
 /** Writes the canonical text of a decimal. */
@@ -53,6 +57,7 @@ export const sqliteDialect: Dialect = {
   // A unary plus makes the column an expression, which no index covers.
   withoutIndex: '+',
   writeColumn (column, { kind, scale }, present) {
+    if (present?.flag !== undefined) return writeFlagColumn(column, present.flag)
     const selected = isSpaced(kind, present) ? `strftime('%Y-%m-%dT%H:%M:%fZ', ${column})` : column
     const compared = present !== undefined && kind === 'string' ? `${selected} COLLATE BINARY` : selected
     const texts = { selected, compared, comparedAs: kind, equated: compared, equatedAs: kind }
@@ -66,6 +71,10 @@ export const sqliteDialect: Dialect = {
     return { ...texts, selected: `CASE WHEN ${large} ELSE ${column} END` }
   },
   writeFilled (column, field, present) {
+    if (present?.flag !== undefined) {
+      const value = writeLiteral(encodeFlag(present.flag, field.default))
+      return this.writeColumn(`COALESCE(${column}, ${value})`, field, present)
+    }
     return this.writeColumn(`COALESCE(${column}, ${writeDefault(field.default, field.kind)})`, field, present)
   },
   encode: encoders,
@@ -87,8 +96,31 @@ export function isSpaced (kind: Kind, present: PresentColumn | undefined): boole
 }
 
 function writeDefault (value: unknown, kind: Kind): string {
-  const encoded = encodeValue(value, kind)
-  return typeof encoded === 'string' ? quoteText(encoded) : String(encoded)
+  return writeLiteral(encodeValue(value, kind))
+}
+
+function writeLiteral (value: unknown): string {
+  return typeof value === 'string' ? quoteText(value) : String(value)
+}
+
+/** A column that keeps a boolean as one of two texts or integers. */
+function writeFlagColumn (given: string, flag: Flag): ColumnTexts {
+  // Whatever collation the column has.
+  const column = typeof flag.true === 'string' ? `${given} COLLATE BINARY` : given
+  const terms = { column, as: 'string', text: `CAST(${given} AS TEXT)`, literal: writeLiteral, quote: quoteText }
+  const writeJson = (text: string): string => `CASE WHEN ${given} IS NOT NULL THEN json_quote(${text}) END`
+  return { ...writeFlag(flag, terms, writeJson), comparedAs: 'string' }
+}
+
+export function checkFlags (layout: Layout): void {
+  const { family, columns } = layout
+  for (const { name, field, present: { flag, type = '' } = {} } of columns) {
+    if (flag === undefined) continue
+    // In a column without an affinity for them, they would be kept in another form.
+    const isText = typeof flag.true === 'string'
+    if (isText ? !/INT|REAL|FLOA|DOUB/i.test(type) : getAffinity(type) !== 'TEXT') continue
+    throw refuseFlagColumn(family, field.name, name as string, flag, `it has the type ${type}`)
+  }
 }
 
 // The first release did not mark these kinds by the type of the column: there, the values show the kind.
@@ -172,11 +204,12 @@ export function readIndexes (database: SqliteDatabase, { tableName, columns, map
   return [...new Set(parts.map(([name]) => name))].flatMap(name => {
     const own = parts.filter(part => part[0] === name)
     if (own.some(([, column, isPlain]) => column === null || isPlain !== 1)) return []
-    const fields = own.map(([, name]) =>
-      columns.find(column => column.name === name && isPlainColumn(column))?.field.name ?? '')
+    const found = own.map(([, name]) => columns.find(column => column.name === name && isPlainColumn(column)))
+    const fields = found.map(column => column?.field.name ?? '')
+    const unsorted = found.flatMap(column => column?.present?.flag === undefined ? [] : column.field.name)
     // Every index of our tables ends with the id, explicitly or not.
     const hasId = fields.length > 1 && fields.at(-1) === 'id'
-    return [{ name, fields: hasId ? fields.slice(0, -1) : fields, sortedById: hasId || !mapped }]
+    return [{ name, fields: hasId ? fields.slice(0, -1) : fields, unsorted, sortedById: hasId || !mapped }]
   })
 }
 
@@ -240,7 +273,7 @@ export function listMissing (database: SqliteDatabase, layout: Layout): string[]
   if (sequence !== undefined && !isNew && (!hasSequence || hasRow(`WHERE ${sequence.equated} IS NULL`))) {
     statements.push(writeNumbers(layout, sequence))
   }
-  return statements
+  return [...statements, ...listMissingLinks(database, layout)]
 }
 
 function listMissingIndexes (layout: Layout, present: readonly string[]): string[] {

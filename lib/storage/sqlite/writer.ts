@@ -4,8 +4,10 @@ import {
 } from '../../core/storage/storage.js'
 import { describeRule, listSetReferences, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
 import { quoteName } from '../sql/dialect.js'
+import { encodeFlag } from '../sql/flags.js'
 import { type Column, getColumn, getColumns, type Layout, listWritten, mayLack } from '../sql/layout.js'
 import { prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement } from './driver.js'
+import { LinkFinder } from './links.js'
 import type { Anchors } from './paths.js'
 import { encodeValue, isSpaced, sqliteDialect } from './tables.js'
 
@@ -61,13 +63,16 @@ export class SqliteTableWriter {
   readonly #fill: WriteStatement
   readonly #updates = new Map<string, WriteStatement>()
   readonly #checks = new Map<string, ReadStatement>()
+  readonly #links: LinkFinder
 
   constructor (database: SqliteDatabase, readonly layout: Layout) {
     const { table, id } = layout
     this.#database = database
+    this.#links = new LinkFinder(database)
     this.#columns = listWritten(layout)
     const revision = quoteName(getColumn(layout, 'revision').name as string)
-    this.#asExpected = `WHERE ${id.equated} = ? AND ${revision} = ?`
+    const { selected } = getColumn(layout, 'updatedAt')
+    this.#asExpected = `WHERE ${id.equated} = ? AND ${revision} = ? AND ${selected} IS COALESCE(?, ${selected})`
     const names = this.#columns.map(({ name }) => quoteName(name as string))
     const values = this.#columns.map(column => column === layout.sequence
       ? `COALESCE(?, (SELECT COALESCE(max(${column.equated}), 0) + 1 FROM ${table}))`
@@ -88,20 +93,20 @@ export class SqliteTableWriter {
     const checks = relations === undefined ? noChecks : this.#listChecks(change, relations)
     if (type === 'delete' || type === 'require') {
       const statement = type === 'delete' ? this.#delete : this.#require
-      return { type, layout, id, checks, item: undefined, statement, parameters: [id, change.expected] }
+      return { type, layout, id, checks, item: undefined, statement, parameters: [id, ...listExpected(change)] }
     }
     const { item } = change
     if (type === 'insert') {
       return { type, layout, id, checks, item, statement: this.#insert, parameters: encodeItem(this.#columns, item) }
     }
-    const { current, expected } = change
+    const { current } = change
     // Writing a column writes its index too, even if the value stays the same.
     const changed = current === undefined
       ? []
       : this.#columns.filter(({ field: { name } }) => item[name] !== current[name])
     const columns = changed.length > 0 && this.#updates.size < maxUpdates ? changed : this.#columns
     const parameters = encodeItem(columns, item)
-    parameters.push(id, expected)
+    parameters.push(id, ...listExpected(change))
     return { type, layout, id, checks, item, statement: this.#prepareUpdate(columns), parameters }
   }
 
@@ -131,7 +136,7 @@ export class SqliteTableWriter {
     const fill = prepareWrite(this.#database, `UPDATE ${table} SET ${assignments.join(', ')} ` +
       `WHERE ${this.layout.id.equated} = ? AND (${names.map(name => `${name} IS NULL`).join(' OR ')})`)
     return parameters => {
-      fill(parameters.slice(-2, -1))
+      fill(parameters.slice(-3, -2))
       return 1
     }
   }
@@ -141,14 +146,18 @@ export class SqliteTableWriter {
     const id = getId(change)
     if (change.type === 'delete') {
       return relations.referrers.map(reference => () => {
-        const { from, column } = reference
+        const { from, column, path } = reference
+        if (path !== undefined) {
+          if (this.#links.has(reference, id)) throw refuseInUse(reference, id)
+          return
+        }
         const isDefault = mayLack(column) && column.field.default === id
         if (this.#hasRow(from.table, column, id, isDefault)) throw refuseInUse(reference, id)
       })
     }
     return listSetReferences(change, relations).map(({ reference, id: referred }) => () => {
       const { to } = reference
-      if (!this.#hasRow(to.table, to.id, referred)) throw refuseDangling(reference, id)
+      if (!this.#hasRow(to.table, to.id, referred)) throw refuseDangling(reference, id, referred)
     })
   }
 
@@ -162,8 +171,14 @@ export class SqliteTableWriter {
   }
 }
 
+/** For what follows the id in the condition. */
+function listExpected ({ expected, current }: Exclude<Change, { type: 'insert' }>): readonly unknown[] {
+  return [expected, current?.updatedAt ?? null]
+}
+
 function encodeItem (columns: readonly Column[], item: Stored): unknown[] {
   return columns.map(({ field, kind, present }) => {
+    if (present?.flag !== undefined) return encodeFlag(present.flag, getValue(item, field)) ?? null
     const value = encodeValue(getValue(item, field), kind)
     return isSpaced(kind, present) && value !== null ? (value as string).replace('T', ' ').replace('Z', '') : value
   })
