@@ -14,7 +14,7 @@ export type {
 export type { Labels, OperationLabel, StateDefinition, Tone } from './core/family/presentation.js'
 export type { Renamed } from './core/family/renamed-types.js'
 export { shapeOf } from './core/family/family.js'
-export type { FamilyExtension } from './core/family/extension.js'
+export type { FamilyExtension } from './core/definitions/extension.js'
 export { decimal, Type } from './core/family/type.js'
 export type { DecimalOptions, TypeBuilder } from './core/family/type.js'
 export type { FormName } from './http/forms/forms.js'

@@ -63,10 +63,10 @@ function compileObject (properties: TProperties): Convert | undefined {
 
 /** A copy of each. One that may be null has no default by this alone: it must be sent. */
 function listGiven (properties: TProperties): Members {
-  return listDefaults(Object.fromEntries(Object.entries(properties).filter(([, property]) => isGiven(property))))
+  return listDefaults(Object.fromEntries(Object.entries(properties).filter(([, property]) => hasDefault(property))))
 }
 
-function isGiven (property: TSchema | undefined): boolean {
+function hasDefault (property: TSchema | undefined): boolean {
   return property?.default !== undefined
 }
 
@@ -87,7 +87,7 @@ function allow (schema: TSchema): TSchema {
   }
   if (isObject(properties)) {
     const members = allowInside(properties as TProperties)
-    const needed = (required as string[] | undefined)?.filter(name => !isGiven(members[name])) ?? []
+    const needed = (required as string[] | undefined)?.filter(name => !hasDefault(members[name])) ?? []
     const { required: _, ...others } = schema
     return { ...others, properties: members, ...(needed.length > 0 && { required: needed }) } as unknown as TSchema
   }

@@ -92,7 +92,7 @@ export function decideCreation (
 }
 
 const noParams: Members = Object.freeze({})
-const noOthers: OpenOthers = new Map()
+const nothingOpen: OpenOthers = new Map()
 
 interface Creation {
   readonly fields: Members
@@ -122,7 +122,7 @@ function makeItem (
 
 /** Those of other families: `initial` completes them, without other items. */
 function createAll (items: readonly (NewId & MadeItem)[], context: Context): Map<string, Stored> {
-  const alone = { opened: noOthers, creates: [] }
+  const alone = { opened: nothingOpen, creates: [] }
   return new Map(items.map(each => {
     const { family, id, item } = each
     return [nameOther(each, id), makeItem(family, id, { fields: item, params: item, ...alone }, context).after]
@@ -158,7 +158,7 @@ export function decide (
   const change = family.changes.get(action) as CompiledChange
   const { operation, operation: { name } } = change
   const own = openItem(family, current)
-  const opened = change.others.length === 0 ? noOthers : openOthers(others, change.others)
+  const opened = change.others.length === 0 ? nothingOpen : openOthers(others, change.others)
   const withItems = change.others.length === 0 ? context : addItems(context, opened)
   const refuse = (): Decision | undefined => {
     const reason = runRule(family, name, 'allowed', () => explainForbidden(operation, own.known, params, withItems))

@@ -58,7 +58,7 @@ export function describeProblems (mount: FamilyMount): MountProblems {
   }
   if (deletion !== undefined) {
     const inUse = breakRule(family, 'in-use', { other: 'invoices' })
-    const refused = listRefusals(family, deletion)
+    const refused = makeExampleRefusals(family, deletion)
     actions.push([deletion.operation.action, { ...listTargetProblems(own), ...refused, 'in-use': inUse }])
   }
   // Where the body names the action, any operation is an example.
@@ -113,7 +113,7 @@ function listOperationProblems (mount: Mount, operation: CompiledOperation): Pro
   }
 }
 
-function listRefusals (family: Family, change: CompiledChange): ProblemExamples {
+function makeExampleRefusals (family: Family, change: CompiledChange): ProblemExamples {
   return change.operation.allowed === undefined ? {} : { 'wrong-state': refuseByState(family, change) }
 }
 
