@@ -108,7 +108,7 @@ function listOperationProblems (mount: Mount, operation: CompiledOperation): Pro
   return {
     'invalid-body': misreadBody(operation.params),
     ...listTargetProblems(mount),
-    ...listRefusals(family, operation),
+    ...makeExampleRefusals(family, operation),
     ...listConflicts(family)
   }
 }
