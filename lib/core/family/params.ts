@@ -104,7 +104,7 @@ export function listSecrets (fields: readonly Field[], before: Members, after: M
 export type FieldChanges = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
 
 // Longer values are in the item, and would be in its log twice more.
-const maxCompiledParams = 200
+const maxLoggedValue = 200
 
 /** The log has only the names of fields with long values, and of those that clients never read. */
 export function listChanges (fields: readonly Field[], before: Members, after: Members): FieldChanges {
@@ -121,6 +121,6 @@ export function listChanges (fields: readonly Field[], before: Members, after: M
 }
 
 function isShort (value: unknown): boolean {
-  if (typeof value === 'string') return value.length <= maxCompiledParams
-  return typeof value !== 'object' || value === null || JSON.stringify(value).length <= maxCompiledParams
+  if (typeof value === 'string') return value.length <= maxLoggedValue
+  return typeof value !== 'object' || value === null || JSON.stringify(value).length <= maxLoggedValue
 }
