@@ -1,6 +1,8 @@
-import Fastify from 'fastify'
+import Fastify, { type FastifyRequest } from 'fastify'
 import t from 'tap'
-import { type Condition, defineFamily, memoryStorage, type Storage, Type } from '../../lib/index.js'
+import {
+  type Condition, defineFamily, type Grant, type Intent, memoryStorage, Problem, type Storage, Type
+} from '../../lib/index.js'
 import { storages } from '../storages.js'
 
 const products = defineFamily({
@@ -59,6 +61,16 @@ const orders = defineFamily({
       with: { shelf: { family: shelves, id: params => params.shelf } },
       apply: (order, { product, label }, { items: { shelf } }) =>
         ({ item: order, others: { shelf: { ...shelf, product, label } } })
+    },
+    keep: {
+      ...words('keep', 'KeepGoods'),
+      params: Type.Object({ goods: Type.Array(row), inRows: Type.Boolean() }),
+      with: { products: { family: products, path: 'goods.product' } },
+      creates: { lines: [lines] },
+      apply: (order, { goods, inRows }) => ({
+        item: { ...order, rows: inRows ? goods : order.rows },
+        created: { lines: inRows ? [] : goods.map(({ product }) => ({ product, order: order.id })) }
+      })
     },
     copy: {
       ...words('copy', 'CopyRows'),
@@ -144,19 +156,31 @@ t.test('the items of a hundred new rows are read at once', async t => {
   t.strictSame([statusCode, reads], [201, 1])
 })
 
+t.test('what a command was allowed to use may be in what it makes, also if its caller may not read it', async t => {
+  const app = await open(t, memoryStorage())
+  const send = async (url: string, payload: object): Promise<unknown[]> => {
+    const { statusCode, body } = await app.inject({
+      method: url === '/orders' ? 'POST' : 'PUT', url: `/rest/v1${url}`, headers: { 'x-blind': 'yes' }, payload
+    })
+    return [statusCode, JSON.parse(body).errors?.[0].pointer]
+  }
+  t.strictSame(await send('/orders', { entries: [] }), [201, undefined])
+  const goods = entries('a', 'b')
+  t.strictSame(await send('/orders/1/keep', { goods, inRows: false }), [200, undefined])
+  t.strictSame(await send('/orders/1/keep', { goods, inRows: true }), [400, '/rows/0/product'], 'its own item shows it')
+  t.strictSame(await send('/orders/1/add', { wanted: { product: 'a' } }), [400, '/wanted/product'])
+})
+
 async function open (t: { teardown (close: () => Promise<unknown>): void }, storage: Storage) {
   const app = Fastify()
   t.teardown(() => app.close())
   const where: Condition[] = [{ field: 'isOpen', op: 'eq', values: [true] }]
   const [v1, v2] = [{ storage, version: 'v1' }, { storage, version: 'v2' }]
-  app.register(products, {
-    ...v1,
-    authorize: ({ headers }) => headers['x-limited'] === undefined ? {} : { where }
-  })
-  app.register(products, {
-    ...v2,
-    authorize: ({ headers }) => headers['x-limited'] === undefined ? {} : { where }
-  })
+  const authorize = ({ headers }: FastifyRequest, { action }: Intent): Grant => {
+    if (action === 'read' && headers['x-blind'] !== undefined) throw new Problem('forbidden', 'Not yours')
+    return headers['x-limited'] === undefined ? {} : { where }
+  }
+  for (const version of [v1, v2]) app.register(products, { ...version, authorize })
   for (const family of [lines, shelves, orders]) app.register(family, { ...v1, authorize: () => ({}) })
   for (const family of [lines, shelves, orders.rename({ rows: 'positions' })]) {
     app.register(family, { ...v2, authorize: () => ({}) })

@@ -31,12 +31,13 @@ interface NewReference {
  * A client must not refer to items that it may not read, neither from the item of its command nor from others that
  * rules make of what it sent.
  *
- * @param known the items (`nameItem`) that it may read for sure
+ * @param known the items (`nameItem`) that the command was allowed to use, or has made: others may refer to them
  */
 export async function refuseUnreadable (
   params: Members, items: readonly ChangedItem[], known: ReadonlySet<string>
 ): Promise<void> {
-  const all = items.flatMap(listNewReferences).filter(({ to, id }) => !known.has(nameItem(to, id)))
+  const all = items.flatMap(listNewReferences).filter(({ from, to, id }) =>
+    from.isOwn === true ? id !== from.after.id || to !== from.family : !known.has(nameItem(to, id)))
   if (all.length === 0) return
   // A document may have thousands of lines.
   const sent = collectValues(params)
