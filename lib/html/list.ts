@@ -29,7 +29,7 @@ ${isEmpty
   : timeline === undefined
     ? await renderTable(words, view, affordances)
     : await (isActivity === true ? renderDays : renderTimeline)(words, timeline)}
-${many !== undefined && !isEmpty && renderMany(words, many)}
+${many && renderMany(words, many)}
 ${renderPaging(words, view, affordances)}
 ${create && renderRequests(words, [create])}`
 }

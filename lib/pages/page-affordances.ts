@@ -73,7 +73,7 @@ export async function makeCollectionAffordances (
     listStates(responding, parsed, reading, page),
     total === undefined ? countFound(reading, parsed, page) : { total },
     makeCreationForm(responding, reading, refused, from),
-    makeManyAffordance(responding, reading, from),
+    items.length > 0 ? makeManyAffordance(responding, reading, from) : undefined,
     model.isWritable && reading.mayOffer('read')
   ])
   const exported = listRepresentations(mount).find(other => other.name === 'csv' && canShow(other, 'page'))

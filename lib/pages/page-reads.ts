@@ -24,6 +24,17 @@ export class PageReads {
 
   constructor (readonly request: FastifyRequest) {}
 
+  /** The list that the page is of. Throws the refusal. */
+  async openOwn (mount: FamilyMount): Promise<Reading> {
+    const reading = await openReading(mount, this.request, { action: 'list' })
+    this.keep(mount, reading)
+    return reading
+  }
+
+  keep (there: FamilyMount, reading: Reading | undefined): void {
+    this.#readings.set(there, Promise.resolve(reading))
+  }
+
   /** Undefined if the caller may not list the family. */
   open (there: FamilyMount): Promise<Reading | undefined> {
     const reading = this.#readings.get(there) ?? openThere(there, this.request)
