@@ -57,9 +57,7 @@ export class PageReads {
 
   async #readTitles (there: FamilyMount, values: readonly Id[]): Promise<ReadonlyMap<string, string>> {
     const reading = await this.open(there)
-    if (reading === undefined) return new Map()
-    const found = await findChoices(reading, [{ field: 'id', op: 'eq', values }], values.length)
-    return new Map(found.map(({ value, title }) => [value, title]))
+    return reading === undefined ? new Map() : await readTitles(reading, values)
   }
 
   /** How an item of the family is chosen. */
@@ -98,6 +96,13 @@ export async function openThere (there: FamilyMount, request: FastifyRequest): P
     if (statusCode >= 500) request.log.error({ err: cause, family }, 'authorize failed for a part of a page')
     return undefined
   }
+}
+
+/** The titles of items by their ids, as far as a reading has them. */
+export async function readTitles (reading: Reading, values: readonly Id[]): Promise<ReadonlyMap<string, string>> {
+  if (values.length === 0) return new Map()
+  const found = await findChoices(reading, [{ field: 'id', op: 'eq', values }], values.length)
+  return new Map(found.map(({ value, title }) => [value, title]))
 }
 
 /** Items by their titles. */
