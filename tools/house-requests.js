@@ -18,9 +18,13 @@ const { sqliteStorage } = await load('./sqlite')
 const { postgresStorage } = await load('./postgres')
 const { startServer } = await import(pathToFileURL(join(root, 'build/test/postgres/server.js')))
 
-/** The functions that the third such request runs through: before it, statements are prepared and texts kept. */
+/**
+ * The functions that the third such request runs through: before it, statements are prepared and texts kept. The pauses
+ * are for what storages do afterwards.
+ */
 async function follow (app, requests) {
   for (const request of requests) {
+    await new Promise(resolve => setTimeout(resolve, 250))
     trace = []
     const response = await app.inject(request)
     if (response.statusCode >= 300) throw new Error(`${request.url}: ${response.statusCode} ${response.body}`)

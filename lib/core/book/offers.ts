@@ -1,5 +1,5 @@
 import type { NounOperation, Operation } from '../family/definition.js'
-import { type Family, findChange, type OtherDefinition } from '../family/family.js'
+import { type Family, type OtherDefinition } from '../family/family.js'
 import type { Params } from '../family/params.js'
 import type { Caller, Grant, Intent } from '../service/caller.js'
 import { makeContext } from '../service/load.js'
@@ -122,7 +122,7 @@ export async function findTargets (
     const referenced = await loading
     return some.map(target => {
       const { action } = target.operation
-      const { operation } = findChange(base.family, action) as Target
+      const { operation } = base.family.changes.get(action) as Target
       const reason = explainNow(base.family, operation, known, context, referenced, error => {
         caller.report?.(error, 'allowed failed for an offered operation', { action })
       })

@@ -10,7 +10,7 @@ import { addArticle } from '../values/words.js'
 import { listOperations, nameAction, readCreate } from './declared-operations.js'
 import type { AttributeForm, FamilyDefinition, Operation } from './definition.js'
 import {
-  type CompiledOperation, type Deletion, type Family, findFamily, type Lifecycle, type Renaming
+  type CompiledChange, type CompiledOperation, type Deletion, type Family, findFamily, type Lifecycle, type Renaming
 } from './family.js'
 import { isTaggedByRevision, listDefaults, listFields, ServiceFields } from './fields.js'
 import { findFlawInDefinition } from './members.js'
@@ -29,6 +29,10 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
   const { name, singular, create, attributes, queries = {} } = definition
 
   const operations = compileOperations(definition)
+  const lifecycle = create === undefined ? undefined : compileLifecycle(definition)
+  const deletion = lifecycle?.deletion
+  const changes = new Map<string, CompiledChange>(operations)
+  if (deletion !== undefined) changes.set(deletion.operation.action, deletion)
   const writable = create !== undefined || operations.size > 0
   const order = definition.order?.map(readOrder) ?? []
   const references = new Map<string, Family>()
@@ -50,8 +54,10 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     prepare: definition.prepare,
     writable,
     versioned: definition.versioned ?? false,
-    lifecycle: create === undefined ? undefined : compileLifecycle(definition),
+    lifecycle,
     operations,
+    changes,
+    withOthers: listWithOthers(changes, lifecycle),
     edit: [...operations.values()].find(({ params }) => params.isPartial),
     attributes: attributes as AttributeForm<Members> | undefined,
     queries: new Map([[name, { field: 'id' }], ...Object.entries(queries)]),
@@ -138,6 +144,15 @@ function compileOperations (definition: FamilyDefinition): Map<string, CompiledO
     const others = compileOthers(definition, operation.params.properties, operation.with)
     const creates = compileCreates(operation.creates)
     return [operation.action, { operation, params: compileParams(operation.params, isEdit), others, creates }]
+  }))
+}
+
+function listWithOthers (changes: Family['changes'], lifecycle: Lifecycle | undefined): Set<string> {
+  const all = new Map<string, CompiledChange | Lifecycle>(changes)
+  if (lifecycle !== undefined) all.set(lifecycle.createAction, lifecycle)
+  return new Set(Array.from(all).flatMap(([action, change]) => {
+    const creates = 'creates' in change ? change.creates : []
+    return change.others.length + creates.length > 0 ? action : []
   }))
 }
 

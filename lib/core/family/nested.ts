@@ -23,9 +23,8 @@ export function compileNested (properties: TProperties): Conversions {
   return conversions
 }
 
-/** The same members if there is nothing to do. `known` are values that have their form. */
+/** @param known values that have their form */
 export function convertNested (conversions: Conversions, members: Members, known: Members = {}): Members {
-  if (conversions.size === 0) return members
   const converted: Record<string, unknown> = { ...members }
   for (const [name, convert] of conversions) {
     const value = members[name]

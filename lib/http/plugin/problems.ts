@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Context } from '../../core/family/context.js'
 import {
-  type CompiledChange, type CompiledOperation, type Family, findChange, getBase
+  type CompiledChange, type CompiledOperation, type Family, getBase
 } from '../../core/family/family.js'
 import type { Params } from '../../core/family/params.js'
 import {
@@ -162,7 +162,7 @@ function refuseByState (family: Family, operation: CompiledChange): Problem {
 
 function findRefusal (family: Family, { operation: { name, action }, params }: CompiledChange): Problem {
   const base = getBase(family)
-  const { operation } = findChange(base, action) as CompiledChange
+  const { operation } = base.changes.get(action) as CompiledChange
   const sent = (makeExample(params.schema) ?? {}) as Members
   try {
     for (const item of combineStates(base)) {

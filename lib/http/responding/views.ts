@@ -1,5 +1,5 @@
 import { listTargets } from '../../core/book/offers.js'
-import { type Family, findChange } from '../../core/family/family.js'
+import { type Family } from '../../core/family/family.js'
 import type { PageLinks } from '../../core/query/grammar.js'
 import { intendToList, intendToRead, type Intent } from '../../core/service/caller.js'
 import type { CommandRecord } from '../../core/service/record.js'
@@ -147,6 +147,6 @@ export function findActionAddress (
   { mount, request }: Pick<Responding, 'mount' | 'request'>, action: string, id: Id
 ): { readonly method: string, readonly href: string, readonly form?: string } | undefined {
   const own = mountOf(mount)
-  const operation = findChange(own.family, action)?.operation
+  const operation = own.family.changes.get(action)?.operation
   return operation && findAddress(own, request, id, operation)
 }
