@@ -37,7 +37,7 @@ function replay ({ family, caller, storage, grant }: Execution, found: CommandRe
     replayed: true,
     problem: restoreProblem(record)
   }
-  return { outcome, changes: [], families: [], notify () {} }
+  return { outcome, changes: [], explain: error => error, notify () {} }
 }
 
 /** An id that was used for a different command is a problem. */
