@@ -62,7 +62,7 @@ export type {
 } from './representations/representation.js'
 export { canShow, writeInTurns } from './representations/representation.js'
 export type { Aim, FamilyMount, RouteModel, RouteTarget, SentForm } from './representations/target.js'
-export type { FieldChanges } from './core/family/params.js'
+export type { FieldChange, FieldChanges } from './core/family/changes.js'
 export type { StateReason } from './core/service/refusal.js'
 export type { Committed, Grant, Granted, Intent } from './core/service/caller.js'
 export type {

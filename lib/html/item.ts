@@ -56,8 +56,8 @@ ${await renderTimeline(words, log.entries)}
 async function renderEntryPage (words: Words, document: Members, affordances: ItemAffordances): Promise<Content> {
   const { entry } = affordances
   // The entry shows them in a better form than JSON.
-  const { params, problem, ...members } = document
-  return entry && markup`${await renderTimeline(words, [entry])}
+  const { params, changes, problem, ...members } = document
+  return entry && markup`${await renderTimeline(words, [entry], true)}
 <h2>${words.texts.technical}</h2>
 ${renderMembers(words, members, affordances)}`
 }

@@ -181,8 +181,10 @@ export const english = {
   by: (principal: string): string => `by ${principal}`,
   /** The item that the command was for, in the log of another that changed with it. */
   togetherWith: (item: string): string => `together with ${lowerFirst(item)}`,
-  /** For a member whose values were too long to keep. */
+  /** For a member whose values are too long to show, or were too long to keep. */
   changed: 'changed',
+  /** Instead of a value that the log does not have. */
+  notLogged: 'too long for the log',
 
   // Refusals. The detail is the problem's, as in every representation.
   status: (status: number): string => `Status ${status}`,

@@ -314,6 +314,7 @@ export const de: Texts = {
   by: principal => `von ${principal}`,
   togetherWith: item => `zusammen mit ${item}`,
   changed: 'geändert',
+  notLogged: 'zu lang für das Protokoll',
 
   status: status => `Status ${status}`,
   notDone: 'Nicht ausgeführt',

@@ -46,7 +46,7 @@ export async function findLastTitle (reading: Reading, id: Id): Promise<string |
   const entries = await reading.log(id, { where, order, offset: 0, limit: shownChanges, count: false })
   const creation = actions.find(({ kind }) => kind === 'create')
   for (const { action, params, changes } of entries) {
-    const named = action === creation?.action ? params?.[title] : changes?.[title]?.to
+    const named = action === creation?.action ? params?.[title] : changes?.[title]?.to ?? changes?.[title]?.from
     if (named !== undefined) return titleOf(mount, { id, [title]: named })
   }
   return undefined
@@ -70,7 +70,8 @@ export function showEntry ({ mount, request }: Here, record: LogRecord, noun?: s
       href: linkPage(there, request, about.id)
     },
     params: showParams(acting, action, params),
-    changes: showChanges(mount, changes),
+    // The item as it was says what went with it.
+    changes: findKnownAction(acting, action)?.kind === 'remove' ? [] : showChanges(mount, changes),
     reason: problem?.detail,
     wrongState: problem && readWrongState(mount, problem)
   }

@@ -41,10 +41,12 @@ export interface ShownMember {
   readonly inRows?: RowReferences | undefined
 }
 
-/** A member before and after a change; both are undefined where they were too long to keep. */
+/** A member before and after a change; both are undefined if no one reads it. */
 export interface ShownChange extends Omit<ShownMember, 'value' | 'referred'> {
   readonly from?: unknown
   readonly to?: unknown
+  /** The values that were too long to keep. */
+  readonly omitted?: readonly string[]
   /** The items that the values refer to. */
   readonly referred?: { readonly from?: Referred | undefined, readonly to?: Referred | undefined } | undefined
 }

@@ -1,9 +1,9 @@
 import { mapConditions } from '../storage/conditions.js'
 import type { Condition, FoundText, Query, StorageReads, Stored } from '../storage/storage.js'
 import { makeListWriter, type Members } from '../values/json.js'
+import type { FieldChanges } from './changes.js'
 import type { Family, Renaming } from './family.js'
 import { invertNames, type Names, type NameTree, renameWithin } from './name-tree.js'
-import type { FieldChanges } from './params.js'
 
 export class VersionNames implements Renaming {
   /** The fields of the base, by lists of names. */
@@ -30,8 +30,8 @@ export class VersionNames implements Renaming {
 
   showChanges (changes: FieldChanges): FieldChanges {
     const { inner } = this.tree
-    return takeKnown(this.names, mapEach(changes, (name, change) =>
-      mapEach(change, (_end, value) => renameWithin(inner.get(name), value))))
+    return takeKnown(this.names, mapEach(changes, (name, change) => mapEach(change, (member, value) =>
+      member === 'omitted' ? value : renameWithin(inner.get(name), value))))
   }
 
   parse (item: Stored): Stored {

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import type { FieldChanges } from '../../core/family/changes.js'
 import type { NounOperation } from '../../core/family/definition.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import type { FollowedPage } from '../../core/service/bounded.js'
@@ -6,7 +7,7 @@ import { intendToRead } from '../../core/service/caller.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { Feed, placeAfter } from '../../core/service/feed.js'
 import { type Find, findPage } from '../../core/service/reader.js'
-import { type CommandRecord, nameRecord, readTarget, showCommand } from '../../core/service/record.js'
+import { type CommandRecord, nameRecord, readTarget, showCommand, showEntry } from '../../core/service/record.js'
 import type { Id } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import type { OneView } from '../../representations/representation.js'
@@ -102,7 +103,7 @@ export function listLog (
     find,
     findPage: async parsed => ({ ...await findPage(find, parsed), follow }),
     reader,
-    show: entry => pick(showCommand(family, entry as CommandRecord,
+    show: entry => pick(showEntry(family, entry as CommandRecord,
       nameRecord(entry as CommandRecord, reader.grant.principal)))
   }
 }
@@ -144,7 +145,7 @@ export function viewEntry (
   found: Pick<Outcome, 'record' | 'id'>,
   noun?: string
 ): OneView {
-  const whole = linkCommand(exchange, found, noun)
+  const whole = linkCommand(exchange, found, noun, found.record.changes)
   const document = fields === undefined ? whole : makePicker(fields)(whole)
   return { kind: 'one', name: 'command', document, mount: exchange.mount.shown }
 }
@@ -153,11 +154,12 @@ export function viewEntry (
 export function linkCommand (
   { mount, request }: Exchange,
   { record, id }: Pick<Outcome, 'record' | 'id'>,
-  noun?: string
+  noun?: string,
+  changes?: FieldChanges
 ): Members & { readonly links: { readonly self?: string } } {
   const { family, urls } = mount
   const target = readTarget(family, record)
   const self = id === undefined ? {} : { self: urls.command(request, target, id, noun) }
-  const shown = showCommand(family, record, id)
+  const shown = showCommand(family, record, id, changes)
   return { ...shown, links: { ...self, [family.singular]: urls.item(request, target) } }
 }

@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import type { Offer } from '../../core/book/book.js'
 import { makeExpand } from '../../core/book/expand.js'
 import { findTargets, mayOffer, toAction } from '../../core/book/offers.js'
+import type { FieldChanges } from '../../core/family/changes.js'
 import type { Family } from '../../core/family/family.js'
-import type { FieldChanges } from '../../core/family/params.js'
 import type { ProblemCode } from '../../core/problems.js'
 import type { Intent } from '../../core/service/caller.js'
 import { writePosition } from '../../core/service/feed.js'
@@ -36,7 +36,7 @@ export interface LogRecord {
   readonly principal?: string
   /** Why it was refused. */
   readonly problem?: { readonly code: ProblemCode, readonly detail: string, readonly members: Members }
-  /** What it changed of an existing item; long values are left out. */
+  /** What it changed of an existing item: all of it if that was deleted. */
   readonly changes?: FieldChanges
 }
 
