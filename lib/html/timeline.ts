@@ -18,7 +18,7 @@ ${await writeInTurns(entries, entry => renderEntry(words, entry, isWhole))}</ol>
 
 function renderEntry (page: Words, entry: LogEntry, isWhole: boolean): Markup {
   const { texts } = page
-  const { outcome, href, at, principal, revision, item: its, about, reason, wrongState } = entry
+  const { outcome, href, then, at, principal, revision, item: its, about, reason, wrongState } = entry
   const words = its === undefined ? page : withLabels(page, its.labels)
   const on = its && markup` · <bdi>${renderLink(its.href, nameItem(words, entry.singular, its))}</bdi>`
   const { changes, params } = omitRepeated(entry)
@@ -32,7 +32,8 @@ function renderEntry (page: Words, entry: LogEntry, isWhole: boolean): Markup {
   const item = beside !== undefined && markup` · <bdi>${renderLink(about?.href, beside)}</bdi>`
   return markup`<li class="${outcome}">
 <p class="what"><strong>${what}</strong>${on} ${href !== undefined &&
-  markup`<a class="revision" href="${href}">${texts.revision(revision)}</a>`}</p>
+  markup`<a class="revision" href="${href}">${texts.revision(revision)}</a>`}${then !== undefined &&
+  markup` <a class="revision" href="${then}">${texts.asItWas}</a>`}</p>
 <p class="hint">${renderValue(words, at, { kind: 'date-time', isLong: true })}${by}${item}</p>
 ${reason !== undefined && markup`<p dir="auto">${formatReason(words, reason, wrongState)}</p>
 `}${renderChanges(words, changes, isWhole)}${renderParams(theirs ?? words, params)}</li>

@@ -79,6 +79,8 @@ export interface LogEntry extends Feedback {
   readonly item?: LoggedItem | undefined
   /** Undefined if the family has no pages. */
   readonly href?: string | undefined
+  /** The URL of the item as it was after it, or before it was deleted. */
+  readonly then?: string | undefined
   readonly at: string
   readonly principal?: string | undefined
   /** The item that the command was for, if it changed this one too. */

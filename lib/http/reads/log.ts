@@ -1,5 +1,4 @@
 import type { FastifyReply } from 'fastify'
-import type { FieldChanges } from '../../core/family/changes.js'
 import type { NounOperation } from '../../core/family/definition.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import type { FollowedPage } from '../../core/service/bounded.js'
@@ -145,21 +144,29 @@ export function viewEntry (
   found: Pick<Outcome, 'record' | 'id'>,
   noun?: string
 ): OneView {
-  const whole = linkCommand(exchange, found, noun, found.record.changes)
+  const whole = linkCommand(exchange, found, noun, true)
   const document = fields === undefined ? whole : makePicker(fields)(whole)
   return { kind: 'one', name: 'command', document, mount: exchange.mount.shown }
 }
 
-/** `noun` names the part of the log that shows the command. A command that is not in the log has no id. */
+/**
+ * `noun` names the part of the log that shows the command. A command that is not in the log has no id.
+ *
+ * @param isEntry whether it is read: the answer to a command has neither its changes nor the item after it
+ */
 export function linkCommand (
   { mount, request }: Exchange,
   { record, id }: Pick<Outcome, 'record' | 'id'>,
   noun?: string,
-  changes?: FieldChanges
+  isEntry = false
 ): Members & { readonly links: { readonly self?: string } } {
   const { family, urls } = mount
   const target = readTarget(family, record)
   const self = id === undefined ? {} : { self: urls.command(request, target, id, noun) }
-  const shown = showCommand(family, record, id, changes)
-  return { ...shown, links: { ...self, [family.singular]: urls.item(request, target) } }
+  const shown = showCommand(family, record, id, isEntry ? record.changes : undefined)
+  const item = urls.item(request, target)
+  // The item after it.
+  const isKept = isEntry && record.outcome === 'done' && record.action !== family.lifecycle?.deletion?.operation.action
+  const after = isKept ? { revision: `${item}?revision=${record.revision}` } : {}
+  return { ...shown, links: { ...self, [family.singular]: item, ...after } }
 }
