@@ -32,7 +32,7 @@ export function compileParams (declared: TObject, isPartial = false, defaults: M
     defaults,
     read (value) {
       const read = transformed.length > 0 && isObject(value) ? transformMembers(transformed, value) : value
-      const sent = isObject(read) ? convertNested(nested, read) : read
+      const sent = nested.size > 0 && isObject(read) ? convertNested(nested, read) : read
       const flaws = validate(sent)
       return flaws.length > 0 ? { flaws } : { params: canonicalize(fields, sent as Members) }
     }

@@ -1,9 +1,9 @@
+import type { FieldChanges } from '../family/changes.js'
+import type { Family, Renaming } from '../family/family.js'
+import { invertNames, type Names, type NameTree, renameWithin } from '../family/name-tree.js'
 import { mapConditions } from '../storage/conditions.js'
 import type { Condition, FoundText, Query, StorageReads, Stored } from '../storage/storage.js'
 import { makeListWriter, type Members } from '../values/json.js'
-import type { FieldChanges } from './changes.js'
-import type { Family, Renaming } from './family.js'
-import { invertNames, type Names, type NameTree, renameWithin } from './name-tree.js'
 
 export class VersionNames implements Renaming {
   /** The fields of the base, by lists of names. */
