@@ -1,6 +1,6 @@
 import type { Count, Kind, Members, OperatorName } from '../exports.js'
 import type {
-  Feedback, Kinds, LabelTable, LogEntry, Referred, RowReferences, ShownChange, ShownKind, ShownMember, ShownState,
+  Feedback, Kinds, LabelTable, LogEntry, Past, Referred, RowReferences, ShownChange, ShownKind, ShownMember, ShownState,
   WrongState
 } from './shown.js'
 
@@ -104,21 +104,6 @@ export interface ItemAffordances extends Affordances {
   readonly confirm?: Confirmation | undefined
   /** Set if the item is shown as it was. */
   readonly past?: Past | undefined
-}
-
-/** When an item was as its page shows it, and what it is now. */
-export interface Past {
-  readonly revision: number
-  /** Undefined if the log does not have it. */
-  readonly at: string | undefined
-  /** The URL of the item; undefined if it was deleted. */
-  readonly current: string | undefined
-  readonly prev: string | undefined
-  readonly next: string | undefined
-  /** The members whose values the log does not have. */
-  readonly missing: readonly string[]
-  /** The members that are different now. */
-  readonly now: Readonly<Record<string, { readonly value: unknown }>>
 }
 
 /** A list of the items of a family that refer to an item. */

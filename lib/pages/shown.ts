@@ -107,3 +107,18 @@ export interface LoggedItem {
   /** Whether entries of several families are listed. */
   readonly isShared: boolean
 }
+
+/** When an item was as its page shows it, and what it is now. */
+export interface Past {
+  readonly revision: number
+  /** Undefined if the log does not have it. */
+  readonly at: string | undefined
+  /** The URL of the item; undefined if it was deleted. */
+  readonly current: string | undefined
+  readonly prev: string | undefined
+  readonly next: string | undefined
+  /** The members whose values the log does not have. */
+  readonly missing: readonly string[]
+  /** The members that are different now. */
+  readonly now: Readonly<Record<string, { readonly value: unknown }>>
+}
