@@ -9,6 +9,8 @@ import { anyStorage } from '../storages.js'
 
 type Method = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
+type ReadEntry = Entry & { readonly changes: object, readonly links: Readonly<Record<string, string>> }
+
 const holdIt = { action: 'HoldDeal', params: { reason: 'Papers are missing' } }
 
 for (const { name, make } of anyStorage) {
@@ -28,10 +30,13 @@ for (const { name, make } of anyStorage) {
         const answer = await put(id, command)
         t.equal(answer.statusCode, 201, command)
         t.equal(answer.json<Entry>().id, command)
+        // Its sender need not be a reader: what it changed is only read.
         const read = async (url: string): Promise<object> => {
-          const { changes, ...entry } = (await app.inject(url)).json<Entry & { changes: object }>()
+          const { changes, links, ...entry } = (await app.inject(url)).json<ReadEntry>()
+          const { revision, ...rest } = links
           t.strictSame(changes, { held: { from: false, to: true }, holdReason: { to: 'Papers are missing' } })
-          return entry
+          t.equal(revision, `${home}/${id}?revision=2`)
+          return { ...entry, links: rest }
         }
         t.strictSame(
           await read(answer.headers.location as string), answer.json(), 'it can be read where it is said to be'
