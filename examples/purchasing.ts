@@ -121,13 +121,13 @@ export const orders = defineFamily({
       participle: 'approved',
       noun: 'approvals',
       action: 'ApproveOrder',
-      summary: 'Approve the order of somebody else',
+      summary: 'Approve the order of another person',
       params: Type.Object({}),
       allowed ({ status, requester }, _params, { principal }) {
         if (status !== 'draft') return 'It is already approved'
-        return requester !== principal || 'Somebody else must approve it'
+        return requester !== principal || 'Another person must approve it'
       },
-      // Whoever wrote the lines cannot have received anything.
+      // What a draft says was received came from its author.
       apply (order, _params, { principal = '' }) {
         if (order.status !== 'draft') return order
         return { ...order, status: 'approved', approver: principal, lines: order.lines.map(reset) }

@@ -432,7 +432,7 @@ for (const { name, make } of anyStorage) {
     t.match(await ann('PUT', '/orders/1/receive', { goods: [{ product: 'tea', quantity: 1 }] }), {
       statusCode: 409, detail: /It is not approved/
     })
-    t.match(await ann('PUT', '/orders/1/approve', {}), { statusCode: 409, detail: /Somebody else must approve it/ })
+    t.match(await ann('PUT', '/orders/1/approve', {}), { statusCode: 409, detail: /Another person must approve it/ })
     t.match(await bob('PUT', '/orders/1/approve', {}), { statusCode: 200, status: 'approved', approver: 'bob' })
     t.match(await bob('PATCH', '/orders/1', { lines: [] }), {
       statusCode: 400, errors: [{ pointer: '/lines', detail: 'must not be empty' }]
