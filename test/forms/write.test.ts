@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
 import { compileFamily } from '../../lib/core/family/compile.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
@@ -8,7 +9,7 @@ import {
   documentWord, makeCommand, makeWriteEndpoint, sendSeen, type Write, writeHandler
 } from '../../lib/http/forms/write.js'
 import { type Mount, Neighbours } from '../../lib/http/mount.js'
-import { Type } from '../../lib/index.js'
+import { customers, memoryStorage, Type } from '../../lib/index.js'
 
 const family = { singular: 'box', readId: (text: string) => text === 'none' ? undefined : text }
 const limits = { maxMembers: 9 } as never
@@ -146,6 +147,12 @@ t.test('a storage that has replicas says what they must have', async t => {
   t.strictSame(await seen({ seen: async () => undefined }), [])
   t.strictSame(await seen(Promise.resolve({ seen: async () => '1-a' })), made)
   t.strictSame(await seen(Promise.resolve({})), [])
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const storage = { ...memoryStorage(), async seen () { await new Promise(setImmediate); return '2-b' } }
+  app.register(customers.extend({ create: ['age', 'children'] }), { storage })
+  const answer = await app.inject({ method: 'POST', url: '/customers', payload: { age: 1, children: 0 } })
+  t.strictSame([answer.statusCode, answer.headers['dealbook-seen']], [201, '2-b'], 'the answer waits for it')
 })
 
 const fields = Type.Object({ id: Type.Integer(), label: Type.String() })
