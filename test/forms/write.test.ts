@@ -10,6 +10,7 @@ import {
 } from '../../lib/http/forms/write.js'
 import { type Mount, Neighbours } from '../../lib/http/mount.js'
 import { customers, memoryStorage, Type } from '../../lib/index.js'
+import { createDeal, dealsApp, home } from '../deals/app.js'
 
 const family = { singular: 'box', readId: (text: string) => text === 'none' ? undefined : text }
 const limits = { maxMembers: 9 } as never
@@ -222,4 +223,33 @@ t.test('each of many commands is an operation, a creation or a deletion', async 
     try { read = neighbours.commands.get(singular)?.read(sent as never) } catch (error) { read = error }
     t.match(read, expected, JSON.stringify(sent))
   }
+})
+
+t.test('a replay is answered in the form in which it is sent', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  const { id } = await createDeal(app)
+  const hold = (key: string, reason: string, word = 'hold') => ({
+    method: word === 'hold' ? 'PUT' : 'POST',
+    url: `${home}/${id}/${word}`,
+    payload: { reason },
+    headers: { 'idempotency-key': key }
+  } as const)
+  const first = await app.inject(hold('k1', 'a', 'holds'))
+  const refused = await app.inject(hold('k2', 'b'))
+  t.strictSame([first.statusCode, refused.statusCode], [201, 409])
+  await app.inject({ method: 'PUT', url: `${home}/${id}/unhold` })
+  // Without the item of that moment, as it is now.
+  const item = await app.inject(`${home}/${id}`)
+  const rows: [request: ReturnType<typeof hold>, status: number, body: string][] = [
+    [hold('k1', 'a', 'holds'), 201, first.body],
+    [hold('k1', 'a'), 200, item.body],
+    [hold('k2', 'b'), 409, refused.body]
+  ]
+  for (const [request, status, body] of rows) {
+    const { statusCode, headers, body: answered } = await app.inject(request)
+    t.strictSame([statusCode, headers['idempotent-replayed'], answered], [status, 'true', body], `${status}`)
+  }
+  await app.inject({ method: 'DELETE', url: `${home}/${id}` })
+  t.match(await app.inject(hold('k1', 'a')), { statusCode: 204, body: '' }, 'the item is gone')
 })
