@@ -7,8 +7,9 @@ import { hasPages, sendView, type ShownOne } from './views.js'
 
 /** The page of the families at a prefix, with what happened lately. */
 export async function sendHomePage (responding: PageRequest): Promise<true> {
-  const { mount, request } = responding
-  const { families, document } = await loadFamilies(responding)
+  const { mount, request, reads } = responding
+  const { families, document, readings } = await loadFamilies(responding)
+  for (const each of mount.neighbours()) reads.keep(each, readings.find(({ mount }) => mount === each))
   const linked = mount.neighbours().filter(hasPages).map(({ url }) => url(undefined, undefined, request))
   const shown = families.filter(({ href }) => linked.includes(href))
   const view: ShownOne = {

@@ -51,8 +51,8 @@ export async function sendListPage (
   search: string,
   also: Partial<AskedList> = {}
 ): Promise<boolean> {
-  const { mount, request, reply } = responding
-  const reading = await openReading(mount, request, { action: 'list' })
+  const { mount, request, reply, reads } = responding
+  const reading = await reads.openOwn(mount)
   const asked = { ...readAsked(mount, search), ...also }
   const { parsed, refused, selection, wanted = [], common } = asked
   if (selection !== undefined) return await showSelection(responding, reading, selection)
