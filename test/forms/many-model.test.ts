@@ -146,7 +146,7 @@ function nameProblem (error: unknown): unknown {
 
 for (const { name, make } of storages) {
   t.test(`${name}: many are as one after the other`, async t => {
-    const numRuns = isLong ? name === 'memory' ? 1500 : 200 : name === 'memory' ? 150 : 40
+    const numRuns = isLong ? name === 'memory' ? 1500 : 200 : name === 'memory' ? 100 : 40
     let done = 0
     const lists = (isPlain: boolean) => fc.record({
       isPlain: fc.constant(isPlain),

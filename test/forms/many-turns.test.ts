@@ -2,7 +2,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { deals, memoryStorage } from '../../lib/index.js'
 
-const lists = 20
+const lists = 8
 const made = { action: 'CreateDeal', params: { name: 'Tea', price: 1 } }
 const invalid = { deal: 'none', action: 'HoldDeals', params: { reason: 1 } }
 

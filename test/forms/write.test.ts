@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import Fastify from 'fastify'
 import t from 'tap'
 import { compileFamily } from '../../lib/core/family/compile.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
@@ -8,7 +9,8 @@ import {
   documentWord, makeCommand, makeWriteEndpoint, sendSeen, type Write, writeHandler
 } from '../../lib/http/forms/write.js'
 import { type Mount, Neighbours } from '../../lib/http/mount.js'
-import { Type } from '../../lib/index.js'
+import { customers, memoryStorage, Type } from '../../lib/index.js'
+import { createDeal, dealsApp, home } from '../deals/app.js'
 
 const family = { singular: 'box', readId: (text: string) => text === 'none' ? undefined : text }
 const limits = { maxMembers: 9 } as never
@@ -146,6 +148,12 @@ t.test('a storage that has replicas says what they must have', async t => {
   t.strictSame(await seen({ seen: async () => undefined }), [])
   t.strictSame(await seen(Promise.resolve({ seen: async () => '1-a' })), made)
   t.strictSame(await seen(Promise.resolve({})), [])
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const storage = { ...memoryStorage(), async seen () { await new Promise(setImmediate); return '2-b' } }
+  app.register(customers.extend({ create: ['age', 'children'] }), { storage })
+  const answer = await app.inject({ method: 'POST', url: '/customers', payload: { age: 1, children: 0 } })
+  t.strictSame([answer.statusCode, answer.headers['dealbook-seen']], [201, '2-b'], 'the answer waits for it')
 })
 
 const fields = Type.Object({ id: Type.Integer(), label: Type.String() })
@@ -215,4 +223,33 @@ t.test('each of many commands is an operation, a creation or a deletion', async 
     try { read = neighbours.commands.get(singular)?.read(sent as never) } catch (error) { read = error }
     t.match(read, expected, JSON.stringify(sent))
   }
+})
+
+t.test('a replay is answered in the form in which it is sent', async t => {
+  const app = await dealsApp(memoryStorage())
+  t.teardown(() => app.close())
+  const { id } = await createDeal(app)
+  const hold = (key: string, reason: string, word = 'hold') => ({
+    method: word === 'hold' ? 'PUT' : 'POST',
+    url: `${home}/${id}/${word}`,
+    payload: { reason },
+    headers: { 'idempotency-key': key }
+  } as const)
+  const first = await app.inject(hold('k1', 'a', 'holds'))
+  const refused = await app.inject(hold('k2', 'b'))
+  t.strictSame([first.statusCode, refused.statusCode], [201, 409])
+  await app.inject({ method: 'PUT', url: `${home}/${id}/unhold` })
+  // Without the item of that moment, as it is now.
+  const item = await app.inject(`${home}/${id}`)
+  const rows: [request: ReturnType<typeof hold>, status: number, body: string][] = [
+    [hold('k1', 'a', 'holds'), 201, first.body],
+    [hold('k1', 'a'), 200, item.body],
+    [hold('k2', 'b'), 409, refused.body]
+  ]
+  for (const [request, status, body] of rows) {
+    const { statusCode, headers, body: answered } = await app.inject(request)
+    t.strictSame([statusCode, headers['idempotent-replayed'], answered], [status, 'true', body], `${status}`)
+  }
+  await app.inject({ method: 'DELETE', url: `${home}/${id}` })
+  t.match(await app.inject(hold('k1', 'a')), { statusCode: 204, body: '' }, 'the item is gone')
 })

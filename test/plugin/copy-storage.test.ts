@@ -273,7 +273,7 @@ t.test('wide rows are copied few at a time, narrow ones many', async t => {
 
 t.test('others go on meanwhile, though everything is in memory', async t => {
   const [from, to] = [memoryStorage(), memoryStorage()]
-  await loadItems(from, customers, people(30_000))
+  await loadItems(from, customers, people(12_000))
   const turns = await countTurns(() => copyStorage(from, to, { families: [customers] }))
   t.ok(turns > 5, `${turns} turns`)
 })
