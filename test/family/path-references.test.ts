@@ -438,5 +438,5 @@ t.test('the document has the items in the place of their ids', async t => {
   t.match(properties.similar.items.anyOf, [{ type: 'integer' }, { $ref: /Order$/ }])
   t.match(properties.gift.properties.product.anyOf, [{ type: 'string' }, { $ref: /Product$/ }])
   const links = Object.keys(schemas['dealbook.OrderLinks'].properties)
-  t.same(links.sort(), ['collection', 'log', 'main', 'operations', 'self'])
+  t.same(links.sort(), ['collection', 'current', 'log', 'main', 'next', 'operations', 'prev', 'self'])
 })
