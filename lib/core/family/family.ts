@@ -10,6 +10,7 @@ import type {
 } from './definition.js'
 import { commandsShape } from './fields.js'
 import type { NameTree } from './name-tree.js'
+import type { Hiding } from './narrow.js'
 import type { Conversions } from './nested.js'
 import type { FieldChanges, Params } from './params.js'
 import type { Presentation } from './presentation.js'
@@ -82,6 +83,9 @@ export interface Renaming {
   /** An item, under the names of the base. */
   parse (item: Stored): Stored
   parseConditions (conditions: readonly Condition[]): Condition[]
+  /** Fields and paths, under the names of the base. */
+  parsePaths (paths: readonly string[]): string[]
+  showPaths (paths: readonly string[]): string[]
   /** The parameters of a command, which are fields only of a creation and an edit. */
   showParams (action: string | undefined, params: Members): Members
   parseParams (action: string | undefined, params: Members): Members
@@ -146,6 +150,8 @@ export interface Family {
   readonly tables: readonly FamilyShape[]
   /** Undefined unless `rename` made it. */
   readonly renaming: Renaming | undefined
+  /** Set if it lacks what a grant hides. */
+  readonly hiding?: Hiding
 }
 
 export type { AnyFamily } from './types.js'

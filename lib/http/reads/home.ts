@@ -47,8 +47,9 @@ export async function loadHome (mount: Mount, request: FastifyRequest, reply: Fa
   const here = mount.neighbours.list()
   // It ends with the last of the families.
   if (here.length === 0) retire(reply, mount.retirement)
-  const families = await tryEach(here, async ({ family, version, urls, caller }): Promise<CountedFamily> => {
-    const reader = await authorizeReader(family, caller(request), intendToList(family))
+  const families = await tryEach(here, async ({ family: whole, version, urls, caller }): Promise<CountedFamily> => {
+    const reader = await authorizeReader(whole, caller(request), intendToList(whole))
+    const { family } = reader
     const href = urls.collection(request)
     const counted = await countItems(family, reader, href)
     const { labels } = family.presentation

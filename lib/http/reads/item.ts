@@ -22,15 +22,16 @@ export function itemEndpoints (mount: Mount): Endpoint[] {
 }
 
 function itemRead (mount: Mount): Read<OneQuery> {
-  const { family, grammar } = mount
+  const { family: whole } = mount
   return {
     mount,
     kind: 'one',
-    noun: family.singular,
+    noun: whole.singular,
     parameter: 'id',
-    ...ofItem(family),
-    parse: search => parseOne(grammar, splitFrom(search).rest),
-    async load ({ request, caller, reader, intent, query: { fields, expand } }) {
+    ...ofItem(whole),
+    parse: (search, { grammar }) => parseOne(grammar, splitFrom(search).rest),
+    async load ({ mount, request, caller, reader, intent, query: { fields, expand } }) {
+      const { family } = mount
       const item = await reader.get(intent.id as Id)
       if (item === undefined) return undefined
       const expandOne = expand && await makeExpand(family, caller, expand, { one: item })
