@@ -1,5 +1,5 @@
-import Fastify from 'fastify'
 import type { FastifyInstance } from 'fastify'
+import Fastify from 'fastify'
 import { defineFamily, defineQuery, type Grant, Problem, type Storage, Type } from '../../lib/index.js'
 import { mcp } from '../../lib/mcp/mcp.js'
 
@@ -111,6 +111,60 @@ export const authorize: Authorize = (role, family) => {
     return { principal: 'narrow', hide, ...family === 'goods' && { where: [quality] } }
   }
   return role === 'clerk' ? { principal: 'clerk', hide } : { hide }
+}
+
+const lessMakers = defineFamily({
+  name: 'makers',
+  singular: 'maker',
+  fields: Type.Object({ id: Type.String(), name: Type.String() }),
+  create: ['id', 'name'],
+  edit: ['name'],
+  initial: maker => maker
+})
+const lessGoods = defineFamily({
+  name: 'goods',
+  singular: 'good',
+  fields: Type.Object({
+    id: Type.Integer(),
+    name: Type.String(),
+    status: Type.Union([Type.Literal('open'), Type.Literal('done')], { default: 'open' })
+  }),
+  create: ['name'],
+  edit: ['name'],
+  operations: {
+    finish: {
+      ...words('finish', 'finished', 'finishings', 'FinishGood'),
+      params: Type.Object({ comment: Type.Optional(Type.String()) }),
+      allowed: good => good.status === 'open',
+      apply: good => ({ ...good, status: 'done' as const })
+    },
+    reprice: {
+      ...words('reprice', 'repriced', 'repricings', 'RepriceGood'),
+      params: Type.Object({}),
+      allowed: () => 'Not here',
+      apply: good => ({ ...good, name: 'never' })
+    }
+  }
+})
+const lessOrders = defineFamily({
+  name: 'orders',
+  singular: 'order',
+  fields: Type.Object({ id: Type.Integer(), good: Type.Integer(), note: Type.Optional(Type.String()) }),
+  create: ['good', 'note'],
+  edit: ['note'],
+  references: { good: lessGoods },
+  operations: {}
+})
+
+/** The same items by families with fewer fields, operations and parameters, without a grant. */
+export async function startNarrower (storage: Storage): Promise<FastifyInstance> {
+  const app = Fastify({ forceCloseConnections: true })
+  for (const family of [makers, goods, orders]) app.register(family, { storage, prefix: '/whole' })
+  for (const family of [lessMakers, lessGoods, lessOrders]) app.register(family, { storage, prefix: '/shop' })
+  app.register(mcp, { prefix: '/whole' })
+  app.register(mcp, { prefix: '/shop' })
+  await app.ready()
+  return app
 }
 
 export async function startHidden (storage: Storage): Promise<FastifyInstance> {

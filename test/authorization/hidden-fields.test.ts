@@ -4,7 +4,7 @@ import t from 'tap'
 import type { Storage } from '../../lib/index.js'
 import { readEvents } from '../feed/events.js'
 import { storages } from '../storages.js'
-import { authorize, goods, makerId, mark, orders, startHidden } from './hidden-app.js'
+import { authorize, goods, makerId, mark, orders, startHidden, startNarrower } from './hidden-app.js'
 
 type Role = 'boss' | 'clerk' | 'narrow' | 'anyone'
 type Asked = InjectOptions & { readonly url: string }
@@ -15,18 +15,19 @@ class Checker {
   readonly codes = new Map<number, number>()
   asked = 0
 
-  constructor (readonly app: FastifyInstance, readonly role: Role) {}
+  constructor (readonly app: FastifyInstance, readonly role: Role, readonly prefix = '/shop') {}
 
   check (what: string, answer: unknown): void {
     this.asked++
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer) ?? ''
     // Goods refer to their makers by a field that is hidden, but the makers themselves may be seen.
-    const at = [text.indexOf(mark), /^\w+ .shop.(goods|orders)/.test(what) ? text.indexOf(makerId) : -1]
+    const at = [text.indexOf(mark), /^\w+ .(shop|whole).(goods|orders)/.test(what) ? text.indexOf(makerId) : -1]
       .find(index => index >= 0)
     if (at !== undefined) this.leaks.push(`${what}: …${text.slice(Math.max(0, at - 80), at + 40)}`)
   }
 
-  async ask ({ headers, ...asked }: Asked, expected?: number) {
+  async ask ({ headers, ...given }: Asked, expected?: number) {
+    const asked = { ...given, url: given.url.replace('/shop', this.prefix) }
     const answer = await this.app.inject({ ...asked, headers: { ...headers, 'x-role': this.role } })
     const { statusCode, body } = answer
     this.codes.set(statusCode, (this.codes.get(statusCode) ?? 0) + 1)
@@ -39,8 +40,7 @@ class Checker {
 }
 
 /** Written by the boss, who sees everything. */
-async function prepare (app: FastifyInstance): Promise<void> {
-  const boss = new Checker(app, 'boss')
+async function prepare (boss: Checker): Promise<void> {
   const post = async (url: string, payload: object) =>
     await boss.ask({ method: 'POST', url: `/shop${url}`, payload }, 201)
   const put = async (url: string, payload: object, expected = 200) =>
@@ -263,7 +263,7 @@ for (const { name, make } of storages) {
       await app.close()
       await dispose()
     })
-    await prepare(app)
+    await prepare(new Checker(app, 'boss'))
     const base = await app.listen({ port: 0, host: '127.0.0.1' })
     let asked = 0
     for (const role of ['clerk', 'narrow', 'anyone'] as const) {
@@ -281,5 +281,30 @@ for (const { name, make } of storages) {
     const parts = [...formats.map(format => `format=${format}`), ...accepts, 'QUERY', 'events of', 'PUT', 'PATCH', 'POST',
       '/shop/mcp', '_confirm', '/operations', 'preview', 'follow', 'again', 'expand', 'atomic', '/rest/commands', '/shop/']
     t.strictSame(parts.filter(part => !found(part)), [], `${boss.leaks.length} of ${boss.asked}`)
+  })
+}
+
+for (const { name, make } of storages) {
+  t.test(`${name}: what a narrower version lacks is in none of its answers`, async t => {
+    const { storage, dispose } = await make()
+    const app = await startNarrower(storage)
+    t.teardown(async () => {
+      await app.close()
+      await dispose()
+    })
+    await prepare(new Checker(app, 'boss', '/whole'))
+    const base = await app.listen({ port: 0, host: '127.0.0.1' })
+    const checker = new Checker(app, 'anyone')
+    await walkEvents(checker, base)
+    await walkWrites(checker)
+    await walkTools(checker)
+    await walkReads(checker)
+    // Of a command that it does not have, the version shows its id, which its client chose.
+    const leaks = checker.leaks.filter(leak => !leak.includes('MARK-chosen'))
+    t.strictSame([...new Set(leaks)].slice(0, 40), [], `of ${checker.asked} answers`)
+    t.ok(checker.asked > 500, `${checker.asked} answers`)
+    const whole = new Checker(app, 'boss', '/whole')
+    await walkReads(whole)
+    t.ok(whole.leaks.length > 50, 'which the whole family has')
   })
 }

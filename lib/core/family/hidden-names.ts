@@ -1,5 +1,5 @@
 import type { TProperties, TSchema } from '@sinclair/typebox'
-import { isObject, type Members } from '../values/json.js'
+import { escapePointer, isObject, type Members } from '../values/json.js'
 
 /** Names of members that are hidden: whole, or what is in them. A path such as `lines.price` leads through lists. */
 export type HiddenNames = ReadonlyMap<string, HiddenNames | 'whole'>
@@ -116,4 +116,15 @@ export function omitDefaults (hidden: HiddenNames, schema: TSchema, value: unkno
     if (within !== 'whole') return [[name, omitDefaults(within, property, member)]]
     return JSON.stringify(property.default) === JSON.stringify(member) ? [] : [[name, member]]
   }))
+}
+
+/** JSON pointers of what is hidden in a value. */
+export function locateHidden (hidden: HiddenNames, value: unknown, pointer = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((each, index) => locateHidden(hidden, each, `${pointer}/${index}`))
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([name, member]) => {
+    const within = hidden.get(name)
+    const at = `${pointer}/${escapePointer(name)}`
+    return within === undefined ? [] : within === 'whole' ? at : locateHidden(within, member, at)
+  })
 }

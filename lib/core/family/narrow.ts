@@ -9,7 +9,7 @@ import { didYouMean } from '../values/words.js'
 import type { CompiledOperation, Family, Lifecycle } from './family.js'
 import { ServiceFields } from './fields.js'
 import {
-  growHidden, type HiddenNames, leadsToHidden, omitDefaults, omitFromInput, omitFromSchema, omitHidden, pickHidden
+  growHidden, type HiddenNames, leadsToHidden, locateHidden, omitDefaults, omitFromInput, omitFromSchema, omitHidden, pickHidden
 } from './hidden-names.js'
 import { compileParams, type Params } from './params.js'
 import { findPathSchema, listPaths } from './paths.js'
@@ -213,16 +213,25 @@ export function findHiddenParams (family: Family, action: string, sent: Members)
   if (hiding === undefined || params === undefined) return []
   const { whole } = hiding
   const declared = action === lifecycle?.createAction ? whole.lifecycle?.params : whole.operations.get(action)?.params
-  const read = params.read(omitDefaults(hiding.names, declared?.schema as TObject, sent))
-  return 'flaws' in read ? read.flaws : []
+  const given = omitDefaults(hiding.names, declared?.schema as TObject, sent) as Members
+  const read = params.read(given)
+  return addHidden(hiding.names, given, 'flaws' in read ? read.flaws : [])
 }
 
 /** What is unknown in members of an item, because it is hidden. Others may have flaws. */
 export function findHiddenMembers ({ hiding }: Family, sent: Members): readonly MemberFlaw[] {
   if (hiding === undefined) return []
-  const read = hiding.item.read(omitDefaults(hiding.names, hiding.whole.schema, sent))
+  const given = omitDefaults(hiding.names, hiding.whole.schema, sent) as Members
+  const read = hiding.item.read(given)
   const flaws = 'flaws' in read ? read.flaws : []
-  return flaws.filter(({ pointer }) => leadsToHidden(hiding.names, pointer.split('/').slice(1)))
+  const hidden = flaws.filter(({ pointer }) => leadsToHidden(hiding.names, pointer.split('/').slice(1)))
+  return addHidden(hiding.names, given, hidden)
+}
+
+/** Objects in fields may accept any members. */
+function addHidden (names: HiddenNames, given: Members, flaws: readonly MemberFlaw[]): readonly MemberFlaw[] {
+  const others = locateHidden(names, given).filter(pointer => !flaws.some(flaw => flaw.pointer === pointer))
+  return [...flaws, ...others.map(pointer => ({ pointer, detail: 'is unknown.' }))]
 }
 
 /** Whether something hidden differs between two values of a field. */

@@ -37,6 +37,8 @@ export interface Command {
   readonly interpret?: Interpret | undefined
   /** Beside `interpret`: the members of the item that were sent. */
   readonly named?: Members | undefined
+  /** In a version with other names: the parameters as they were sent. */
+  readonly sent?: { readonly family: Family, readonly params: Members } | undefined
   /** The JSON pointer of the parameters in the body. Default: they are the body. */
   readonly at?: string | undefined
   /** Beside `interpret`: identifies what was sent. When it is sent again, it may mean something else. */

@@ -7,6 +7,7 @@ import type { Grant } from './caller.js'
 import type { Outcome } from './commit.js'
 import type { Command } from './decide.js'
 import type { Authorizing } from './others.js'
+import { throwOwn } from './renamed.js'
 import { hideInProblem, toShown } from './shown.js'
 
 // What a grant hides, for commands: they cannot name it, and their outcomes do not show it.
@@ -53,8 +54,11 @@ export function showGrantedError (execution: Granted, error: unknown): unknown {
   return showProblem(findShownFamily(execution), error)
 }
 
+// They have the names that were sent.
+const refusals = new WeakSet<object>()
+
 function showProblem (family: Family, error: unknown): unknown {
-  if (family.hiding === undefined || !(error instanceof Problem)) return error
+  if (family.hiding === undefined || !(error instanceof Problem) || refusals.has(error)) return error
   const { code, message: detail, members, errors, statusCode } = error
   const problem = { code, detail, members, ...(errors && { errors }), status: statusCode }
   const shown = hideInProblem(family, problem)
@@ -65,12 +69,17 @@ function showProblem (family: Family, error: unknown): unknown {
 }
 
 /** Throws what is unknown to the caller in a command, as if it did not exist. */
-export function refuseHidden (family: Family, grant: Grant, { action, params, named, at = '' }: Command): void {
-  if (grant.hide === undefined) return
-  const shown = narrowFamily(family, grant.hide)
+export function refuseHidden (base: Family, { hide }: Grant, command: Command): void {
+  if (hide === undefined) return
+  const { action, named, at = '', sent = { family: base, params: command.params } } = command
+  const { family, params } = sent
+  const shown = narrowFamily(family, family.renaming?.showPaths(hide) ?? hide)
   if (action !== undefined && shown.hiding?.unavailable.has(action) === true) {
     throw new Problem('forbidden', `${action} needs something that is hidden from you`)
   }
   const flaws = named === undefined ? findHiddenParams(shown, action ?? '', params) : findHiddenMembers(shown, named)
-  if (flaws.length > 0) throw invalidBody(flaws.map(flaw => ({ ...flaw, pointer: at + flaw.pointer })))
+  if (flaws.length === 0) return
+  const refusal = invalidBody(flaws.map(flaw => ({ ...flaw, pointer: at + flaw.pointer })))
+  refusals.add(refusal)
+  throwOwn(refusal)
 }

@@ -109,7 +109,7 @@ const nothing = Promise.resolve(undefined)
 export async function load (execution: Execution, reading?: Promise<Stored | undefined>): Promise<Loaded> {
   const { family, caller, storage } = execution
   let { command, grant } = execution
-  const { target, interpret, named: _, ...others } = command
+  const { target, interpret, named: _named, sent: _sent, ...others } = command
   let current: Stored | undefined
   refuseHidden(family, grant, command)
   if (target !== undefined) {

@@ -53,7 +53,7 @@ export function enter ({ family: shown, caller, command }: Sent): Entered {
   const showProblem = <T>(error: T): T | Problem => nameProblem(family, renaming, command.action, error)
   return {
     ...asBase({ family, caller }),
-    command: parseCommand(renaming, command),
+    command: { ...parseCommand(renaming, command), sent: { family, params: command.params } },
     showItem,
     showProblem,
     showOutcome (outcome) {
@@ -195,7 +195,8 @@ function namePointer (names: NameTree, pointer: string): string {
 // Problems thrown by functions that use the names of the version.
 const inOwnNames = new WeakSet<object>()
 
-function throwOwn (error: unknown): never {
+/** Throws what has the names of the version, or text about them. */
+export function throwOwn (error: unknown): never {
   if (error instanceof Problem) inOwnNames.add(error)
   throw error
 }
