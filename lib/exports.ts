@@ -64,7 +64,7 @@ export { canShow, writeInTurns } from './representations/representation.js'
 export type { Aim, FamilyMount, RouteModel, RouteTarget, SentForm } from './representations/target.js'
 export type { FieldChanges } from './core/family/params.js'
 export type { StateReason } from './core/service/refusal.js'
-export type { Committed, Grant, Granted, Intent } from './core/service/caller.js'
+export type { Committed, Grant, Granted, Hidable, Intent } from './core/service/caller.js'
 export type {
   BookCommand, CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand,
   RunAllOptions, RunOptions, Service, ServiceOptions

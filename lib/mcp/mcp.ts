@@ -186,7 +186,10 @@ const capabilities = { tools: {} }
 const cached = { ttlMs: 60_000, cacheScope: 'private' }
 
 async function runMethod (
-  { tools, needsCommand, serverInfo, instructions }: Server, { method, params }: Message, request: FastifyRequest, isLatest: boolean
+  { tools, needsCommand, serverInfo, instructions }: Server,
+  { method, params }: Message,
+  request: FastifyRequest,
+  isLatest: boolean
 ): Promise<Members> {
   if (method === 'tools/call') {
     const { name, arguments: sent = {} } = params

@@ -70,12 +70,16 @@ async function walkReads (checker: Checker): Promise<void> {
   const headers = { 'x-role': checker.role }
   const { items } = (await app.inject({ url: '/shop/goods/1/commands?maxpagesize=9', headers })).json()
   const ids = (items as { id: string }[]).map(({ id }) => encodeURIComponent(id))
-  const queries = ['', 'fields=id,name', 'sort=-name', 'name=Tea', 'name.has=a', 'search=te', 'state=open', 'count=exact',
+  const queries = ['', 'fields=id,name', 'sort=-name', 'name=Tea', 'name.has=a', 'search=te', 'state=open',
+    'count=exact',
     'maxpagesize=1', 'maxpagesize=1&page=2', 'expand=good', 'or.name=Tea&or.id=2', 'lines.null=false', 'status=open']
-  const lists = ['/goods', '/orders', '/makers', '/goods/1/commands', '/goods/2/commands', '/goods/commands', '/orders/1/commands',
+  const lists = ['/goods', '/orders', '/makers', '/goods/1/commands', '/goods/2/commands', '/goods/commands',
+    '/orders/1/commands',
     '/rest/commands', '/goods/1/repricings', '/goods/1/pricings', '/goods/1/recodings', '/goods/1/finishings',
-    '/goods/1/edits', '/goods/1/deletions', '/goods/1/operations', '/orders/1/operations', '/query/goods-by-name/Tea', '/query/goods/1',
-    '/query/goods-by-cost/5', '/', '/goods/1', '/goods/2', '/goods/3', '/goods/9', '/orders/1', '/orders/1?expand=good', '/makers/x', '/nothing', '/goods/1/nothing',
+    '/goods/1/edits', '/goods/1/deletions', '/goods/1/operations', '/orders/1/operations', '/query/goods-by-name/Tea',
+    '/query/goods/1',
+    '/query/goods-by-cost/5', '/', '/goods/1', '/goods/2', '/goods/3', '/goods/9', '/orders/1',
+    '/orders/1?expand=good', '/makers/x', '/nothing', '/goods/1/nothing',
     ...ids.flatMap(id => [`/goods/1/commands/${id}`, `/rest/commands/${id}`])]
   for (const [index, url] of lists.entries()) {
     const separator = url.includes('?') ? '&' : '?'
@@ -100,8 +104,10 @@ async function walkReads (checker: Checker): Promise<void> {
 /** Naming something hidden is as naming something that does not exist. */
 async function walkNames (checker: Checker): Promise<void> {
   for (const name of ['cost', 'code', 'maker', 'quality']) {
-    for (const query of [`${name}=5`, `min-${name}=5`, `${name}.has=5`, `${name}.regex=5`, `${name}.null=true`, `${name}>5`,
-      `or.${name}=5`, `sort=${name}`, `sort=-${name}`, `fields=${name}`, `fields=id,${name}`, `expand=${name}`, `${name}.ne=5`]) {
+    for (const query of [`${name}=5`, `min-${name}=5`, `${name}.has=5`, `${name}.regex=5`, `${name}.null=true`,
+      `${name}>5`,
+      `or.${name}=5`, `sort=${name}`, `sort=-${name}`, `fields=${name}`, `fields=id,${name}`, `expand=${name}`,
+        `${name}.ne=5`]) {
       for (const format of ['json', 'xml']) {
         const { body } = await checker.ask({ url: `/shop/goods?${query}&format=${format}` }, 400)
         const { body: unknown } = await checker.ask({ url: `/shop/goods?${query.replace(name, 'zzzz')}&format=${format}` }, 400)
@@ -110,8 +116,10 @@ async function walkNames (checker: Checker): Promise<void> {
       }
     }
   }
-  for (const url of ['/goods?state=MARK-best', '/goods?expand=lines.price', '/goods/1?fields=cost', '/goods/1?expand=maker',
-    '/rest/commands?principal=x', '/goods/commands?principal=x', '/goods/1/commands?principal=x', '/goods/1/commands?sort=principal',
+  for (const url of ['/goods?state=MARK-best', '/goods?expand=lines.price', '/goods/1?fields=cost',
+    '/goods/1?expand=maker',
+    '/rest/commands?principal=x', '/goods/commands?principal=x', '/goods/1/commands?principal=x',
+    '/goods/1/commands?sort=principal',
     '/goods/1/commands?fields=principal', '/rest/commands?fields=principal']) {
     const { statusCode, body } = await checker.app.inject({ url: `/shop${url}`, headers: { 'x-role': checker.role } })
     t.equal(statusCode, 400, `${url} ${body}`)
@@ -122,35 +130,46 @@ async function walkNames (checker: Checker): Promise<void> {
 /** Every form of a write. */
 async function walkWrites (checker: Checker): Promise<void> {
   const { role } = checker
-  const send = async (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, payload: object | string = {}, headers = {}, expected?: number) =>
+  const send = async (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, payload: object | string = {},
+    headers = {}, expected?: number) =>
     await checker.ask({ method, url: `/shop${url}`, payload, headers }, expected)
   const form = { 'content-type': 'application/x-www-form-urlencoded', accept: 'text/html' }
   for (const accept of ['application/json', 'text/html']) {
     const headers = { accept }
-    await send('POST', '/goods', { name: `New ${role} ${accept}` }, { ...headers, 'idempotency-key': `k-${role}-${accept}` })
-    await send('POST', '/goods', { name: `New ${role} ${accept}` }, { ...headers, 'idempotency-key': `k-${role}-${accept}` })
+    await send('POST', '/goods', { name: `New ${role} ${accept}` },
+      { ...headers, 'idempotency-key': `k-${role}-${accept}` })
+    await send('POST', '/goods', { name: `New ${role} ${accept}` },
+      { ...headers, 'idempotency-key': `k-${role}-${accept}` })
     await send('PUT', '/goods/1/edit', { name: `Tea ${accept}` }, headers)
     await send('PUT', '/goods/1/edited', { name: `Tea ${accept} 2` }, headers)
     await send('POST', '/goods/1/edits', { name: `Tea ${accept} 3` }, headers)
     await send('PUT', '/goods/1', { action: 'EditGood', params: { name: `Tea ${accept} 4` } }, headers)
     await send('PATCH', '/goods/1', { name: `Tea ${accept} 5` }, headers)
     await send('PUT', '/goods/1', { name: `Tea ${accept} 6` }, headers)
-    await send('PUT', `/goods/1/commands/w-${role}-${accept.slice(-4)}`, { action: 'EditGood', params: { name: 'Tea' } }, headers)
-    await send('PUT', `/goods/1/commands/w-${role}-${accept.slice(-4)}`, { action: 'EditGood', params: { name: 'Tea' } }, headers)
-    await send('PUT', `/rest/commands/r-${role}-${accept.slice(-4)}`, { good: 1, action: 'EditGood', params: { name: 'Tea 8' } }, headers)
+    await send('PUT', `/goods/1/commands/w-${role}-${accept.slice(-4)}`,
+      { action: 'EditGood', params: { name: 'Tea' } }, headers)
+    await send('PUT', `/goods/1/commands/w-${role}-${accept.slice(-4)}`,
+      { action: 'EditGood', params: { name: 'Tea' } }, headers)
+    await send('PUT', `/rest/commands/r-${role}-${accept.slice(-4)}`,
+      { good: 1, action: 'EditGood', params: { name: 'Tea 8' } }, headers)
     for (const atomic of [true, false]) {
       const commands = [
-        { good: 1, action: 'EditGood', params: { name: `Tea ${atomic}` } }, { action: 'CreateGood', params: { name: 'Many' } },
+        { good: 1, action: 'EditGood', params: { name: `Tea ${atomic}` } },
+        { action: 'CreateGood', params: { name: 'Many' } },
         { good: 2, action: 'FinishGood', params: {} }, { good: 2, action: 'EditGood', params: { name: 'Salt' } }
       ]
       await send('POST', '/rest/commands', { commands, atomic }, headers)
       await send('POST', '/rest/commands', { commands: commands.slice(0, 2), atomic }, headers)
-      await send('POST', '/rest/commands', { commands: commands.slice(0, 2), atomic }, { ...headers, 'idempotency-key': `m-${role}-${accept}-${atomic}` })
-      await send('POST', '/rest/commands', { commands: commands.slice(0, 2), atomic }, { ...headers, 'idempotency-key': `m-${role}-${accept}-${atomic}` })
+      await send('POST', '/rest/commands', { commands: commands.slice(0, 2), atomic },
+        { ...headers, 'idempotency-key': `m-${role}-${accept}-${atomic}` })
+      await send('POST', '/rest/commands', { commands: commands.slice(0, 2), atomic },
+        { ...headers, 'idempotency-key': `m-${role}-${accept}-${atomic}` })
     }
     await send('PUT', '/goods/2/finish', {}, headers)
-    await send('POST', '/goods/2/finishings', { comment: 'no' }, { ...headers, 'idempotency-key': `f-${role}-${accept}` })
-    await send('POST', '/goods/2/finishings', { comment: 'no' }, { ...headers, 'idempotency-key': `f-${role}-${accept}` })
+    await send('POST', '/goods/2/finishings', { comment: 'no' },
+      { ...headers, 'idempotency-key': `f-${role}-${accept}` })
+    await send('POST', '/goods/2/finishings', { comment: 'no' },
+      { ...headers, 'idempotency-key': `f-${role}-${accept}` })
     await send('POST', '/goods/3/recodings', { to: 'x' }, headers)
     await send('PUT', '/goods/1/edit', { name: 'x' }, { ...headers, 'if-match': '"1"' })
     await send('POST', '/orders', { good: 1 }, headers)
@@ -161,16 +180,23 @@ async function walkWrites (checker: Checker): Promise<void> {
   }
   // Forms of pages, with a question, and those of several rows.
   for (const [url, payload] of [
-    ['/goods/1/edits', 'name=Form'], ['/goods/1/edits', 'name=Form+2&_confirm=true'], ['/goods/1/repricings', 'to=cheap&why=so&_confirm=true'],
-    ['/goods/1/repricings', 'to='], ['/goods/1/deletions', '_confirm=true'], ['/goods', 'name=Formed'], ['/goods', 'name='],
+    ['/goods/1/edits', 'name=Form'], ['/goods/1/edits', 'name=Form+2&_confirm=true'],
+    ['/goods/1/repricings', 'to=cheap&why=so&_confirm=true'],
+    ['/goods/1/repricings', 'to='], ['/goods/1/deletions', '_confirm=true'], ['/goods', 'name=Formed'],
+    ['/goods', 'name='],
     ['/goods/1/finishings', 'comment=a&_confirm=true'], ['/goods/1/edits', 'name=x&_revision=1&_key=abc'],
-    ['/goods', '_operation=edit&_item.1=1&_item.2=1'], ['/goods', '_operation=finish&_item.1=1&_item.2=1&_ready=true&comment=x'],
+    ['/goods', '_operation=edit&_item.1=1&_item.2=1'],
+    ['/goods', '_operation=finish&_item.1=1&_item.2=1&_ready=true&comment=x'],
     ['/orders/1/shipments', 'cost=c&carrier=v&_confirm=true'], ['/orders/1/edits', 'note=a&_confirm=true']
   ] as const) await send('POST', url, payload, form)
 }
 
 const jsonOf = async (checker: Checker, method: string, params: object) => {
-  const { body } = await checker.ask({ method: 'POST', url: '/shop/mcp', payload: { jsonrpc: '2.0', id: 1, method, params } })
+  const { body } = await checker.ask({
+    method: 'POST',
+    url: '/shop/mcp',
+    payload: { jsonrpc: '2.0', id: 1, method, params }
+  })
   return body
 }
 
@@ -183,18 +209,25 @@ async function walkTools (checker: Checker): Promise<void> {
     t.notMatch(ofGoods, /goods_price/, 'it needs what is hidden')
   }
   for (const [name, args] of [
-    ['goods_find', {}], ['goods_find', { filter: { name: 'Tea' } }], ['goods_find', { filter: { cost: 'x' } }], ['goods_find', { sort: 'cost' }],
-    ['goods_find', { fields: ['cost'] }], ['goods_get', { id: 1 }], ['goods_operations', { id: 1 }], ['goods_edit', { id: 1, name: 'Tool' }],
+    ['goods_find', {}], ['goods_find', { filter: { name: 'Tea' } }], ['goods_find', { filter: { cost: 'x' } }],
+    ['goods_find', { sort: 'cost' }],
+    ['goods_find', { fields: ['cost'] }], ['goods_get', { id: 1 }], ['goods_operations', { id: 1 }],
+    ['goods_edit', { id: 1, name: 'Tool' }],
     ['goods_edit', { id: 1, cost: 'Tool' }], ['goods_create', { name: 'By a tool', command: `t-${checker.role}` }],
     ['goods_create', { name: 'By a tool', command: `t-${checker.role}` }], ['goods_create', { name: 'By', cost: 'x' }],
     ['goods_finish', { id: 2 }], ['goods_reprice', { id: 3, to: 'a', why: 'b' }], ['goods_price', { id: 3, cost: 'b' }],
-    ['orders_find', {}], ['orders_get', { id: 1 }], ['orders_ship', { id: 1, cost: 'x', carrier: 'y' }], ['makers_find', {}]
+    ['orders_find', {}], ['orders_get', { id: 1 }], ['orders_ship', { id: 1, cost: 'x', carrier: 'y' }],
+    ['makers_find', {}]
   ] as const) await jsonOf(checker, 'tools/call', { name, arguments: args })
 }
 
 async function walkService (checker: Checker, storage: Storage): Promise<void> {
   const { role } = checker
-  const options = { storage, authorize: (_call: unknown, { family }: { family: string }) => authorize(role, family) as never }
+  const options = {
+    storage,
+    authorize: (_call: unknown, { family }: { family: string }) => authorize(role,
+      family) as never
+  }
   const [book, others] = [goods.service(options), orders.service(options)]
   const attempt = async (what: string, work: () => Promise<unknown>) => {
     try {
@@ -222,7 +255,8 @@ async function walkService (checker: Checker, storage: Storage): Promise<void> {
     reprice: () => book.preview('reprice', 1, { to: 'free', why: 'so' }),
     finish: () => book.run('finish', 2),
     all: () => book.runAll([{ operation: 'edit', id: 1, params: { name: 'All' } }, { operation: 'finish', id: 2 }]),
-    atomic: () => book.runAll([{ operation: 'edit', id: 1, params: { name: 'All 2' } }, { operation: 'create', params: { name: 'A' } }], { atomic: true }),
+    atomic: () => book.runAll([{ operation: 'edit', id: 1, params: { name: 'All 2' } },
+      { operation: 'create', params: { name: 'A' } }], { atomic: true }),
     async follow () {
       const entries: unknown[] = []
       for await (const entry of book.follow()) if (entries.push(entry) === 8) break
@@ -278,8 +312,10 @@ for (const { name, make } of storages) {
     const boss = new Checker(app, 'boss')
     await walk(boss, storage, base)
     const found = (part: string): boolean => boss.leaks.some(leak => leak.includes(part))
-    const parts = [...formats.map(format => `format=${format}`), ...accepts, 'QUERY', 'events of', 'PUT', 'PATCH', 'POST',
-      '/shop/mcp', '_confirm', '/operations', 'preview', 'follow', 'again', 'expand', 'atomic', '/rest/commands', '/shop/']
+    const parts = [...formats.map(format => `format=${format}`), ...accepts, 'QUERY', 'events of', 'PUT', 'PATCH',
+      'POST',
+      '/shop/mcp', '_confirm', '/operations', 'preview', 'follow', 'again', 'expand', 'atomic', '/rest/commands',
+      '/shop/']
     t.strictSame(parts.filter(part => !found(part)), [], `${boss.leaks.length} of ${boss.asked}`)
   })
 }

@@ -36,10 +36,12 @@ async function start (test: { teardown (work: () => unknown): void }, rule: Rule
   const storage = memoryStorage()
   const app = Fastify()
   test.teardown(() => app.close())
-  const authorize = ({ headers }: FastifyRequest, intent: Intent) => rule(intent, String(headers['x-role'] ?? '')) as never
+  const authorize = ({ headers }: FastifyRequest, intent: Intent) =>
+    rule(intent, String(headers['x-role'] ?? '')) as never
   app.register(makers as never, { storage, authorize })
   app.register(family as never, { storage, authorize })
-  const send = async (role: string, method: 'GET' | 'POST' | 'PUT' | 'PATCH', url: string, payload?: object, more: object = {}) => {
+  const send = async (role: string, method: 'GET' | 'POST' | 'PUT' | 'PATCH', url: string, payload?: object,
+    more: object = {}) => {
     const headers = { 'x-role': role, ...more }
     const { statusCode, body, headers: its } =
       await app.inject({ method, url, headers, ...payload !== undefined && { payload } })
@@ -48,8 +50,16 @@ async function start (test: { teardown (work: () => unknown): void }, rule: Rule
   return { app, storage, send }
 }
 
-const hiding = (...hide: string[]): Rule => (_intent, role) => role === 'boss' ? { principal: 'boss' } : { principal: 'clerk', hide: hide as never }
-const made = { name: 'Tea', cost: '5.00', total: 7, terms: { days: 30, margin: 9 }, lines: [{ what: 'leaf', price: 3 }] }
+const hiding = (...hide: string[]): Rule => (_intent, role) => role === 'boss'
+  ? { principal: 'boss' }
+  : { principal: 'clerk', hide: hide as never }
+const made = {
+  name: 'Tea',
+  cost: '5.00',
+  total: 7,
+  terms: { days: 30, margin: 9 },
+  lines: [{ what: 'leaf', price: 3 }]
+}
 
 t.test('a wrong name is a mistake of the host', async t => {
   for (const [hide, text] of [
@@ -90,7 +100,8 @@ t.test('in an edit, what is hidden is refused if sent, and kept if not', async t
     ['PUT', '/products/1/commands/c', { action: 'EditProduct', params: { cost: '6.00' } }, '/params/cost']
   ] as const) {
     const { status, body } = await send('clerk', method, url, payload)
-    t.match({ status, body }, { status: 400, body: { errors: [{ pointer, detail: /^is unknown\./ }] } }, `${method} ${pointer}`)
+    t.match({ status, body }, { status: 400, body: { errors: [{ pointer, detail: /^is unknown\./ }] } },
+      `${method} ${pointer}`)
     t.notMatch(body.detail, /Allowed are.*(cost|margin|price)/)
   }
   // Of a field that is shown in part, a change could not say what becomes of the rest.
@@ -105,12 +116,14 @@ t.test('in an edit, what is hidden is refused if sent, and kept if not', async t
 
 t.test('a creation that needs something hidden is refused, and not offered', async t => {
   const { send, storage } = await start(t, hiding('cost'))
-  t.match(await send('clerk', 'POST', '/products', made), { status: 403, body: { detail: 'CreateProduct needs something that is hidden from you' } })
+  t.match(await send('clerk', 'POST', '/products', made),
+    { status: 403, body: { detail: 'CreateProduct needs something that is hidden from you' } })
   const book = products.service({ storage, authorize: () => ({ hide: ['cost'] }) })
   t.notOk((await book.offers()).some(({ name }) => name === 'create'))
   t.equal(await book.can('create'), false)
   const open = await start(t, hiding('total'))
-  t.match(await open.send('clerk', 'POST', '/products', made), { status: 400, body: { errors: [{ pointer: '/total' }] } })
+  t.match(await open.send('clerk', 'POST', '/products', made),
+    { status: 400, body: { errors: [{ pointer: '/total' }] } })
   const { total, ...others } = made
   t.match(await open.send('clerk', 'POST', '/products', others), { status: 201 })
 })
@@ -122,7 +135,8 @@ t.test('an entry that changed something hidden has no parameters that could tell
   await send('boss', 'PUT', '/products/1/edit', { name: 'Chai', total: 20 })
   await send('clerk', 'PUT', '/products/1/edit', { name: 'Mate' })
   const { items } = (await send('clerk', 'GET', '/products/1/commands')).body
-  t.match(items, [{ params: { name: 'Tea' } }, { action: 'RiseProduct' }, { params: { name: 'Chai' } }, { params: { name: 'Mate' } }])
+  t.match(items, [{ params: { name: 'Tea' } }, { action: 'RiseProduct' }, { params: { name: 'Chai' } },
+    { params: { name: 'Mate' } }])
   t.notMatch(JSON.stringify(items), /total|"by"|boss|clerk|principal/)
   for (const { id, links } of items) {
     t.match(await send('clerk', 'GET', `/products/1/commands/${id}`), { status: 200, body: { id } }, links)
@@ -137,7 +151,8 @@ t.test('a replay is the first answer without what is hidden by now', async t => 
   const key = { 'idempotency-key': 'k' }
   const first = await send('', 'POST', '/products', made, key)
   const command = { action: 'EditProduct', params: { cost: '7.00' } }
-  t.match(await send('', 'PUT', '/products/1/commands/c', command), { status: 201, body: { params: { cost: '7.00' }, principal: 'ann' } })
+  t.match(await send('', 'PUT', '/products/1/commands/c', command),
+    { status: 201, body: { params: { cost: '7.00' }, principal: 'ann' } })
   isHidden = true
   const again = await send('', 'POST', '/products', made, key)
   t.match(again, { status: 201, headers: { 'idempotent-replayed': 'true', location: '/products/1' } })
@@ -173,8 +188,10 @@ t.test('a renamed version hides by its own names', async t => {
   t.match(body, { name: 'Tea', lines: [{ what: 'leaf' }] })
   t.notMatch(JSON.stringify(body), /price|unit|total|cost/)
   t.match(await send('clerk', 'PUT', '/products/1/rise', { by: 5 }), { status: 200, body: { revision: 2 } })
-  t.match(await send('clerk', 'PUT', '/products/1', { ...body, revision: 2, updatedAt: undefined, name: 'Chai' }), { status: 200 })
-  t.match(await send('clerk', 'PUT', '/products/1/edit', { price: '5.00' }), { status: 400, body: { errors: [{ pointer: '/price' }] } })
+  t.match(await send('clerk', 'PUT', '/products/1', { ...body, revision: 2, updatedAt: undefined, name: 'Chai' }),
+    { status: 200 })
+  t.match(await send('clerk', 'PUT', '/products/1/edit', { price: '5.00' }),
+    { status: 400, body: { errors: [{ pointer: '/price' }] } })
   t.match((await send('boss', 'GET', '/products/1')).body, { ...whole, total: 12, name: 'Chai' })
 })
 
@@ -185,6 +202,9 @@ t.test('a unique value that is hidden is not told', async t => {
   t.equal((await send('boss', 'POST', '/goods', { name: 'a', code: 'MARK x' })).status, 201)
   t.equal((await send('boss', 'POST', '/goods', { name: 'b' })).status, 201)
   const { status, body } = await send('clerk', 'PUT', '/goods/2/recode', { to: 'x' })
-  t.match({ status, body }, { status: 409, body: { type: 'urn:dealbook:problem:taken', detail: 'The value is already taken' } })
+  t.match({ status, body }, {
+    status: 409,
+    body: { type: 'urn:dealbook:problem:taken', detail: 'The value is already taken' }
+  })
   t.equal(body.errors, undefined)
 })

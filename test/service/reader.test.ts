@@ -281,7 +281,8 @@ t.test('who may write may not always read what was written', async t => {
     t.equal(await findReadable({ family: notes, caller: silent }, written) === notes, expected, what)
   }
   const open = { isGuarded: false, authorize () { throw down } } as unknown as Caller
-  const ofOpen = await findReadable({ family: notes, caller: open }, { record: entry('c-1'), item: hers, replayed: false })
+  const ofOpen = await findReadable({ family: notes, caller: open },
+    { record: entry('c-1'), item: hers, replayed: false })
   t.equal(ofOpen, notes)
 })
 

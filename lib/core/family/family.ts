@@ -9,8 +9,8 @@ import type {
   AttributeForm, FamilyDefinition, NounOperation, Operation, QueryDefinition, RemoveDefinition
 } from './definition.js'
 import { commandsShape } from './fields.js'
+import type { HiddenNames } from './hidden-names.js'
 import type { NameTree } from './name-tree.js'
-import type { Hiding } from './narrow.js'
 import type { Conversions } from './nested.js'
 import type { FieldChanges, Params } from './params.js'
 import type { Presentation } from './presentation.js'
@@ -95,6 +95,24 @@ export interface Renaming {
   listPointed (action: string | undefined): NameTree
   /** The items of the base in a storage, asked for and shown under the names here. */
   read (storage: StorageReads): StorageReads
+}
+
+/** What a caller does not see of a family. */
+export interface Hiding {
+  /** The family with all of its fields. */
+  readonly whole: Family
+  /** Fields and paths, sorted, and `principal`. */
+  readonly paths: readonly string[]
+  readonly names: HiddenNames
+  readonly hidesFields: boolean
+  /** Whether it is hidden who sent the commands of a log. */
+  readonly hidesPrincipal: boolean
+  /** The actions that need a value for something hidden: this caller cannot run them. */
+  readonly unavailable: ReadonlySet<string>
+  /** The states that depend on something hidden. */
+  readonly states: ReadonlySet<string>
+  /** Members of an item, as a client may send them back. */
+  readonly item: Params
 }
 
 /** A definition, checked and compiled once for all its mounts. */

@@ -6,10 +6,11 @@ import { hashText } from '../values/ids.js'
 import type { MemberFlaw, Members } from '../values/json.js'
 import { getPathField } from '../values/paths.js'
 import { didYouMean } from '../values/words.js'
-import type { CompiledOperation, Family, Lifecycle } from './family.js'
+import type { CompiledOperation, Family, Hiding, Lifecycle } from './family.js'
 import { ServiceFields } from './fields.js'
 import {
-  growHidden, type HiddenNames, leadsToHidden, locateHidden, omitDefaults, omitFromInput, omitFromSchema, omitHidden, pickHidden
+  growHidden, type HiddenNames, leadsToHidden, locateHidden, omitDefaults, omitFromInput, omitFromSchema,
+  omitHidden, pickHidden
 } from './hidden-names.js'
 import { compileParams, type Params } from './params.js'
 import { findPathSchema, listPaths } from './paths.js'
@@ -18,24 +19,6 @@ import { makeState } from './states.js'
 
 // A family without what a grant hides: from it, queries, schemas, forms and documents follow. Rules, the storage and
 // the log have the whole family.
-
-/** What a caller does not see of a family. */
-export interface Hiding {
-  /** The family with all of its fields. */
-  readonly whole: Family
-  /** Fields and paths, sorted, and `principal`. */
-  readonly paths: readonly string[]
-  readonly names: HiddenNames
-  readonly hidesFields: boolean
-  /** Whether it is hidden who sent the commands of a log. */
-  readonly hidesPrincipal: boolean
-  /** The actions that need a value for something hidden: this caller cannot run them. */
-  readonly unavailable: ReadonlySet<string>
-  /** The states that depend on something hidden. */
-  readonly states: ReadonlySet<string>
-  /** Members of an item, as a client may send them back. */
-  readonly item: Params
-}
 
 export const principalName = 'principal'
 

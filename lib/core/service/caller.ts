@@ -3,7 +3,6 @@ import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { findFlawInHide, holdsWhole } from '../family/narrow.js'
-import type { ServiceMembers } from '../family/types.js'
 import { findFlawInConditions, numberDecimals } from '../query/filters.js'
 import { now } from '../runtime.js'
 import type { Condition, Id, Stored } from '../storage/storage.js'
@@ -27,10 +26,7 @@ export interface Intent {
 }
 
 /** A name that a grant may hide: a field, a path in it such as `lines.price`, or `principal`. */
-export type Hidable<Field extends string = string> =
-  | Exclude<Field, 'id' | keyof ServiceMembers>
-  | `${Exclude<Field, 'id' | keyof ServiceMembers>}.${string}`
-  | 'principal'
+export type Hidable<Field extends string = string> = Field | `${Field}.${string}` | 'principal'
 
 /** The value that `authorize` may return. */
 export interface Grant<Field extends string = string> {

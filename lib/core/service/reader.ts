@@ -1,6 +1,6 @@
 import type { NounOperation } from '../family/definition.js'
-import type { Family } from '../family/family.js'
-import { hideIn, type Hiding, holdsWhole, narrowFamily } from '../family/narrow.js'
+import type { Family, Hiding } from '../family/family.js'
+import { hideIn, holdsWhole, narrowFamily } from '../family/narrow.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
