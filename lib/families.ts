@@ -1,4 +1,5 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
+import { definitions } from './core/definitions/definitions.js'
 import type {
   FamilyDefinition, FieldName, OperationParams, QueryDefinition
 } from './core/family/definition.js'
@@ -10,7 +11,7 @@ import { document } from './openapi/document.js'
 import { csv, json, ndjson, xml } from './representations/formats.js'
 import type { Representation } from './representations/representation.js'
 
-// Here formats, pages and documents are put together: what makes a family knows none of them.
+// Here formats, pages, documents and checks of definitions are put together: what makes a family knows none of them.
 
 /**
  * The built-in representations; the first is the default.
@@ -52,7 +53,7 @@ export function defineFamily<
   sent: Sent
 }> {
   // Internally, definitions are of no particular family; the types are for the host.
-  return makeFamily(definition as unknown as FamilyDefinition, { representations, document }) as never
+  return makeFamily(definition as unknown as FamilyDefinition, { definitions, representations, document }) as never
 }
 
 /**

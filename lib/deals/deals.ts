@@ -9,13 +9,13 @@ import { germanLabels } from './german.js'
 const describedText = (description: string, maxLength: number, ...examples: string[]) =>
   Type.String({ minLength: 1, maxLength, description, ...(examples.length === 0 ? {} : { examples }) })
 
-const amount = (description: string, ...examples: number[]) =>
+const money = (description: string, ...examples: number[]) =>
   Type.Number({ minimum: 0, description, ...(examples.length === 0 ? {} : { examples }) })
 
 const dealFields = tagByRevision(Type.Object({
   id: Type.String({ description: 'The id of the deal', examples: ['01890a5d-ac96-774b-bcce-b302099a8057'] }),
   name: describedText('The name of the deal', 1000, 'Supply contract'),
-  price: amount('The agreed price', 1200),
+  price: money('The agreed price', 1200),
   held: Type.Boolean({ default: false, description: 'Whether the deal is held' }),
   holdReason: Type.Optional(describedText('Why the deal is held', 4000)),
   status: Type.Union([Type.Literal('open'), Type.Literal('completed'), Type.Literal('cancelled')], {
@@ -27,7 +27,7 @@ const dealFields = tagByRevision(Type.Object({
     description: 'The day on which the deal is to be completed',
     examples: ['2030-03-31']
   })),
-  amercement: Type.Optional(amount('The fee for cancelling or for changing the completion date'))
+  amercement: Type.Optional(money('The fee for cancelling or for changing the completion date'))
 }))
 
 /** A deal as it is stored and shown. */
@@ -104,7 +104,7 @@ const cancel = defineOperation({
   danger: true,
   final: true,
   params: Type.Object({
-    amercement: amount('The fee for cancelling', 60),
+    amercement: money('The fee for cancelling', 60),
     reason: describedText('Why the deal is cancelled', 4000, 'The customer withdrew')
   }),
   changes: ['status', 'amercement'],
@@ -120,7 +120,7 @@ const changePrice = defineOperation({
   action: 'ChangeDealPrice',
   summary: 'Agree on a different price',
   params: Type.Object({
-    newPrice: amount('The new price', 1100),
+    newPrice: money('The new price', 1100),
     reason: describedText('Why the price is changed', 4000, 'A discount was agreed on')
   }),
   changes: ['price'],
@@ -137,7 +137,7 @@ const changeCompletionDate = defineOperation({
   summary: 'Agree on a different completion date',
   params: Type.Object({
     newDate: Type.String({ format: 'date', description: 'The new completion date', examples: ['2030-04-30'] }),
-    amercement: amount('The fee for the change', 25),
+    amercement: money('The fee for the change', 25),
     whyChanged: describedText('Why the date is changed', 4000, 'The carrier is late')
   }),
   changes: ['completionDate', 'amercement'],

@@ -1,9 +1,8 @@
 import { isAmount } from '../exports.js'
 import type { ChildItem, ChildList, ChildOperation } from '../pages/affordances.js'
-import { isVisible } from '../pages/titles.js'
+import { findLeading, renderCell, renderHeading, renderState } from './cells.js'
 import { renderOperation } from './form.js'
-import { type Content, type Markup, markup, renderLink } from './markup.js'
-import { renderBadge, renderShort } from './values.js'
+import { type Content, type Markup, markup } from './markup.js'
 import {
   formatCount, nameField, nameOperation, namePlural, withLabels, type Words
 } from './words.js'
@@ -13,12 +12,9 @@ export function renderChildren (words: Words, lists: readonly ChildList[] = []):
   return lists.map(list => renderTable(withLabels(words, list.labels), list))
 }
 
-// The page of each has the whole text.
-const maxCell = 200
-
 function renderTable (words: Words, list: ChildList): Markup {
   const { texts } = words
-  const { name, field, href, items } = list
+  const { name, field, href, items, columns, kinds } = list
   const id = `children-${name}`
   const plural = namePlural(words, name)
   const heading = field === undefined ? plural : `${plural}, ${nameField(words, field)}`
@@ -26,7 +22,8 @@ function renderTable (words: Words, list: ChildList): Markup {
   return markup`<section class="children" aria-labelledby="${id}">
 <h2 id="${id}">${heading}</h2>
 <div class="wide" tabindex="0" role="group" aria-labelledby="${id}"><table class="list few">
-<thead><tr>${renderHeadings(words, list)}${hasStates && markup`<th scope="col">${texts.state}</th>`}
+<thead><tr>${columns.map(column => renderHeading(words, column, { kinds }))}${
+  hasStates && markup`<th scope="col">${texts.state}</th>`}
 <th scope="col">${texts.operations}</th></tr></thead>
 <tbody>
 ${items.map(item => renderChild(words, list, item, hasStates))}</tbody>
@@ -36,35 +33,17 @@ ${items.map(item => renderChild(words, list, item, hasStates))}</tbody>
 `
 }
 
-function renderHeadings (words: Words, { columns, kinds }: ChildList): Content {
-  return columns.map(column => {
-    const className = isAmount({ kind: kinds[column] }) && markup` class="number"`
-    return markup`<th scope="col"${className}>${nameField(words, column)}</th>`
-  })
-}
-
 function renderChild (words: Words, list: ChildList, item: ChildItem, hasStates: boolean): Markup {
-  const { columns, title } = list
-  const { state, operations } = item
-  const leading = columns.includes(title) ? title : columns[0]
-  const badge = hasStates && markup`<td class="state">${state !== undefined && renderBadge(words, state)}</td>`
-  return markup`<tr>${columns.map(column => renderCell(words, list, item, column, column === leading))}${badge}
+  const { columns, title, kinds, inRows } = list
+  const { id, href, document, referred, state, operations } = item
+  const leading = findLeading(columns, title)
+  return markup`<tr>${columns.map(name => {
+    const leadsTo = name === leading ? { id, href } : undefined
+    const cell = { name, value: document[name], kinds, inRows, referred: referred[name], leadsTo }
+    return renderCell(words, isAmount({ kind: kinds[name] }) ? 'number' : 'text', cell)
+  })}${hasStates && renderState(words, state)}
 <td class="actions">${operations.map(operation => renderChildOperation(words, operation))}</td></tr>
 `
-}
-
-/** @param isLeading whether it links to the item itself, not to one that it refers to */
-function renderCell (
-  words: Words, { kinds, inRows }: ChildList, item: ChildItem, name: string, isLeading: boolean
-): Markup {
-  const { id, document, href, referred } = item
-  const { [name]: value } = document
-  const { [name]: its } = referred
-  const shown = { kind: kinds[name], referred: isLeading && its ? { title: its.title } : its, name, kinds, inRows }
-  const content = isLeading && !isVisible(value) ? id : renderShort(words, value, shown, maxCell)
-  const className = isAmount(shown) ? 'number' : 'text'
-  return markup`<td class="${className}" data-label="${nameField(words, name)}"><div dir="auto">${
-    isLeading ? renderLink(href, content) : content}</div></td>`
 }
 
 function renderChildOperation (words: Words, operation: ChildOperation): Content {

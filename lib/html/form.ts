@@ -175,7 +175,7 @@ export function renderManyItems (words: Words, { form, items, isDone, list, from
   const shown = markup`<ul class="many">
 ${items.map(item => markup`<li${item.outcome !== undefined && markup` class="${item.outcome}"`}>
 <a href="${item.href}"><bdi>${item.title}</bdi></a>
-${isDone && markup`<span>${describeItem(words, form, item)}</span>`}</li>
+${isDone && markup`<span>${showDoneItem(words, form, item)}</span>`}</li>
 `)}</ul>`
   if (isDone) return markup`${shown}<p><a href="${list}">${texts.back}</a></p>`
   const hint = form.title === undefined ? undefined : words.translate(form.title)
@@ -196,7 +196,7 @@ ${renderInputs(words, { ...form, danger: false, final: false })}
 </form>`
 }
 
-function describeItem (words: Words, form: Many['form'], item: ManyItem): Content {
+function showDoneItem (words: Words, form: Many['form'], item: ManyItem): Content {
   const { outcome, reason, isStale, wrongState } = item
   if (outcome === undefined) return words.texts.unknownResult
   if (isStale === true) return words.texts.changedMeanwhile

@@ -37,37 +37,28 @@ export interface PageParts
 
 export function renderPage (words: Words, frame: Frame, parts: PageParts): string {
   const { texts, zone } = words
-  const { title = texts.application, logo, documentation, style } = frame
-  const { heading, state, content, site, trail = [], others = [], user, place } = parts
+  const { title = texts.application, style } = frame
+  const { heading, state, content, site, trail = [], others, place } = parts
   const { isDone = parts.feedback !== undefined } = parts
-  const { home = site?.home } = frame
   const top: Crumb[] = site?.home === undefined ? [] : [{ kind: 'home', href: site.home, name: '' }]
-  const beginning = shorten(heading, maxHeading)
-  const message = describeResult(words, parts)
-  const pageTitle = texts.pageTitle(message === undefined ? beginning : `${message}: ${beginning}`, title)
-  const brand = logo === undefined ? title : markup`<img src="${logo}" alt="${title}">`
   const known = zone !== undefined && markup` data-zone="${zone}"`
   const page = markup`<html lang="${texts.lang}" data-locale="${texts.locale}"${known}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${pageTitle}</title>
+<title>${texts.pageTitle(nameContent(words, parts), title)}</title>
 <style>${new Markup(style)}</style>
 </head>
 <body>
 <a class="skip" href="#main">${texts.skip}</a>
-<header><strong>${renderLink(home, brand)}</strong>
-${site && renderFamilies(words, site)}
-<div class="account">${documentation !== undefined && markup`<a href="${documentation}">${texts.documentation}</a>
-`}${user && renderUser(words, user)}</div></header>
+${renderHeader(words, { ...frame, title }, parts)}
 <main id="main"${isDone && markup` data-done`}${place !== undefined && markup` data-place="${place}"`}>
 ${renderTrail(words, [...top, ...trail])}
 <h1 dir="auto">${heading}${state !== undefined && markup` ${renderBadge(words, state)}`}</h1>
 ${content}
 </main>
-<footer>${others.length > 0 && markup`<span>${texts.otherFormats}${others.map(({ href, title }, index) =>
-  markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`)}</span>
-`}<span class="zone" data-text="${texts.zone('{}')}">${texts.zone(zone ?? 'UTC')}</span></footer>
+<footer>${renderOthers(words, others)}<span class="zone" data-text="${
+  texts.zone('{}')}">${texts.zone(zone ?? 'UTC')}</span></footer>
 <script>${code}</script>
 </body>
 </html>`
@@ -76,6 +67,27 @@ ${content}
 
 const code = new Markup(script)
 const maxHeading = 60
+
+/** The heading, after the result of what was just sent. */
+function nameContent (words: Words, parts: PageParts): string {
+  const beginning = shorten(parts.heading, maxHeading)
+  const message = describeResult(words, parts)
+  return message === undefined ? beginning : `${message}: ${beginning}`
+}
+
+function renderHeader (words: Words, { title, logo, documentation, home }: Frame, { site, user }: PageParts): Markup {
+  const brand = logo === undefined ? title : markup`<img src="${logo}" alt="${title}">`
+  return markup`<header><strong>${renderLink(home ?? site?.home, brand)}</strong>
+${site && renderFamilies(words, site)}
+<div class="account">${documentation !== undefined && markup`<a href="${documentation}">${words.texts.documentation}</a>
+`}${user && renderUser(words, user)}</div></header>`
+}
+
+function renderOthers ({ texts }: Words, others: PageParts['others'] = []): Content {
+  return others.length > 0 && markup`<span>${texts.otherFormats}${others.map(({ href, title }, index) =>
+    markup`${index > 0 && ', '}<a href="${href}">${title.toUpperCase()}</a>`)}</span>
+`
+}
 
 function renderUser ({ texts }: Words, { name, signOut, signIn }: PageUser): Content {
   return [

@@ -1,11 +1,11 @@
 import { isAmount, isDate, type Members, type PageView, writeAmount, writeInTurns } from '../exports.js'
 import type { ActiveFilter, FormAffordance, FormField, Home, PageAffordances, ShownKind } from '../pages/affordances.js'
-import { isVisible } from '../pages/titles.js'
+import { findLeading, renderCell, renderHeading, renderState } from './cells.js'
 import { filterForm, hasAmount, listChoices, renderField, renderInputs, renderLanguage } from './fields.js'
 import { renderMany, renderRefusal, renderRequests } from './form.js'
-import { type Content, type Markup, markup, renderHidden, renderLink, shorten } from './markup.js'
+import { type Content, type Markup, markup, renderHidden, shorten } from './markup.js'
 import { renderDays, renderLive, renderMessage, renderRecent, renderTimeline } from './timeline.js'
-import { formatBoolean, renderBadge, renderShort } from './values.js'
+import { formatBoolean, renderBadge } from './values.js'
 import {
   findDay, formatCount, formatDate, formatNumber, nameCreate, nameField, nameOperation, namePlural, nameState,
   withLabels, type Words
@@ -29,7 +29,7 @@ ${isEmpty
   : timeline === undefined
     ? await renderTable(words, view, affordances)
     : await (isActivity === true ? renderDays : renderTimeline)(words, timeline)}
-${many !== undefined && !isEmpty && renderMany(words, many)}
+${many && renderMany(words, many)}
 ${renderPaging(words, view, affordances)}
 ${create && renderRequests(words, [create])}`
 }
@@ -194,29 +194,39 @@ function renderEmpty (words: Words, { name }: PageView, affordances: PageAfforda
 }
 
 function renderPaging (words: Words, { items }: PageView, affordances: PageAffordances): Markup {
-  const { page, prev, next, first, last, url, isCountable, pageSize, pageSizes, found, from, sort } = affordances
+  const { prev, next, first, last, sort } = affordances
   const { texts } = words
-  const shown = (from ?? 1) + items.length - 1
-  // Beyond the counted items, the bound is useless.
-  const total = found.atLeast !== undefined && shown > found.atLeast ? undefined : formatCount(words, found)
-  const number = (value: number) => formatNumber(words, value)
-  const range = from !== undefined && items.length > 0
-    ? texts.range(number(from), number(shown), total)
-    : total === undefined ? undefined : texts.items(total)
-  const canCount = isCountable && found.total === undefined
-  const count = canCount && markup` <a href="${url({ count: 'exact' })}">${texts.count}</a>`
   const [before, after] = sort === '-position' ? [texts.newer, texts.older] : [texts.previous, texts.next]
-  const sizes = pageSizes.map(size => size === pageSize
-    ? markup`<strong aria-current="true">${number(size)}</strong> `
-    : markup`<a href="${url({ maxpagesize: String(size), page: undefined })}">${number(size)}</a> `)
   return markup`<nav class="pages" aria-label="${texts.pages}">
-<span class="range">${range ?? (page !== undefined && texts.pageNumber(number(page)))}${count}</span>
+${renderRange(words, items.length, affordances)}
 ${first !== undefined && markup`<a href="${first}">${texts.first}</a>`}
 ${prev !== undefined && markup`<a rel="prev" href="${prev}">${before}</a>`}
 ${next !== undefined && markup`<a rel="next" href="${next}">${after}</a>`}
 ${last !== undefined && markup`<a href="${last}">${texts.last}</a>`}
-<span class="size">${texts.perPage} ${sizes}</span>
+${renderSizes(words, affordances)}
 </nav>`
+}
+
+function renderRange (words: Words, length: number, affordances: PageAffordances): Markup {
+  const { page, url, isCountable, found, from } = affordances
+  const { texts } = words
+  const shown = (from ?? 1) + length - 1
+  // Beyond the counted items, the bound is useless.
+  const total = found.atLeast !== undefined && shown > found.atLeast ? undefined : formatCount(words, found)
+  const range = from !== undefined && length > 0
+    ? texts.range(formatNumber(words, from), formatNumber(words, shown), total)
+    : total === undefined ? undefined : texts.items(total)
+  const canCount = isCountable && found.total === undefined
+  const count = canCount && markup` <a href="${url({ count: 'exact' })}">${texts.count}</a>`
+  return markup`<span class="range">${
+    range ?? (page !== undefined && texts.pageNumber(formatNumber(words, page)))}${count}</span>`
+}
+
+function renderSizes (words: Words, { url, pageSize, pageSizes }: PageAffordances): Markup {
+  const sizes = pageSizes.map(size => size === pageSize
+    ? markup`<strong aria-current="true">${formatNumber(words, size)}</strong> `
+    : markup`<a href="${url({ maxpagesize: String(size), page: undefined })}">${formatNumber(words, size)}</a> `)
+  return markup`<span class="size">${words.texts.perPage} ${sizes}</span>`
 }
 
 type Columns = Partial<PageAffordances>
@@ -231,7 +241,7 @@ const fewColumns = 3
 async function renderTable (words: Words, view: PageView, shown: Columns): Promise<Markup> {
   const { columns = view.members, many, stateOf } = shown
   const isFew = columns.length <= fewColumns
-  const leading = findLeading(columns, shown)
+  const leading = findLeading(columns, shown.title)
   const state = stateOf !== undefined && markup`<th scope="col">${words.texts.state}</th>`
   const rows = await writeInTurns(view.items, (item, index) => renderRow(words, columns, shown, item, index))
   return markup`<section class="wide" aria-label="${namePlural(words, view.name)}" tabindex="0">
@@ -244,25 +254,6 @@ ${rows}</tbody>
 </section>`
 }
 
-function findLeading (columns: readonly string[], { title = '' }: Columns): string | undefined {
-  return columns.includes(title) ? title : columns[0]
-}
-
-function renderHeading (words: Words, column: string, { kinds = {}, sortable = [], sort, url }: Columns): Markup {
-  const label = nameField(words, column)
-  const className = isAmount({ kind: kinds[column] }) && markup` class="number"`
-  if (!sortable.includes(column)) return markup`<th scope="col"${className}>${label}</th>`
-  const order = sort === column ? 'ascending' : sort === `-${column}` ? 'descending' : undefined
-  const href = url?.({ sort: order === 'ascending' ? `-${column}` : column, page: undefined })
-  const sorted = order !== undefined && markup` aria-sort="${order}"`
-  const arrow = order !== undefined && (order === 'ascending' ? ' ↑' : ' ↓')
-  return markup`<th scope="col"${className}${sorted}><a href="${href}">${label}${arrow}</a></th>`
-}
-
-// The page of the item shows the whole text.
-const maxCell = 200
-
-// The title links to the item; without it, the first cell does. Other cells link to the items they refer to.
 function renderRow (
   words: Words,
   columns: readonly string[],
@@ -270,35 +261,30 @@ function renderRow (
   item: Members,
   index: number
 ): Markup {
-  const { kinds = {}, inRows, address, refer, stateOf, many, identify } = shown
-  const leading = findLeading(columns, shown)
-  const state = stateOf?.(index)
-  const row = many === undefined ? undefined : identify?.(index)
-  const name = String((leading === undefined ? undefined : item[leading]) ?? row?.id)
-  const label = words.texts.select(shorten(name, 60))
-  const check = row !== undefined && markup`<td class="check"><input type="checkbox" form="many" name="_item.${row.id}"
-value="${row.revision}" aria-label="${label}"></td>`
-  return markup`<tr>${check}${columns.map(column => {
-    const value = item[column]
-    const kind = kinds[column]
-    const referred = refer?.(index, column)
-    const content = renderShort(words, value, {
-      kind,
-      referred: column === leading && referred ? { title: referred.title } : referred,
-      name: column,
-      kinds,
-      inRows
-    }, maxCell)
-    const href = column === leading ? address?.(index) : undefined
-    // Invisible text cannot be clicked.
-    const isSeen = href === undefined || item.id === undefined || isVisible(value)
-    const className = column === leading ? 'title' : chooseClass(value, kind)
-    const badge = column === leading && stateOf !== undefined && markup`<td class="state">${
-      state !== undefined && renderBadge(words, state)}</td>`
-    return markup`<td class="${className}" data-label="${nameField(words, column)}"><div dir="auto">${
-      renderLink(href, isSeen ? content : String(item.id))}</div></td>${badge}`
+  const { kinds = {}, inRows, address, refer, stateOf } = shown
+  const leading = findLeading(columns, shown.title)
+  const its = address && { id: item.id, href: address(index) }
+  const state = stateOf && renderState(words, stateOf(index))
+  return markup`<tr>${renderCheck(words, leading, shown, item, index)}${columns.map(name => {
+    const { [name]: value } = item
+    const isLeading = name === leading
+    const className = isLeading ? 'title' : chooseClass(value, kinds[name])
+    const referred = refer?.(index, name)
+    const cell = { name, value, kinds, inRows, referred, leadsTo: isLeading ? its : undefined }
+    return [renderCell(words, className, cell), isLeading && state]
   })}</tr>
 `
+}
+
+/** The checkbox belongs to the form for several items. */
+function renderCheck (
+  words: Words, leading: string | undefined, { many, identify }: Columns, item: Members, index: number
+): Content {
+  const row = many === undefined ? undefined : identify?.(index)
+  if (row === undefined) return undefined
+  const name = String((leading === undefined ? undefined : item[leading]) ?? row.id)
+  return markup`<td class="check"><input type="checkbox" form="many" name="_item.${row.id}"
+value="${row.revision}" aria-label="${words.texts.select(shorten(name, 60))}"></td>`
 }
 
 function chooseClass (value: unknown, kind: ShownKind | undefined): string {

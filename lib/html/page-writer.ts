@@ -16,7 +16,7 @@ import {
   makeTranslator, nameField, nameOperation, namePlural, nameSingular, none, withLabels, withLogLabels, type Words
 } from './words.js'
 
-type Parts = Omit<PageParts, 'user' | 'place'> & Partial<Pick<PageParts, 'place'>>
+type WrittenParts = Omit<PageParts, 'user' | 'place'> & Partial<Pick<PageParts, 'place'>>
 
 /** Writes pages in the reader's language. */
 export class PageWriter {
@@ -78,7 +78,7 @@ export class PageWriter {
     })
   }
 
-  async #write (words: Words, request: FastifyRequest, parts: Parts): Promise<string> {
+  async #write (words: Words, request: FastifyRequest, parts: WrittenParts): Promise<string> {
     const user = await this.#findUser(request)
     return renderPage(words, this.#frame, { place: findPlace(request), ...parts, user })
   }
@@ -98,7 +98,7 @@ function titleItem (words: Words, { name, document }: ShownOne, affordances: Ite
     : words.texts.item(nameSingular(words, name), id === undefined ? undefined : String(id))
 }
 
-function showMany (words: Words, many: Many): Pick<Parts, 'heading' | 'content' | 'isDone'> {
+function showMany (words: Words, many: Many): Pick<WrittenParts, 'heading' | 'content' | 'isDone'> {
   return {
     heading: nameOperation(words, many.form),
     content: renderManyItems(words, many),

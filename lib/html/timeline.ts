@@ -44,10 +44,10 @@ function nameItem (words: Words, singular: string, { id, title, isShared }: Logg
   return isNamed && !isShared ? title : words.texts.item(nameSingular(words, singular), title ?? id)
 }
 
-type Described = Pick<LogEntry, 'changes' | 'params'>
+type EntryDetails = Pick<LogEntry, 'changes' | 'params'>
 
 /** Drops params that repeat a change (newPrice became price), and changes without values that repeat a param. */
-export function omitRepeated ({ changes, params }: Described): Described {
+export function omitRepeated ({ changes, params }: EntryDetails): EntryDetails {
   return {
     changes: changes.filter(change => isKnown(change) || !params.some(({ name }) => name === change.name)),
     params: params.filter(param => !changes.some(({ name, to }) =>

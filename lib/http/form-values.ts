@@ -37,7 +37,7 @@ export function canEnter ({ kind }: Field, schema: TSchema): boolean {
   return kind !== 'json' || findNested(schema) !== undefined
 }
 
-interface Read {
+interface FieldReading {
   /** Undefined if nothing was entered. */
   value?: unknown
   flaws: MemberFlaw[]
@@ -87,14 +87,14 @@ function readMember (
   field: Field,
   entries: ReadonlyMap<string, string>,
   writing: Writing
-): Read {
+): FieldReading {
   const { name } = field
   const declared = schema.properties[name] as TSchema
   const pointer = `/${escapePointer(name)}`
   const isDefault = writing.isOwn && defaults[name] !== undefined
   const isFilled = isPartial || isDefault
   // Left empty, a field is null, or not sent if it cannot be. Emptied, it is null, or else an empty text or list.
-  const empty: Read = { flaws: [] }
+  const empty: FieldReading = { flaws: [] }
   if (isFilled ? declaresNull(declared) : field.nullable === true) empty.value = null
   const nested = field.kind === 'json' ? findNested(declared) : undefined
   if (nested === undefined) {
@@ -108,7 +108,9 @@ function readMember (
 }
 
 /** Undefined for a group without a text, which replaces its default. */
-function readBlank ({ shape }: Nested, empty: Read, isDefault: boolean, isKept: boolean): Read | undefined {
+function readBlank (
+  { shape }: Nested, empty: FieldReading, isDefault: boolean, isKept: boolean
+): FieldReading | undefined {
   if (empty.value === null) return empty
   if (shape === 'group') return isDefault ? undefined : empty
   return isKept ? { value: [], flaws: [] } : empty
@@ -116,7 +118,7 @@ function readBlank ({ shape }: Nested, empty: Read, isDefault: boolean, isKept: 
 
 function readNested (
   nested: Nested, name: string, texts: ReadonlyMap<string, string>, writing: Writing, pointer: string
-): Read {
+): FieldReading {
   if (nested.shape === 'group') return readObject(nested.fields, texts, name, writing, pointer)
   const all = nested.shape === 'lines'
     ? (texts.get(name) ?? '').split('\n').map(line => line.trim()).filter(line => line !== '')
@@ -126,7 +128,7 @@ function readNested (
   return { value: all.map(({ value }) => value), flaws: all.flatMap(({ flaws }) => flaws) }
 }
 
-function readText (field: Field, given: string, { zone, language }: Writing, pointer: string): Read {
+function readText (field: Field, given: string, { zone, language }: Writing, pointer: string): FieldReading {
   const local = field.kind === 'date-time' ? toInstant(given, zone ?? 'UTC') : undefined
   if (local !== undefined) return { value: local, flaws: [] }
   const text: ReadResult<string> = language !== undefined && isAmount(field)
@@ -144,7 +146,7 @@ function readObject (
   path: string,
   writing: Writing,
   pointer: string
-): Read {
+): FieldReading {
   const members: [name: string, value: unknown][] = []
   const flaws: MemberFlaw[] = []
   for (const field of fields) {

@@ -42,7 +42,7 @@ function compile (checked: TProperties, shown = checked) {
   return { schema: Type.Object(shown, { additionalProperties: false }), validate }
 }
 
-function describeItemId ({ model: { id, singular } }: FamilyMount): TSchema {
+function describeTarget ({ model: { id, singular } }: FamilyMount): TSchema {
   return Type.Unsafe({ ...id, description: `The id of the ${singular}` })
 }
 
@@ -54,7 +54,7 @@ function nameEnd ({ kind, name, words: { verb = name } }: ActionModel): string {
 
 function listReadTools (mount: FamilyMount): Tool[] {
   const find = makeFindTool(mount)
-  const ofItem = compile({ id: describeItemId(mount) })
+  const ofItem = compile({ id: describeTarget(mount) })
   const get = makeGetTool(mount, ofItem)
   return mount.model.isWritable ? [find, get, makeOperationsTool(mount, ofItem)] : [find, get]
 }
@@ -218,7 +218,7 @@ function makeWriteTool (mount: FamilyMount, action: ActionModel, needsCommand: b
   })
   const isNew = kind === 'create'
   const own = {
-    ...!isNew && { id: describeItemId(mount) },
+    ...!isNew && { id: describeTarget(mount) },
     ...!isNew && { [revision]: needsRevision ? known : Type.Optional(known) },
     [command]: needsCommand ? chosen : Type.Optional(chosen)
   }

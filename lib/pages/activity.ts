@@ -1,5 +1,5 @@
 import {
-  type Activity, type FamilyMount, type Id, type LoadedFeed, loadFeed, type LogRecord, makePageUrl, type Reading
+  type Activity, type FamilyMount, type Id, type LoadedFeed, loadFeed, type LogRecord, makePageUrl
 } from '../exports.js'
 import type { LogEntry, PageAffordances } from './affordances.js'
 import { listLogFilters } from './filter-fields.js'
@@ -7,10 +7,9 @@ import { labelsOf } from './labels.js'
 import { linkList, trailToItem } from './links.js'
 import { listEvents, showEntry } from './log-entries.js'
 import { makeRowAffordances } from './page-affordances.js'
-import type { PageRequest } from './page-reads.js'
+import { type PageRequest, readTitles } from './page-reads.js'
 import { linkPage, nameInLog } from './references.js'
 import { parseSent } from './sent.js'
-import { titleOf } from './titles.js'
 import { sendView } from './views.js'
 
 /** The entries with the titles of their items: for each family one read of these, and one of those they refer to. */
@@ -21,11 +20,12 @@ export async function showEntries (
 ): Promise<LogEntry[]> {
   const shown = new Map<LogRecord, LogEntry>()
   await Promise.all(readings.map(async reading => {
-    const { mount, mount: { model: { name } } } = reading
+    const { mount, mount: { model: { name }, readId } } = reading
     const own = entries.filter(({ family }) => family === name)
+    const ids = [...new Set(own.map(({ target }) => target))].filter(id => readId(String(id)) !== undefined)
     const here = { mount, request, reads }
     const [titles, named] = await Promise.all([
-      findTitles(reading, own),
+      readTitles(reading, ids),
       nameInLog(here, own.map(entry => showEntry(here, entry)))
     ])
     for (const [index, entry] of own.entries()) {
@@ -37,18 +37,6 @@ export async function showEntries (
     }
   }))
   return entries.map(entry => shown.get(entry) as LogEntry)
-}
-
-/** By the ids of the items that are still there. */
-async function findTitles (reading: Reading, entries: readonly LogRecord[]): Promise<ReadonlyMap<string, string>> {
-  const { mount, mount: { model: { title }, readId } } = reading
-  const values = [...new Set(entries.map(({ target }) => target))].filter(id => readId(String(id)) !== undefined)
-  if (values.length === 0) return new Map()
-  const order = [{ field: 'id', descending: false }]
-  const where = [{ field: 'id', op: 'eq', values } as const]
-  const query = { where, order, offset: 0, limit: values.length, count: false }
-  const { items } = await reading.find(query, [...new Set(['id', title])])
-  return new Map(items.map(item => [String(item.id), titleOf(mount, item)]))
 }
 
 /** The page of a feed: who did what, of all families at the prefix, of one, or to one item. */

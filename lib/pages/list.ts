@@ -51,8 +51,8 @@ export async function sendListPage (
   search: string,
   also: Partial<AskedList> = {}
 ): Promise<boolean> {
-  const { request, reply } = whole
-  const reading = await openReading(whole.mount, request, { action: 'list' })
+  const { request, reply, reads } = whole
+  const reading = await reads.openOwn(whole.mount)
   const responding = seenBy(whole, reading)
   const { mount } = responding
   const asked = { ...readAsked(mount, search), ...also }

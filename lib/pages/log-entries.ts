@@ -81,12 +81,12 @@ export function makeFeedback (mount: FamilyMount, { action, outcome, revision }:
   return { name: found === undefined ? action : nameForTexts(found), singular: mount.model.singular, outcome, revision }
 }
 
-const actionsOf = new WeakMap<FamilyModel, ReadonlyMap<string, ActionModel>>()
+const knownActions = new WeakMap<FamilyModel, ReadonlyMap<string, ActionModel>>()
 
 /** Undefined if the family no longer has it, or never had. */
 export function findKnownAction ({ model }: FamilyMount, action: string): ActionModel | undefined {
-  const known = actionsOf.get(model) ?? new Map(model.actions.map(each => [each.action, each]))
-  actionsOf.set(model, known)
+  const known = knownActions.get(model) ?? new Map(model.actions.map(each => [each.action, each]))
+  knownActions.set(model, known)
   return known.get(action)
 }
 

@@ -104,7 +104,7 @@ export async function answerSelection (
   try {
     await resolveEntries(responding, describeForm(mount, action).references, form)
     const sent = readFormParams(mount, action, form, form.resolved)
-    const done: Done[] = []
+    const done: ManyOutcome[] = []
     for (const item of shown) done.push(await runOne(responding, key, action, sent, item))
     const marked = new Map(done.map(({ item: { id, revision }, code }) => [id, code ?? revision]))
     const outcomes = done.map(({ item }) => item)
@@ -130,7 +130,7 @@ function refuse ({ mount, request }: PageRequest, form: PageForm): RefusedForm {
 /** Whether the page of the outcomes, which is one of the list, finds them in the log. */
 async function canShowLater (
   { mount, request }: PageRequest,
-  done: readonly Done[]
+  done: readonly ManyOutcome[]
 ): Promise<boolean> {
   try {
     const reading = await openReading(mount, request, { action: 'list' })
@@ -205,14 +205,14 @@ async function sendMany (
   return await sendView(responding, view)
 }
 
-interface FoundItem extends ManyItem {
+interface LoadedItem extends ManyItem {
   readonly isVisible: boolean
   /** As the caller sees the family by it; undefined if the caller may not read the item. */
   readonly seen: FamilyMount | undefined
 }
 
 /** With the family as the caller sees it by one of the items. */
-function seenByAny (here: PageRequest, items: readonly FoundItem[]): PageRequest {
+function seenByAny (here: PageRequest, items: readonly LoadedItem[]): PageRequest {
   const { seen = here.mount } = items.find(({ seen }) => seen !== undefined) ?? {}
   return { ...here, mount: seen }
 }
@@ -225,9 +225,9 @@ function findFlawInIds ({ readId }: FamilyMount, items: Selection['items']): str
 async function showItems (
   { mount, request }: PageRequest,
   { items, from: query }: Pick<Selection, 'items' | 'from'>
-): Promise<FoundItem[]> {
+): Promise<LoadedItem[]> {
   const from = checkFrom(mount, query)
-  return await Promise.all([...items].map(async ([text, revision]): Promise<FoundItem> => {
+  return await Promise.all([...items].map(async ([text, revision]): Promise<LoadedItem> => {
     const id = mount.readId(text) as Id
     const reading = await tryReading({ mount, request }, id)
     const item = await reading?.get(id)
@@ -253,7 +253,7 @@ function deriveKey (key: string, id: string): string {
   return createHash('sha256').update(JSON.stringify([key, id])).digest('base64url')
 }
 
-interface Done {
+interface ManyOutcome {
   readonly item: ManyItem
   readonly entry?: LogRecord
   /** Of a refusal that is not recorded. */
@@ -266,7 +266,7 @@ async function runOne (
   action: string,
   params: Members,
   item: ManyItem
-): Promise<Done> {
+): Promise<ManyOutcome> {
   const { revision } = item
   const own = key === undefined ? undefined : deriveKey(key, item.id)
   try {

@@ -44,36 +44,22 @@ const countedInState = 1000
 export async function makeCollectionAffordances (
   responding: PageRequest,
   parsed: ListQuery,
-  { items, links, reading, total, from }: FoundItems,
+  shown: FoundItems,
   refused?: RefusedForm,
   feedback?: Feedback
 ): Promise<PageAffordances> {
   const { mount, mount: { model, maxSkipped }, request } = responding
-  const { title, list } = model
-  const columns = parsed.fields ?? list
-  const shownByState = listStateFields(mount)
-  const page = { items, links }
-  const checked = checkFrom(mount, from)
+  const { items, links, reading, total, from } = shown
+  const columns = parsed.fields ?? model.list
   const filtered = listActiveFilters(responding, parsed, ownUrl(responding), 'items')
   const [rows, active, refer, states, found, create, many, hasActivity] = await Promise.all([
-    makeRowAffordances(responding, parsed, {
-      listed: 'items',
-      columns: model.hasStates ? list.filter(column => !shownByState.includes(column)) : list,
-      members: model.members,
-      title,
-      labels: labelsOf(mount),
-      links,
-      isCountable: true,
-      address: index => linkItemFrom(mount, request, items[index]?.id as Id, checked),
-      identify: index => ({ id: String(items[index]?.id), revision: items[index]?.revision as number }),
-      filtered
-    }, refused),
+    makeRowAffordances(responding, parsed, { ...describeRows(responding, shown), filtered }, refused),
     nameFiltered(responding, filtered.active),
     findReferred(responding, columns, items),
-    listStates(responding, parsed, reading, page),
-    total === undefined ? countFound(reading, parsed, page) : { total },
+    listStates(responding, parsed, reading, shown),
+    total === undefined ? countFound(reading, parsed, shown) : { total },
     makeCreationForm(responding, reading, refused, from),
-    makeManyAffordance(responding, reading, from),
+    items.length > 0 ? makeManyAffordance(responding, reading, from) : undefined,
     model.isWritable && reading.mayOffer('read')
   ])
   const exported = listRepresentations(mount).find(other => other.name === 'csv' && canShow(other, 'page'))
@@ -86,13 +72,31 @@ export async function makeCollectionAffordances (
     many,
     found,
     search: model.search.length === 0 ? undefined : parsed.search ?? '',
-    recent: model.isWritable ? 'createdAt' : undefined,
     exported: exported && rows.others.find(({ title }) => title === exported.name)?.href,
     activity: hasActivity ? `${listUrl(mount, request)}/commands` : undefined,
     active,
     refer: (index, member) => refer.of(items[index] ?? {}, member),
-    inRows: refer.inRows,
-    stateOf: model.hasStates
+    inRows: refer.inRows
+  }
+}
+
+/** What the rows of items have, whatever is asked for. */
+function describeRows ({ mount, request }: PageRequest, { items, links, from }: FoundItems): RowLinks {
+  const { title, list, members, hasStates, isWritable } = mount.model
+  const shownByState = listStateFields(mount)
+  const checked = checkFrom(mount, from)
+  return {
+    listed: 'items',
+    columns: hasStates ? list.filter(column => !shownByState.includes(column)) : list,
+    members,
+    title,
+    labels: labelsOf(mount),
+    links,
+    isCountable: true,
+    recent: isWritable ? 'createdAt' : undefined,
+    address: index => linkItemFrom(mount, request, items[index]?.id as Id, checked),
+    identify: index => ({ id: String(items[index]?.id), revision: items[index]?.revision as number }),
+    stateOf: hasStates
       ? index => {
         const item = items[index]
         return item && showState(mount, item)

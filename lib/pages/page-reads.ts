@@ -29,6 +29,18 @@ export class PageReads {
 
   constructor (readonly request: FastifyRequest) {}
 
+  /** The list that the page is of. Throws the refusal. */
+  async openOwn (mount: FamilyMount): Promise<Reading> {
+    const reading = await openReading(mount, this.request, { action: 'list' })
+    // Beside itself, the family is as the caller sees it.
+    for (const each of new Set([mount, reading.mount])) this.keep(each, reading)
+    return reading
+  }
+
+  keep (there: FamilyMount, reading: Reading | undefined): void {
+    this.#readings.set(there, Promise.resolve(reading))
+  }
+
   /** Undefined if the caller may not list the family. */
   open (there: FamilyMount): Promise<Reading | undefined> {
     const reading = this.#readings.get(there) ?? openThere(there, this.request)
@@ -51,9 +63,7 @@ export class PageReads {
 
   async #readTitles (there: FamilyMount, values: readonly Id[]): Promise<ReadonlyMap<string, string>> {
     const reading = await this.open(there)
-    if (reading === undefined) return new Map()
-    const found = await findChoices(reading, [{ field: 'id', op: 'eq', values }], values.length)
-    return new Map(found.map(({ value, title }) => [value, title]))
+    return reading === undefined ? new Map() : await readTitles(reading, values)
   }
 
   /** How an item of the family is chosen. */
@@ -92,6 +102,13 @@ export async function openThere (there: FamilyMount, request: FastifyRequest): P
     if (statusCode >= 500) request.log.error({ err: cause, family }, 'authorize failed for a part of a page')
     return undefined
   }
+}
+
+/** The titles of items by their ids, as far as a reading has them. */
+export async function readTitles (reading: Reading, values: readonly Id[]): Promise<ReadonlyMap<string, string>> {
+  if (values.length === 0) return new Map()
+  const found = await findChoices(reading, [{ field: 'id', op: 'eq', values }], values.length)
+  return new Map(found.map(({ value, title }) => [value, title]))
 }
 
 /** Items by their titles. */

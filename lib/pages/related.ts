@@ -92,8 +92,8 @@ async function findOperations (
 ): Promise<ChildOperation[]> {
   if (!mount.forms.includes('noun')) return []
   const { id, revision } = item
-  const offers = await reading.offers(item)
-  return offers.filter(({ reason }) => reason === undefined).map(({ action }): ChildOperation => {
+  const offers = await reading.offers(item, 'allowed')
+  return offers.map(({ action }): ChildOperation => {
     const found = getAction(mount, action)
     const { words: { noun }, danger, final } = found
     const named = { name: nameForTexts(found), singular }

@@ -6,7 +6,7 @@ import {
 /** @param order for pages, unless the query has one */
 export function parseSent (mount: FamilyMount, search: string, listed: Listed = 'items', order?: string): ListQuery {
   const { sent, flaws } = readSent(mount, search, listed)
-  const parsed = readListQuery(mount, complete(sent, order), listed)
+  const parsed = readListQuery(mount, addOrder(sent, order), listed)
   if ('flaws' in parsed) throw invalidQuery([...flaws, ...parsed.flaws])
   if (flaws.length > 0) throw invalidQuery(flaws)
   return parsed
@@ -39,7 +39,7 @@ export function readSent (
   return { sent: read.join('&'), flaws, isTyped: true }
 }
 
-function complete (search: string, order: string | undefined): string {
+function addOrder (search: string, order: string | undefined): string {
   const sent = search === '' ? [] : [search]
   // A cursor belongs to one order.
   const isOrdered = splitQuery(search).some(({ name = '' }) => ['sort', 'after', 'before'].includes(name))

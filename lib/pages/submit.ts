@@ -94,21 +94,9 @@ async function askForConfirmation (
 async function showAgain (responding: PageRequest, form: PageForm, problem?: Problem): Promise<void> {
   const { mount, request, reply } = responding
   const { id: text } = request.params as { id?: string }
-  const isStale = problem?.code === 'precondition-failed' && form.revision !== undefined
-  const refused: RefusedForm = {
-    // Selected items belong to no other form.
-    action: form.operation === undefined ? ownUrl(responding) : '',
-    entered: listShownAgain(form),
-    rowChange: problem === undefined ? form.rowChange : undefined,
-    revision: problem === undefined ? form.revision : undefined,
-    language: form.language,
-    problem,
-    since: isStale ? Number(form.revision) : undefined,
-    choices: (problem as { choices?: RefusedForm['choices'] } | undefined)?.choices
-  }
   if (problem !== undefined) reply.code(problem.statusCode).headers(problem.headers)
   try {
-    if (await sendAround(responding, text, checkFrom(mount, form.from), refused)) return
+    if (await sendAround(responding, text, checkFrom(mount, form.from), showRefused(responding, form, problem))) return
   } catch (error) {
     // A person who may not see the page still sees the problem; failures are logged for the host.
     const { statusCode, cause, log } = explainError(error)
@@ -116,6 +104,21 @@ async function showAgain (responding: PageRequest, form: PageForm, problem?: Pro
     if (statusCode >= 500) request.log.error({ err: cause ?? error }, 'The page of a refused form cannot be shown')
   }
   throw problem ?? notFound(mount.model.singular, text ?? '')
+}
+
+function showRefused (responding: PageRequest, form: PageForm, problem: Problem | undefined): RefusedForm {
+  const { operation, revision, language, rowChange } = form
+  const shared = {
+    // Selected items belong to no other form.
+    action: operation === undefined ? ownUrl(responding) : '',
+    entered: listShownAgain(form),
+    language,
+    problem
+  }
+  if (problem === undefined) return { ...shared, rowChange, revision }
+  const isStale = problem.code === 'precondition-failed' && revision !== undefined
+  const { choices } = problem as { choices?: RefusedForm['choices'] }
+  return { ...shared, since: isStale ? Number(revision) : undefined, choices }
 }
 
 /** The page that has the form: of an item, or of the list. */

@@ -6,7 +6,9 @@ import { prunedId } from '../core/service/record.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
 import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import { ConflictError, DuplicateError, errorCodes, type Storage } from '../index.js'
-import { consumersShape, getPlace, type ParkedEntry, type Place, type Position, updatePlace } from './leases.js'
+import {
+  type ConsumerPosition, consumers, consumersShape, getPlace, type ParkedEntry, type Place, updatePlace
+} from './leases.js'
 import { keepMark, keepRow, walk } from './rows.js'
 
 /** A consumer, as kept in the storage. */
@@ -22,7 +24,6 @@ export interface ConsumerState {
   readonly updatedAt: string
 }
 
-const consumers = consumersShape.name
 const prepare = makeStorageAccess([commandsShape, consumersShape])
 
 /** Where a new consumer begins. */
@@ -89,7 +90,7 @@ export async function removeConsumer (storage: Storage, name: string): Promise<v
  * @param start default: the first entry that there is
  */
 export async function addPlace (
-  storage: Storage, place: Pick<Position, 'id' | 'holder'>, start?: number
+  storage: Storage, place: Pick<ConsumerPosition, 'id' | 'holder'>, start?: number
 ): Promise<Place> {
   for (;;) {
     const mark = await storage.get('commands', prunedId)

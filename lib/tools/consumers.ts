@@ -11,7 +11,7 @@ import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 import { type AnyFamily, errorCodes, type FollowedCommand, type Storage } from '../index.js'
 import { addPlace, type ConsumerStart, findStart, startRules } from './consumer-places.js'
 import { type EntryCondition, findFlawInWhere, makeFeed, showEntry } from './entries.js'
-import { consumersShape, Lease, type Place, savePlace } from './leases.js'
+import { consumers, consumersShape, Lease, type Place, savePlace } from './leases.js'
 
 /** What a handler knows besides the entry. */
 export interface HandlerContext {
@@ -44,8 +44,6 @@ export interface ConsumeOptions extends ConsumerStart {
   /** Stops it. */
   readonly signal?: AbortSignal
 }
-
-const consumers = consumersShape.name
 
 const maxParked = 1000
 // How many handled entries another process may handle again after a crash.

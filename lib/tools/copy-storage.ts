@@ -67,15 +67,15 @@ export async function copyStorage (
   // PostgreSQL numbers the entries by this.
   await findEnd(from)
   const { items: [entry] } = await from.find('commands', selectById([unnamed], 1))
-  if (entry !== undefined) throw refuse(`the log has commands of "${entry.family}", which is not among "families"`)
-  const begun = new Map<Part, Position>()
+  if (entry !== undefined) throw refuseCopy(`the log has commands of "${entry.family}", which is not among "families"`)
+  const begun = new Map<Part, CopyPlace>()
   for (const part of parts) begun.set(part, await findCopied(from, to, part, signal))
   const copied: Record<string, number> = {}
   for (const [part, position] of begun) copied[part.name] = await copyPart(part, position)
   await copyPlaces(from, to)
   return copied
 
-  async function copyPart (part: Part, { after, count }: Position): Promise<number> {
+  async function copyPart (part: Part, { after, count }: CopyPlace): Promise<number> {
     const { name: family } = part
     const { total = 0 } = await from.find(family, { ...selectById([], 0), count: true })
     let copied = count
@@ -86,14 +86,14 @@ export async function copyStorage (
       await to.commit(changes).catch((error: unknown) => {
         if (!(error instanceof ConstraintError)) throw error
         const which = `one of ${family} from "${items[0]?.id}" to "${items.at(-1)?.id}"`
-        throw refuse(`the target rejects ${which}: ${[error.rule, ...error.fields].join(' ')}`, error)
+        throw refuseCopy(`the target rejects ${which}: ${[error.rule, ...error.fields].join(' ')}`, error)
       })
       copied += items.length
       onProgress?.({ family, copied, total })
     }
     if (copied === total) return copied
-    throw refuse(`${family} had ${total} items at the start, and ${copied} were copied: something writes to one of ` +
-      'the storages. Stop it, and start again with an empty target')
+    throw refuseCopy(`${family} had ${total} items at the start, and ${copied} were copied: something writes to one ` +
+      'of the storages. Stop it, and start again with an empty target')
   }
 }
 
@@ -103,14 +103,14 @@ interface Part {
   readonly members: ReadonlySet<string>
 }
 
-interface Position {
+interface CopyPlace {
   readonly after: Id | undefined
   readonly count: number
 }
 
 function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]): Part[] {
-  if (!isStorage(from) || !isStorage(to) || from === to) throw refuse('it needs two different storages')
-  if (!Array.isArray(families) || families.length === 0) throw refuse('"families" must be a list of all families')
+  if (!isStorage(from) || !isStorage(to) || from === to) throw refuseCopy('it needs two different storages')
+  if (!Array.isArray(families) || families.length === 0) throw refuseCopy('"families" must be a list of all families')
   const shapes = [...families.map(family => getBase(getFamily(family)).shape), commandsShape]
   return [...new Set(shapes.map(({ name }) => name))].map(name => {
     const own = shapes.filter(shape => shape.name === name)
@@ -119,7 +119,9 @@ function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]):
 }
 
 /** Where an interrupted copy ended. The target must hold a beginning of the source. */
-async function findCopied (from: Storage, to: Storage, part: Part, signal: AbortSignal | undefined): Promise<Position> {
+async function findCopied (
+  from: Storage, to: Storage, part: Part, signal: AbortSignal | undefined
+): Promise<CopyPlace> {
   let after: Id | undefined
   let count = 0
   for await (const present of walk(to, part.name)) {
@@ -130,8 +132,8 @@ async function findCopied (from: Storage, to: Storage, part: Part, signal: Abort
       return original === undefined || !isDeepStrictEqual(toCopy(part, item), toCopy(part, original))
     })
     if (other !== undefined) {
-      throw refuse(`the target already has ${part.name} "${other.id}", which is not a copy of an item of the source. ` +
-        'Start with an empty target')
+      throw refuseCopy(`the target already has ${part.name} "${other.id}", which is not a copy of an item of the ` +
+        'source. Start with an empty target')
     }
     after = present.at(-1)?.id
     count += present.length
@@ -143,12 +145,12 @@ function toCopy ({ name, members }: Part, item: Stored): Stored {
   const entries = Object.entries(item).filter(([, value]) => value !== undefined)
   const unknown = entries.find(([member]) => !members.has(member))
   if (unknown !== undefined) {
-    throw refuse(`${name} "${item.id}" has the member "${unknown[0]}", which no version of it in "families" has`)
+    throw refuseCopy(`${name} "${item.id}" has the member "${unknown[0]}", which no version of it in "families" has`)
   }
   // A mapped table without a revision shows 0.
   return { ...Object.fromEntries(entries) as unknown as Stored, revision: Math.max(1, item.revision) }
 }
 
-function refuse (flaw: string, cause?: unknown): Error {
+function refuseCopy (flaw: string, cause?: unknown): Error {
   return new errorCodes.FST_DEALBOOK_INVALID_COPY(flaw, { cause })
 }

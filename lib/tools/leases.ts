@@ -33,7 +33,7 @@ export const consumersShape: FamilyShape = {
   indexes: []
 }
 
-export interface Position {
+export interface ConsumerPosition {
   readonly id: string
   readonly position: number
   /** The position when it was added of the last entry that it does not miss; absent from older rows. */
@@ -44,9 +44,9 @@ export interface Position {
   readonly retried: readonly ParkedEntry[]
 }
 
-export type Place = Position & Stored
+export type Place = ConsumerPosition & Stored
 
-const consumers = consumersShape.name
+export const consumers = consumersShape.name
 
 export async function getPlace (storage: Storage, name: string): Promise<Place> {
   const found = await storage.get(consumers, name) as Place | undefined
@@ -54,7 +54,9 @@ export async function getPlace (storage: Storage, name: string): Promise<Place> 
   throw new errorCodes.FST_DEALBOOK_INVALID_CONSUMER(`there is no consumer "${name}"`)
 }
 
-export async function savePlace (storage: Storage, place: Position, current: Place | undefined): Promise<Place> {
+export async function savePlace (
+  storage: Storage, place: ConsumerPosition, current: Place | undefined
+): Promise<Place> {
   const change = keepRow(consumers, place, current)
   await storage.commit([change])
   return change.item

@@ -1,16 +1,16 @@
 import { type TSchema, Type } from '@sinclair/typebox'
-import { deriveFields } from '../core/family/derived.js'
 import { type Family, getFamily, listShapes } from '../core/family/family.js'
 import { CommandMembers, commandsShape, listDefaults, ServiceFields, toStored } from '../core/family/fields.js'
 import { convertNested } from '../core/family/nested.js'
 import { canonicalizeItem, haveSameContent, readDecimals } from '../core/family/params.js'
 import { now as readClock } from '../core/runtime.js'
+import { uuidv7 } from '../core/runtime.js'
+import { deriveFields } from '../core/service/open-items.js'
 import { type CommandRecord, digestParams } from '../core/service/record.js'
 import { makeStorageAccess } from '../core/service/storage-access.js'
 import { locateMissing } from '../core/storage/missing.js'
 import { findByIds } from '../core/storage/pages.js'
 import { endLongTurn } from '../core/storage/turns.js'
-import { uuidv7 } from '../core/uuid.js'
 import { newIdPattern, textIdPattern } from '../core/values/ids.js'
 import { findJsonFlaw, isObject } from '../core/values/json.js'
 import { membersOf } from '../core/values/rules.js'
@@ -51,7 +51,7 @@ export async function loadItems (
   options: LoadOptions = {}
 ): Promise<number> {
   const compiled = getFamily(family)
-  checkOptions(compiled, options)
+  checkLoadOptions(compiled, options)
   const { batchSize = 1000, onProgress, log, signal } = options
   const readRow = makeRowReader(compiled, log)
   const resumable = makeResumable(storage, 'loadItems')
@@ -79,7 +79,7 @@ export async function loadItems (
   }
 }
 
-function checkOptions ({ name, shape, writable, renaming }: Family, { batchSize = 1, log }: LoadOptions): void {
+function checkLoadOptions ({ name, shape, writable, renaming }: Family, { batchSize = 1, log }: LoadOptions): void {
   const refuse = (flaw: string): Error => new errorCodes.FST_DEALBOOK_INVALID_OPTION(name, flaw)
   if (renaming !== undefined) throw refuse('load items into the family itself, not into a renamed one')
   if (!Number.isSafeInteger(batchSize) || batchSize < 1) {
@@ -104,7 +104,7 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
     if (missing.length === 0) return
     if (missing.length < rows.length) return await commitRows(storage, family, missing)
     const [row] = rows as [Row]
-    if (rows.length === 1) throw explain(family, row, error)
+    if (rows.length === 1) throw explainRefusal(family, row, error)
     // To find the one that is refused.
     const middle = Math.ceil(rows.length / 2)
     await commitRows(storage, family, rows.slice(0, middle))
@@ -113,7 +113,7 @@ async function commitRows (storage: Storage, family: Family, rows: readonly Row[
 }
 
 /** Why a row is refused that does not exist. */
-function explain (family: Family, row: Row, error: ConstraintError | DuplicateError): Error {
+function explainRefusal (family: Family, row: Row, error: ConstraintError | DuplicateError): Error {
   if (error instanceof DuplicateError) {
     const detail = `has the command id "${error.id}" in its log, which is taken`
     return error.family === family.name ? error : refuseRow(family, row, { pointer: '', detail })

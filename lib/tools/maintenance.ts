@@ -32,7 +32,7 @@ export interface PruneOptions {
 export async function prune (storage: Storage, options: PruneOptions): Promise<number> {
   const { batch = 500, signal, ignoreConsumers = false } = options
   const moment = readMoment(options.before)
-  if (!Number.isSafeInteger(batch) || batch < 1) throw refuse('"batch" must be an integer from 1')
+  if (!Number.isSafeInteger(batch) || batch < 1) throw refusePrune('"batch" must be an integer from 1')
   await storage.prepare(commandsShape)
   let dropped = 0
   // One pass along the positions, so that followers that are further are not concerned.
@@ -66,13 +66,13 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
 function readMoment (before: unknown): string {
   const text = before instanceof Date && !Number.isNaN(before.getTime()) ? before.toISOString() : before
   const moment = typeof text !== 'string' ? undefined : isDate(text) ? `${text}T00:00:00.000Z` : readDateTime(text)
-  if (moment === undefined) throw refuse('"before" must be a date, such as "2030-01-31"')
+  if (moment === undefined) throw refusePrune('"before" must be a date, such as "2030-01-31"')
   // Most likely a mistake in a calculation.
-  if (moment > new Date(now()).toISOString()) throw refuse('"before" is in the future')
+  if (moment > new Date(now()).toISOString()) throw refusePrune('"before" is in the future')
   return moment
 }
 
-function refuse (flaw: string): Error {
+function refusePrune (flaw: string): Error {
   return new errorCodes.FST_DEALBOOK_INVALID_PRUNE(flaw)
 }
 

@@ -64,21 +64,21 @@ export function makeResumable (storage: Storage, call: string): Storage {
 }
 
 // In characters of JSON, so that wide rows do not fill the memory.
-const batchLength = 500_000
+const longestPart = 500_000
 // The width of the rows is unknown before the first read.
-const firstRows = 10
-const maxRows = 1000
+const rowsAtFirst = 10
+const mostRows = 1000
 
 /** All rows, in parts. */
 export async function * walk (storage: Storage, family: string, after?: Id): AsyncGenerator<readonly Stored[]> {
-  for (let limit = firstRows; ;) {
+  for (let limit = rowsAtFirst; ;) {
     const { items } = await storage.find(family, selectAfter(after, limit))
     if (items.length > 0) yield items
     await endLongTurn()
     if (items.length < limit) return
     after = items.at(-1)?.id
     const width = JSON.stringify(items).length / items.length
-    limit = Math.max(1, Math.min(maxRows, 5 * limit, Math.floor(batchLength / width)))
+    limit = Math.max(1, Math.min(mostRows, 5 * limit, Math.floor(longestPart / width)))
   }
 }
 

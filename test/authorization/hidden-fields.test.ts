@@ -110,7 +110,8 @@ async function walkNames (checker: Checker): Promise<void> {
         `${name}.ne=5`]) {
       for (const format of ['json', 'xml']) {
         const { body } = await checker.ask({ url: `/shop/goods?${query}&format=${format}` }, 400)
-        const { body: unknown } = await checker.ask({ url: `/shop/goods?${query.replace(name, 'zzzz')}&format=${format}` }, 400)
+        const other = query.replace(name, 'zzzz')
+        const { body: unknown } = await checker.ask({ url: `/shop/goods?${other}&format=${format}` }, 400)
         const strip = (text: string) => text.replaceAll(name, 'zzzz').replace(/ Did you mean [^?]*\?/g, '')
         t.equal(strip(body), strip(unknown), `${query}, as of a name that does not exist`)
       }
@@ -268,7 +269,8 @@ async function walkService (checker: Checker, storage: Storage): Promise<void> {
 
 async function walkEvents (checker: Checker, base: string): Promise<void> {
   for (const url of ['/rest/commands', '/goods/commands', '/goods/1/commands']) {
-    const { links } = (await checker.ask({ url: `/shop${url}?maxpagesize=1${url.startsWith('/goods/1') ? '&sort=revision' : ''}` })).json()
+    const sort = url.startsWith('/goods/1') ? '&sort=revision' : ''
+    const { links } = (await checker.ask({ url: `/shop${url}?maxpagesize=1${sort}` })).json()
     const cursor = /after=([^&]+)/.exec(links.next)?.[1] ?? ''
     // Of the log of an item, next is no place in the feed.
     const { links: { next } } = (await checker.ask({ url: '/shop/goods/commands?maxpagesize=1' })).json()

@@ -2,7 +2,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import { english } from '../../lib/html/index.js'
 import {
-  decimal, defineFamily, describe, type FamilyOptions, html, json, memoryStorage, type Storage, Type
+  decimal, defineFamily, describe, type FamilyOptions, html, type Intent, json, memoryStorage, type Storage, Type
 } from '../../lib/index.js'
 import { de } from '../../lib/locales/de.js'
 import { formOf, post, see, textOf } from './shop.js'
@@ -125,6 +125,18 @@ t.test('children that the caller may not see, or operations', async t => {
   const name = '<script>alert(1)</script>'
   await evil.inject({ method: 'POST', url: '/tasks', payload: { name, project: 1 } })
   t.match(await see(evil, '/projects/1'), '>&lt;script&gt;alert(1)&lt;/script&gt;</a>')
+})
+
+t.test('authorize is only asked for what a row would offer', async t => {
+  const asked: string[] = []
+  const authorize = (_request: unknown, { family, action, id }: Intent): void => {
+    if (family === 'tasks' && id !== undefined) asked.push(`${action} ${id}`)
+  }
+  const app = await open(t, 2, { authorize })
+  await app.inject({ method: 'PUT', url: '/tasks/1/finish' })
+  asked.length = 0
+  await see(app, '/projects/1')
+  t.strictSame(asked.sort(), ['DeleteTask 1', 'DeleteTask 2', 'EditTask 1', 'EditTask 2', 'FinishTask 2'])
 })
 
 t.test('children are entered with the item that they belong to', async t => {

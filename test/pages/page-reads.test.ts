@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { memoryStorage, type Storage } from '../../lib/index.js'
+import { type Intent, memoryStorage, Problem, type Storage } from '../../lib/index.js'
 import { anyStorage } from '../storages.js'
 import { accept, createOrder, openShop, post } from './shop.js'
 
@@ -58,6 +58,32 @@ for (const { name, make } of anyStorage) {
     t.strictSame(repeated(asked), [], 'the page of a refused form')
   })
 }
+
+t.test('a page asks authorize nothing twice', async t => {
+  const asked: string[] = []
+  const refused = new Set<string>()
+  const authorize = (_request: unknown, intent: Intent): void => {
+    asked.push(JSON.stringify(intent))
+    if (refused.has(`${intent.action} ${intent.family}`)) throw new Problem('forbidden', 'Not you')
+  }
+  const { app, ids: { clients: [client], plants: [plant] } } = await openShop(t, memoryStorage(), { authorize })
+  const { id } = await createOrder(app, { title: 'a', client, plant })
+  const self = `/shop/orders/${id}`
+  const urls = [
+    '/shop/', self, `${self}/commands`, `${self}/operations`, '/shop/orders', `/shop/orders?client=${client}`,
+    '/shop/orders/commands', '/shop/rest/commands', `/shop/clients/${client}`, '/shop/clients'
+  ]
+  for (const [which, actions] of Object.entries({ all: [], some: ['list clients'] })) {
+    for (const action of actions) refused.add(action)
+    for (const url of urls) {
+      asked.length = 0
+      const { statusCode } = await app.inject({ url, headers: accept })
+      t.equal(statusCode, which === 'some' && url === '/shop/clients' ? 403 : 200, url)
+      t.ok(asked.length > 0)
+      t.strictSame(repeated(asked), [], `${which}: ${url}`)
+    }
+  }
+})
 
 /** A client changes an item after it was read, and before the end of the log is. */
 function changeOnce (inner: Storage, change: () => Promise<void>): Storage {

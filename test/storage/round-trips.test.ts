@@ -149,7 +149,7 @@ for (const [who, authorize] of [['any client', undefined], ['a caller with condi
       log: [() => ({ url: `${quiet}/commands` }), 2],
       feed: [() => ({ url: '/orders/commands?maxpagesize=5' }), authorize === undefined ? 2 : 5],
       'page of an item': [() => ({ url: quiet, headers: html }), 3],
-      'page of an item with children': [() => ({ url: box, headers: html }), 4],
+      'page of an item with children': [() => ({ url: box, headers: html }), 3],
       'page of a list': [() => ({ url: '/orders', headers: html }), 3]
     }
     for (const [title, [make, trips]] of Object.entries(rows)) {

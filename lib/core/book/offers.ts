@@ -1,5 +1,5 @@
 import type { NounOperation, Operation } from '../family/definition.js'
-import { type Family, findChange, getBase, type OtherDefinition } from '../family/family.js'
+import { type Family, getBase, type OtherDefinition } from '../family/family.js'
 import { getWholeItem, holdsWhole, narrowFamily } from '../family/narrow.js'
 import type { Params } from '../family/params.js'
 import type { Grant, Intent } from '../service/caller.js'
@@ -118,27 +118,38 @@ export async function askWhatIsSeen (
   return { granted, seen }
 }
 
-/** Operations that the caller may run on an item, if the state allows it. @param grant by which the item was read */
+/**
+ * Operations that the caller may run on an item, if the state allows it.
+ *
+ * @param grant by which the item was read
+ * @param only for those that the state allows: `authorize` is not asked for the others
+ */
 export async function findTargets (
-  called: Called, grant: Grant, item: Stored, targets: readonly Target[] = listTargets(called.family)
+  called: Called, grant: Grant, item: Stored, targets: readonly Target[] = listTargets(called.family), only?: 'allowed'
 ): Promise<OpenTarget[]> {
   const { family, caller } = called
   const context = makeContext(caller.makers, grant, '')
   const base = asBase(called)
   const whole = getWholeItem(item)
   const known = family.renaming?.parse(whole) ?? whole
-  const [granted, referenced] = await Promise.all([
-    filterGranted(called, grant, targets, item),
-    loadReferencedItems(base, known)
-  ])
-  return granted.map(target => {
-    const { action } = target.operation
-    const { operation } = findChange(base.family, action) as Target
-    const reason = explainNow(base.family, operation, known, context, referenced, error => {
-      caller.report?.(error, 'allowed failed for an offered operation', { action })
+  const loading = loadReferencedItems(base, known)
+  const explain = async (some: readonly Target[]): Promise<OpenTarget[]> => {
+    const referenced = await loading
+    return some.map(target => {
+      const { action } = target.operation
+      const { operation } = base.family.changes.get(action) as Target
+      const reason = explainNow(base.family, operation, known, context, referenced, error => {
+        caller.report?.(error, 'allowed failed for an offered operation', { action })
+      })
+      return { ...target, reason: hideState(family, operation.name, reason, known, item) }
     })
-    return { ...target, reason: hideState(family, operation.name, reason, known, item) }
-  })
+  }
+  if (only === undefined) {
+    const [granted] = await Promise.all([filterGranted(called, grant, targets, item), loading])
+    return await explain(granted)
+  }
+  const open = (await explain(targets)).filter(({ reason }) => reason === undefined)
+  return await filterGranted(called, grant, open, item)
 }
 
 /** A reason that we wrote names the state, which may depend on something hidden. */
@@ -169,12 +180,12 @@ export async function findOffers (called: Called, grant: Grant, item: Stored): P
 }
 
 /** @param item undefined for any item of the family */
-export async function filterGranted (
+export async function filterGranted<T extends Target> (
   called: Called,
   grant: Grant,
-  targets: readonly Target[],
+  targets: readonly T[],
   item?: Stored
-): Promise<Target[]> {
+): Promise<T[]> {
   const granted = await Promise.all(targets.map(({ operation: { action } }) => mayOffer(called, action, grant, item)))
   return targets.filter((_, index) => granted[index])
 }

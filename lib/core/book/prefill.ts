@@ -1,7 +1,6 @@
 import { errorCodes } from '../errors.js'
 import { type CompiledOperation, type Family, getBase } from '../family/family.js'
-import { runRule } from '../family/run-rule.js'
-import { describeReturned } from '../service/refusal.js'
+import { describeReturned, runRule } from '../service/refusal.js'
 import type { Stored } from '../storage/storage.js'
 import { freeze, isObject, type Members } from '../values/json.js'
 

@@ -1,5 +1,4 @@
 import { type TProperties, Type } from '@sinclair/typebox'
-import { errorCodes } from '../errors.js'
 import { readOrder, toTotalOrder } from '../query/cursor.js'
 import { mayBeLong } from '../storage/shapes.js'
 import type { FamilyShape, Field, Order } from '../storage/storage.js'
@@ -10,10 +9,9 @@ import { addArticle } from '../values/words.js'
 import { listOperations, nameAction, readCreate } from './declared-operations.js'
 import type { AttributeForm, FamilyDefinition, Operation } from './definition.js'
 import {
-  type CompiledOperation, type Deletion, type Family, findFamily, type Lifecycle, type Renaming
+  type CompiledChange, type CompiledOperation, type Deletion, type Family, findFamily, type Lifecycle, type Renaming
 } from './family.js'
 import { isTaggedByRevision, listDefaults, listFields, ServiceFields } from './fields.js'
-import { findFlawInDefinition } from './members.js'
 import { compileNested } from './nested.js'
 import { compileCreates, compileOthers } from './others.js'
 import { compileParams } from './params.js'
@@ -21,14 +19,15 @@ import { isPathReference } from './paths.js'
 import type { Presentation } from './presentation.js'
 import { listStates, makeState } from './states.js'
 
+/** @param definition one that was checked */
 export function compileFamily (definition: FamilyDefinition, renaming?: Renaming): Family {
-  const flaw = findFlawInDefinition(definition)
-  // A value that is not an object has no name.
-  const given = definition as FamilyDefinition | undefined
-  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_DEFINITION(given?.name, flaw)
   const { name, singular, create, attributes, queries = {} } = definition
 
   const operations = compileOperations(definition)
+  const lifecycle = create === undefined ? undefined : compileLifecycle(definition)
+  const deletion = lifecycle?.deletion
+  const changes = new Map<string, CompiledChange>(operations)
+  if (deletion !== undefined) changes.set(deletion.operation.action, deletion)
   const writable = create !== undefined || operations.size > 0
   const order = definition.order?.map(readOrder) ?? []
   const references = new Map<string, Family>()
@@ -50,8 +49,10 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     prepare: definition.prepare,
     writable,
     versioned: definition.versioned ?? false,
-    lifecycle: create === undefined ? undefined : compileLifecycle(definition),
+    lifecycle,
     operations,
+    changes,
+    withOthers: listWithOthers(changes, lifecycle),
     edit: [...operations.values()].find(({ params }) => params.isPartial),
     attributes: attributes as AttributeForm<Members> | undefined,
     queries: new Map([[name, { field: 'id' }], ...Object.entries(queries)]),
@@ -60,7 +61,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     tables: definition.tables ?? [],
     renaming
   }
-  const { plain, nested } = listReferred(definition)
+  const { plain, nested } = listReferences(definition)
   for (const [field, other] of plain) references.set(field, other ?? family)
   for (const [path, other] of nested) pathReferences.set(path, other ?? family)
   return family
@@ -106,8 +107,8 @@ function compileId ({ fields: { properties }, makeId }: FamilyDefinition) {
 
 function compileShape (definition: FamilyDefinition, order: readonly Order[]): FamilyShape {
   const { name, fields, create, unique = [] } = definition
-  const { plain, nested } = listReferred(definition)
-  const nameAll = (referred: readonly Referred[]): Record<string, string> =>
+  const { plain, nested } = listReferences(definition)
+  const nameAll = (referred: readonly ReferredFamily[]): Record<string, string> =>
     Object.fromEntries(referred.map(([field, other]) => [field, other?.name ?? name]))
   return {
     name,
@@ -120,10 +121,10 @@ function compileShape (definition: FamilyDefinition, order: readonly Order[]): F
   }
 }
 
-type Referred = readonly [name: string, family: Family | undefined]
+type ReferredFamily = readonly [name: string, family: Family | undefined]
 
 /** The families of references, of fields and of paths; undefined for the family itself. */
-function listReferred ({ references = {}, fields }: FamilyDefinition): Record<'plain' | 'nested', Referred[]> {
+function listReferences ({ references = {}, fields }: FamilyDefinition): Record<'plain' | 'nested', ReferredFamily[]> {
   const all = Object.entries(references).map(([name, other]) => [name, findFamily(other)] as const)
   return {
     plain: all.filter(([name]) => !isPathReference(fields, name)),
@@ -141,11 +142,20 @@ function compileOperations (definition: FamilyDefinition): Map<string, CompiledO
   }))
 }
 
-const noParams = Type.Object({})
+function listWithOthers (changes: Family['changes'], lifecycle: Lifecycle | undefined): Set<string> {
+  const all = new Map<string, CompiledChange | Lifecycle>(changes)
+  if (lifecycle !== undefined) all.set(lifecycle.createAction, lifecycle)
+  return new Set(Array.from(all).flatMap(([action, change]) => {
+    const creates = 'creates' in change ? change.creates : []
+    return change.others.length + creates.length > 0 ? action : []
+  }))
+}
+
+const noExtra = Type.Object({})
 
 function compileLifecycle (definition: FamilyDefinition): Lifecycle {
   const { singular, fields: { properties }, initial, remove } = definition
-  const { fields: create, params: { properties: extra } = noParams, creates, with: others } = readCreate(definition)
+  const { fields: create, params: { properties: extra } = noExtra, creates, with: others } = readCreate(definition)
   const sent: TProperties = {}
   for (const [name, property] of Object.entries(properties)) {
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
@@ -216,7 +226,7 @@ function chooseIndexes (definition: FamilyDefinition, order: readonly Order[]): 
   // The id always has an index, and every index ends with it.
   const all = ordered.length === 1 ? named : [...named.filter(row => `${row.join()},id` !== ordered.join()), ordered]
   // Deleting an item looks for those that refer to it.
-  const referring = listReferred(definition).plain.map(([field]) => field)
+  const referring = listReferences(definition).plain.map(([field]) => field)
     .filter(field => !all.some(([first]) => first === field))
   return [...new Map([...all, ...referring.map(field => [field])].map(row => [row.join(), row])).values()]
 }

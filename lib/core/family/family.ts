@@ -152,6 +152,10 @@ export interface Family {
   readonly lifecycle: Lifecycle | undefined
   /** By action. */
   readonly operations: ReadonlyMap<string, CompiledOperation>
+  /** By action: the operations, and the deletion. */
+  readonly changes: ReadonlyMap<string, CompiledChange>
+  /** The actions that need or create other items. */
+  readonly withOthers: ReadonlySet<string>
   readonly edit: CompiledOperation | undefined
   readonly attributes: AttributeForm<Members> | undefined
   readonly queries: ReadonlyMap<string, QueryDefinition>
@@ -224,12 +228,6 @@ export function hasFieldsOf (version: Family, declared: Family): boolean {
 
 /** What changes an existing item. */
 export type CompiledChange = CompiledOperation | Deletion
-
-/** By its action: an operation, or the deletion. */
-export function findChange ({ operations, lifecycle }: Family, action: string): CompiledChange | undefined {
-  const deletion = lifecycle?.deletion
-  return operations.get(action) ?? (deletion?.operation.action === action ? deletion : undefined)
-}
 
 interface Needed {
   readonly name: string

@@ -115,6 +115,7 @@ function makeNarrowed (whole: Family, paths: readonly string[]): Family {
     pathReferences: keepReferences(whole.pathReferences),
     lifecycle: whole.lifecycle && narrowLifecycle(names, whole.lifecycle, unavailable),
     operations,
+    changes: new Map(Array.from(whole.changes, ([action, change]) => [action, operations.get(action) ?? change])),
     edit,
     attributes: whole.attributes &&
       { ...whole.attributes, fields: whole.attributes.fields.filter(name => !names.has(name)) },

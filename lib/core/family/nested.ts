@@ -23,9 +23,8 @@ export function compileNested (properties: TProperties): Conversions {
   return conversions
 }
 
-/** The same members if there is nothing to do. `known` are values that have their form. */
+/** @param known values that have their form */
 export function convertNested (conversions: Conversions, members: Members, known: Members = {}): Members {
-  if (conversions.size === 0) return members
   const converted: Record<string, unknown> = { ...members }
   for (const [name, convert] of conversions) {
     const value = members[name]
@@ -64,10 +63,10 @@ function compileObject (properties: TProperties): Convert | undefined {
 
 /** A copy of each. One that may be null has no default by this alone: it must be sent. */
 function listGiven (properties: TProperties): Members {
-  return listDefaults(Object.fromEntries(Object.entries(properties).filter(([, property]) => isGiven(property))))
+  return listDefaults(Object.fromEntries(Object.entries(properties).filter(([, property]) => hasDefault(property))))
 }
 
-function isGiven (property: TSchema | undefined): boolean {
+function hasDefault (property: TSchema | undefined): boolean {
   return property?.default !== undefined
 }
 
@@ -88,7 +87,7 @@ function allow (schema: TSchema): TSchema {
   }
   if (isObject(properties)) {
     const members = allowInside(properties as TProperties)
-    const needed = (required as string[] | undefined)?.filter(name => !isGiven(members[name])) ?? []
+    const needed = (required as string[] | undefined)?.filter(name => !hasDefault(members[name])) ?? []
     const { required: _, ...others } = schema
     return { ...others, properties: members, ...(needed.length > 0 && { required: needed }) } as unknown as TSchema
   }

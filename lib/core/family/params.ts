@@ -32,7 +32,7 @@ export function compileParams (declared: TObject, isPartial = false, defaults: M
     defaults,
     read (value) {
       const read = transformed.length > 0 && isObject(value) ? transformMembers(transformed, value) : value
-      const sent = isObject(read) ? convertNested(nested, read) : read
+      const sent = nested.size > 0 && isObject(read) ? convertNested(nested, read) : read
       const flaws = validate(sent)
       return flaws.length > 0 ? { flaws } : { params: canonicalize(fields, sent as Members) }
     }
@@ -104,7 +104,7 @@ export function listSecrets (fields: readonly Field[], before: Members, after: M
 export type FieldChanges = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
 
 // Longer values are in the item, and would be in its log twice more.
-const maxCompiledParams = 200
+const maxLogged = 200
 
 /** The log has only the names of fields with long values, and of those that clients never read. */
 export function listChanges (fields: readonly Field[], before: Members, after: Members): FieldChanges {
@@ -121,6 +121,6 @@ export function listChanges (fields: readonly Field[], before: Members, after: M
 }
 
 function isShort (value: unknown): boolean {
-  if (typeof value === 'string') return value.length <= maxCompiledParams
-  return typeof value !== 'object' || value === null || JSON.stringify(value).length <= maxCompiledParams
+  if (typeof value === 'string') return value.length <= maxLogged
+  return typeof value !== 'object' || value === null || JSON.stringify(value).length <= maxLogged
 }

@@ -78,7 +78,7 @@ export type Inferred<Known, Rule> = Known extends unknown ? Rule : never
 // Conditional types, since from these TypeScript infers `Given`, which a constraint would not let it. From a
 // template it infers only a text, not `{ family, id }`.
 type OneFamily<Given> = Given extends string | AnyFamily ? Given : AnyFamily
-type ReferenceField<Given, Referred> = IsAny<Given> extends true
+type FieldReferringTo<Given, Referred> = IsAny<Given> extends true
   ? string
   : Given extends string ? Given extends keyof Referred ? `${Given}` : keyof NoInfer<Referred> & string : string
 
@@ -118,7 +118,7 @@ type OtherId<Family, OwnId> = Family extends string
  * the family of each reference.
  */
 export type OtherItems<ParamValues, Item, With, Referred, OwnId> = {
-  readonly [N in keyof With]: ReferenceField<With[N], Referred> | OtherItem<ParamValues, Item, With[N], OwnId> |
+  readonly [N in keyof With]: FieldReferringTo<With[N], Referred> | OtherItem<ParamValues, Item, With[N], OwnId> |
     OtherItemList<ParamValues, Item, With[N]> | ListEntry<With[N], ParamValues, Item>
 }
 

@@ -1,11 +1,10 @@
 import { errorCodes } from '../errors.js'
 import type { Context } from '../family/context.js'
 import {
-  type CompiledChange, type CompiledOperation, type Deletion, type Family, findChange, type Lifecycle,
+  type CompiledChange, type CompiledOperation, type Deletion, type Family, type Lifecycle,
   type NewDefinition
 } from '../family/family.js'
 import { canonicalizeItem } from '../family/params.js'
-import { runRule } from '../family/run-rule.js'
 import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { freeze, type Members } from '../values/json.js'
@@ -17,7 +16,7 @@ import {
   type NewId, type OpenOthers, openOthers, readMade
 } from './open-others.js'
 import {
-  copyRefusal, describeReturned, explainForbidden, type ReferencedItems, refuseInState
+  copyRefusal, describeReturned, explainForbidden, type ReferencedItems, refuseInState, runRule
 } from './refusal.js'
 
 /** @param hide what the caller does not see of the item */
@@ -102,7 +101,7 @@ export function decideCreation (
 }
 
 const noParams: Members = Object.freeze({})
-const noOthers: OpenOthers = new Map()
+const nothingOpen: OpenOthers = new Map()
 
 interface Creation {
   readonly fields: Members
@@ -132,7 +131,7 @@ function makeItem (
 
 /** Those of other families: `initial` completes them, without other items. */
 function createAll (items: readonly (NewId & MadeItem)[], context: Context): Map<string, Stored> {
-  const alone = { opened: noOthers, creates: [] }
+  const alone = { opened: nothingOpen, creates: [] }
   return new Map(items.map(each => {
     const { family, id, item } = each
     return [nameOther(each, id), makeItem(family, id, { fields: item, params: item, ...alone }, context).after]
@@ -165,11 +164,11 @@ export function decide (
 ): Decision {
   const { action, params } = command
   if (action === undefined) return { outcome: 'unchanged' }
-  const change = findChange(family, action) as CompiledChange
+  const change = family.changes.get(action) as CompiledChange
   const { operation, operation: { name } } = change
   const own = openItem(family, current)
-  const opened = openOthers(others, change.others)
-  const withItems = addItems(context, opened)
+  const opened = change.others.length === 0 ? nothingOpen : openOthers(others, change.others)
+  const withItems = change.others.length === 0 ? context : addItems(context, opened)
   const refuse = (): Decision | undefined => {
     const reason = runRule(family, name, 'allowed', () => explainForbidden(operation, own.known, params, withItems))
     if (reason === undefined) return undefined
@@ -239,9 +238,10 @@ function applyOperation (
 ): Applied {
   const { name } = operation
   const result = runRule(family, name, 'apply', () => operation.apply(own.known, params, context))
-  const made = operation.with === undefined && operation.creates === undefined
-    ? { item: result, others: noParams, created: noParams }
-    : readMade(family, name, result, opened, creates)
+  if (operation.with === undefined && operation.creates === undefined) {
+    return { after: compareItem(own, name, result), changed: new Map(), created: [], unnamed: [] }
+  }
+  const made = readMade(family, name, result, opened, creates)
   return {
     after: compareItem(own, name, made.item),
     changed: compareOthers(family, opened, name, made.others),

@@ -9,7 +9,6 @@ import type { Command, Decision, DoneDecision } from './decide.js'
 import { showGrantedError, showGrantedItem } from './granted.js'
 import { authorizeCommand, type Execution, load, type Loaded, noOthers, prepareFacts } from './load.js'
 import { isCounted } from './new-ids.js'
-import { needsOthers } from './others.js'
 import { findAfter } from './record.js'
 import { type Called, enter, type Sent, showAs } from './renamed.js'
 import { repeatIfDone } from './replay.js'
@@ -47,7 +46,7 @@ function executeAuthorized (execution: Execution): Promise<Outcome> {
     const commit = async (decided: DecidedCommand): Promise<void> => {
       await commitDecided(storage, caller, state, { decided: [decided], changes: decided.changes })
     }
-    const ready = execution.isGuarded || needsOthers(family, command) || family.prepare !== undefined
+    const ready = execution.isGuarded || family.withOthers.has(command.action ?? '') || family.prepare !== undefined
       ? await attemptUntilDone(storage, () => findOrRefuse(execution))
       : undefined
     if (ready !== undefined && 'outcome' in ready) {
@@ -96,8 +95,9 @@ export function listWriterKeys (
   { others, creating }: Pick<Loaded, 'others' | 'creating'> = { others: noOthers, creating: noOthers }
 ): string[] {
   const chosen = target ?? params.id
-  const made = isCounted(family, caller.makers) ? keyNextId(family.name) : identity?.row
-  const own = chosen === undefined ? made : `${family.name}/${String(chosen)}`
+  const own = chosen !== undefined
+    ? `${family.name}/${String(chosen)}`
+    : isCounted(family, caller.makers) ? keyNextId(family.name) : identity?.row
   const keys = own === undefined ? [] : [own]
   if (others.length === 0 && creating.length === 0) return keys
   for (const { family, id } of others) keys.push(`${family.name}/${id}`)

@@ -28,7 +28,7 @@ export interface Passed {
   readonly position: number
 }
 
-interface FoundEntries {
+interface FoundPart {
   readonly items: readonly FeedEntry[]
   readonly more: boolean
   readonly last: number | undefined
@@ -133,7 +133,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   }
 
   /** @param from where to begin, if nothing after it may be missing because it was pruned */
-  async #find (query: Query, from: number | undefined, end: number): Promise<FoundEntries> {
+  async #find (query: Query, from: number | undefined, end: number): Promise<FoundPart> {
     const { where: asked, order, limit } = query
     const where = [...this.#where, ...asked]
     const descending = order[0]?.descending === true
@@ -150,7 +150,7 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   }
 
   /** Finds the keys of what the caller may see, and then these entries alone. */
-  async #findVisible ({ where, limit }: Query, descending: boolean, check: () => Promise<void>): Promise<FoundEntries> {
+  async #findVisible ({ where, limit }: Query, descending: boolean, check: () => Promise<void>): Promise<FoundPart> {
     const { storage, signal } = this
     const found: EntryKey[] = []
     let size = storage.findText === undefined ? firstPartSize : keysPerRead
@@ -270,7 +270,7 @@ function selectPart ({ query, list, start }: ParsedQuery): Query {
   return { ...query, where: [...query.where, ...part], order }
 }
 
-function findEdges ({ items, more, last }: FoundEntries, isBackwards: boolean) {
+function findEdges ({ items, more, last }: FoundPart, isBackwards: boolean) {
   const edge = last === undefined ? undefined : { position: last } as never
   return isBackwards ? { more, first: edge } : { more, first: items[0], last: edge }
 }

@@ -12,8 +12,7 @@ import type { Command } from './decide.js'
 import { refuseHidden } from './granted.js'
 import { addItems, type NewId, openOthers } from './open-others.js'
 import {
-  authorizeNew, authorizeOnce, authorizeOthers, type Authorizing, listOthers, type LoadedOther, loadOthers, needsOthers,
-  type NewItem
+  authorizeNew, authorizeOnce, authorizeOthers, type Authorizing, listOthers, type LoadedOther, loadOthers, type NewItem
 } from './others.js'
 import { isRefusal } from './reader.js'
 import { type CommandId, identifyCommand } from './record.js'
@@ -40,7 +39,7 @@ export async function authorizeCommand (family: Family, caller: Caller, command:
   const granted = caller.authorize(intendCommand(family, command))
   const grant = granted instanceof Promise ? await granted : granted
   const grants: Execution['grants'] = []
-  if (needsOthers(family, command)) await authorizeOthers({ family, caller, grants }, command)
+  if (family.withOthers.has(command.action ?? '')) await authorizeOthers({ family, caller, grants }, command)
   const opened = caller.storage()
   const storage = opened instanceof Promise ? await opened : opened
   // Without `authorize`, no promise is returned.
@@ -128,7 +127,9 @@ export async function load (execution: Execution, reading?: Promise<Stored | und
       refuseHidden(family, grant, command)
     }
   }
-  if (!needsOthers(family, command)) return { current, command, grant, others: noOthers, creating: noOthers }
+  if (!family.withOthers.has(command.action ?? '')) {
+    return { current, command, grant, others: noOthers, creating: noOthers }
+  }
   const needed = await authorizeOthers(execution, command, current ?? command.params)
   const creating = await authorizeNew(execution, command)
   return { current, command, grant, others: await loadOthers(needed, storage), creating }

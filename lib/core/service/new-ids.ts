@@ -1,8 +1,8 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
+import { uuidv7 } from '../runtime.js'
 import { DuplicateError, type Id, type Storage } from '../storage/storage.js'
-import { uuidv7 } from '../uuid.js'
 import type { Makers } from './caller.js'
 import { hasLog, prunedId, readHighest } from './record.js'
 

@@ -1,13 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { errorCodes } from '../errors.js'
-import { deriveFields } from '../family/derived.js'
 import type { Family } from '../family/family.js'
 import { ServiceFields, toStored } from '../family/fields.js'
 import { convertNested } from '../family/nested.js'
 import { canonicalizeItem, haveSameContent, readDecimals } from '../family/params.js'
 import type { Stored } from '../storage/storage.js'
 import { findJsonFlaws, freeze, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
-import { describeReturned } from './refusal.js'
+import { describeReturned, runRule } from './refusal.js'
 
 // An item as rules get it, and what they make of it.
 
@@ -105,5 +104,33 @@ export function readFields (family: Family, operation: string, made: unknown, kn
     if (flaws.length > 0 && !isDeepStrictEqual(value, known[name])) refuseInvalidItem(family, operation, flaws)
     if (typeof value === 'object') given[name] = JSON.parse(JSON.stringify(value))
   }
-  return convertNested(family.nested, family.hasDecimals ? readDecimals(family.ownFields, given) : given, known)
+  const read = family.hasDecimals ? readDecimals(family.ownFields, given) : given
+  return family.nested.size === 0 ? read : convertNested(family.nested, read, known)
+}
+
+/**
+ * The item with the fields that its family computes from it, in their order: each rule sees those before it. The
+ * values are not checked yet.
+ */
+export function deriveFields (family: Family, operation: string, item: Members): Members {
+  const { derived } = family
+  if (derived.size === 0) return item
+  const own = Object.entries(item).filter(([name]) => !derived.has(name))
+  const made: Record<string, unknown> = Object.fromEntries(own)
+  for (const [name, rule] of derived) {
+    const value = runDerive(family, operation, name, () => rule(freeze({ ...made })))
+    if (value !== undefined) made[name] = value
+  }
+  return made
+}
+
+// A failure is a bug of the host, also if it is a problem: no client sends the field.
+function runDerive (family: Family, operation: string, field: string, derive: () => unknown): unknown {
+  try {
+    return runRule(family, operation, `derive of the field "${field}"`, derive)
+  } catch (error) {
+    if (error instanceof errorCodes.FST_DEALBOOK_CHANGED_ARGUMENT) throw error
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new errorCodes.FST_DEALBOOK_FAILED_DERIVE(family.name, operation, field, reason, { cause: error })
+  }
 }

@@ -1,7 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import {
-  type Family, findChange, type NewDefinition, type OtherDefinition
-} from '../family/family.js'
+import type { Family, NewDefinition, OtherDefinition } from '../family/family.js'
 import { invalidBody } from '../problems.js'
 import { isAbsent } from '../storage/conditions.js'
 import { findByIds } from '../storage/pages.js'
@@ -41,16 +39,12 @@ function isSameIntent (one: Intent, another: Intent): boolean {
   return one.id === another.id && one.family === another.family && isDeepStrictEqual(one, another)
 }
 
-export function needsOthers (family: Family, { action = '' }: Command): boolean {
-  return listOthers(family, action).length > 0 || listNew(family, action).length > 0
-}
-
 const none: readonly never[] = []
 
 export function listOthers (family: Family, action: string): readonly OtherDefinition[] {
   const { lifecycle } = family
   const creation = action === lifecycle?.createAction ? lifecycle : undefined
-  return (findChange(family, action) ?? creation)?.others ?? none
+  return (family.changes.get(action) ?? creation)?.others ?? none
 }
 
 function listNew ({ operations, lifecycle }: Family, action: string): readonly NewDefinition[] {

@@ -133,7 +133,7 @@ export function makeRecord (family: Family, decided: Decided, row?: string, make
     updatedAt: context.now,
     ...(context.principal === undefined ? {} : { principal: context.principal }),
     ...(decision.outcome === 'refused' ? { problem: keepProblem(decision.problem) } : {}),
-    ...(isShownAgain(decided) ? { result: hideSecrets(family.ownFields, item) } : {}),
+    ...(hasIdentity(command) && isShownAgain(decided) ? { result: hideSecrets(family.ownFields, item) } : {}),
     ...(current === undefined && markCreation(family, item.id, makers, command.params.id !== undefined))
   }
 }
@@ -153,9 +153,9 @@ function recordChanges ({ ownFields }: Family, { current, decision }: Decided): 
   return current === undefined || after === undefined ? {} : { changes: listChanges(ownFields, current, after) }
 }
 
-/** Whether a replay needs the item as it was after the command. */
+/** Whether a replay, if there may be one, needs the item as it was after the command. */
 function isShownAgain ({ command, current, decision }: Decided): boolean {
-  return hasIdentity(command) && (current === undefined || command.keepsItem === true) && decision.outcome !== 'refused'
+  return (current === undefined || command.keepsItem === true) && decision.outcome !== 'refused'
 }
 
 function hasIdentity ({ key, id }: Command): boolean {

@@ -1,12 +1,24 @@
 import { errorCodes } from '../errors.js'
 import type { Context } from '../family/context.js'
 import type { Operation } from '../family/definition.js'
-import { type Family, findChange, type OtherDefinition } from '../family/family.js'
-import { runRule } from '../family/run-rule.js'
+import { type Family, type OtherDefinition } from '../family/family.js'
 import { changeProblem, preconditionFailed, preconditionRequired, Problem } from '../problems.js'
 import { isAbsent } from '../storage/conditions.js'
 import { ConstraintError, type ConstraintRule, type Stored } from '../storage/storage.js'
 import { freeze, type MemberFlaw, type Members, replaceUnsupported } from '../values/json.js'
+
+// Messages of V8 for a change of something frozen.
+const changesFrozen = /^Cannot (?:assign to read only|add|delete|define|redefine) property/
+
+/** Runs a rule of the host, whose arguments are frozen. @param rule what it is called in an error */
+export function runRule<T> ({ name: family }: Family, operation: string, rule: string, run: () => T): T {
+  try {
+    return run()
+  } catch (error) {
+    if (!(error instanceof TypeError && changesFrozen.test(error.message))) throw error
+    throw new errorCodes.FST_DEALBOOK_CHANGED_ARGUMENT(family, operation, rule, error.message, { cause: error })
+  }
+}
 
 /** An empty text if no reason is known; undefined if it is allowed. Without params, it is only offered. */
 export function explainForbidden (
@@ -49,7 +61,7 @@ export function explainNow (
   report?: (error: unknown) => void
 ): string | undefined {
   let reason: string | undefined = ''
-  const others = findChange(family, operation.action)?.others.filter(({ field }) => field !== undefined) ?? []
+  const others = family.changes.get(operation.action)?.others.filter(({ field }) => field !== undefined) ?? []
   try {
     const items = Object.fromEntries(others.map(other => [other.name, referenced.get(nameReferred(other))]))
     const withItems = others.length === 0 ? context : Object.freeze({ ...context, items: freeze(items) }) as Context

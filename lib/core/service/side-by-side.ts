@@ -1,4 +1,4 @@
-import { type Family, findChange, getBase, listReferred } from '../family/family.js'
+import { type Family, getBase, listReferred } from '../family/family.js'
 import { endLongTurn, waitInQueue } from '../storage/turns.js'
 import { isObject } from '../values/json.js'
 import type { Sent } from './renamed.js'
@@ -61,7 +61,7 @@ function listTouches ({ family: version, caller, command }: Sent): Touch[] {
   const { name, lifecycle } = family
   const { action = '', target, params, interpret, id, key } = command
   const creates = action === lifecycle?.createAction
-  const change = creates ? lifecycle : findChange(family, action)
+  const change = creates ? lifecycle : family.changes.get(action)
   const own = target ?? params.id
   // Facts may be about anything, and what the content means is only known with the item.
   const isOpen = family.prepare !== undefined || interpret !== undefined

@@ -161,9 +161,9 @@ export function findFlawInJson (text: string, limits: BodyLimits): MemberFlaw | 
   // After an opening bracket or a comma.
   let isBeginning = false
   for (let index = 0; index < text.length; index++) {
-    const character = text[index] as string
-    if (isSpace(character)) continue
-    const isEnd = isClosing(character)
+    const character = text[index]
+    if (character === ' ' || character === '\n' || character === '\r' || character === '\t') continue
+    const isEnd = character === '}' || character === ']'
     if (isEnd) nesting.close()
     const isMember = isBeginning && nesting.isOpen
     isBeginning = character === ','
@@ -172,24 +172,12 @@ export function findFlawInJson (text: string, limits: BodyLimits): MemberFlaw | 
     if (character === '"') index = findEndOfString(text, start)
     if (index === -1) return undefined
     if (isMember && nesting.isObject && character !== '"') return undefined
-    isBeginning = isOpening(character)
+    isBeginning = character === '{' || character === '['
     const flaw = (isMember ? nesting.add(text, start, index + 1) : undefined) ??
       (isBeginning ? nesting.open(character === '{') : undefined)
     if (flaw !== undefined) return flaw
   }
   return undefined
-}
-
-function isSpace (character: string): boolean {
-  return character === ' ' || character === '\n' || character === '\r' || character === '\t'
-}
-
-function isOpening (character: string): boolean {
-  return character === '{' || character === '['
-}
-
-function isClosing (character: string): boolean {
-  return character === '}' || character === ']'
 }
 
 interface Level {

@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { CompiledChange } from '../../core/family/family.js'
 import { hideIn } from '../../core/family/narrow.js'
 import { compileParams, readParams } from '../../core/family/params.js'
 import { invalidBody, pointToCommand, Problem } from '../../core/problems.js'
@@ -44,7 +43,7 @@ export const commands: Form<'commands'> = {
       answer: answerEntry
     })
     if (family.operations.size > 0) neighbours.addCommands(mount, puts, { put })
-    neighbours.addCommands(mount, commands, { read: compileReader(mount) })
+    neighbours.addCommands(mount, commands, { read: compileCommandReader(mount) })
     // The first mount at a prefix declares the routes for all families there.
     return [...isFirstToPut ? singleEndpoints(mount) : [], ...isFirst ? [manyEndpoint(mount)] : []]
   }
@@ -66,7 +65,7 @@ function singleEndpoints (mount: Mount): FormEndpoint[] {
       sharedBy: 'families',
       handler: async (request, reply) => {
         const body = getJsonBody(request)
-        const { mount: { retirement }, put } = findFamily(puts, singular => Object.hasOwn(body, singular))
+        const { mount: { retirement }, put } = findOwner(puts, singular => Object.hasOwn(body, singular))
         retire(reply, retirement)
         return await put(request, reply)
       },
@@ -85,7 +84,7 @@ function singleEndpoints (mount: Mount): FormEndpoint[] {
   ]
 }
 
-function findFamily<T extends { readonly mount: Mount }> (
+function findOwner<T extends { readonly mount: Mount }> (
   known: ReadonlyMap<string, T>,
   isMeant: (singular: string, family: T['mount']['family']) => boolean
 ): T {
@@ -151,18 +150,11 @@ function manyEndpoint (mount: Mount): FormEndpoint {
 
 const id = Type.Optional(Type.String({ pattern: textIdPattern }))
 
-function listActions ({ operations, lifecycle }: Mount['family']): ReadonlyMap<string, CompiledChange> {
-  const deletion = lifecycle?.deletion
-  return new Map<string, CompiledChange>([
-    ...operations, ...deletion === undefined ? [] : [[deletion.operation.action, deletion] as const]
-  ])
-}
-
-function compileReader ({ family, preconditions }: Mount): (sent: Members) => Command {
+function compileCommandReader ({ family, preconditions }: Mount): (sent: Members) => Command {
   const { singular, idSchema, lifecycle } = family
   const { createAction } = lifecycle ?? {}
   const revision = Type.Optional(Type.Integer())
-  const readTargeted = compileEnvelope({ id, ...actionMembers, [singular]: idSchema, revision }, listActions(family))
+  const readTargeted = compileEnvelope({ id, ...actionMembers, [singular]: idSchema, revision }, family.changes)
   const readNew = compileEnvelope({ id, ...actionMembers }, new Map(lifecycle && [[lifecycle.createAction, lifecycle]]))
   return sent => {
     if (createAction !== undefined && sent.action === createAction) {
@@ -206,7 +198,7 @@ async function answerMany (mount: Mount, request: FastifyRequest, reply: Fastify
   const exchanges: Exchange[] = []
   const results = await executeAll(commands, (sent, index) => {
     const { action, ...others } = isObject(sent) ? sent : {}
-    const { mount: its, read } = findFamily(mount.neighbours.commands, (singular, { lifecycle }) =>
+    const { mount: its, read } = findOwner(mount.neighbours.commands, (singular, { lifecycle }) =>
       // The action of a creation selects the family too.
       Object.hasOwn(others, singular) || (action !== undefined && action === lifecycle?.createAction))
     const { family, retirement } = its

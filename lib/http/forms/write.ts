@@ -24,11 +24,11 @@ export interface Write {
   readonly submits?: string
   /** Whether the item is the answer, so that a replay needs it as it was. */
   readonly keepsItem?: true
-  read (request: FastifyRequest): Sent
+  read (request: FastifyRequest): SentCommand
   answer (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply>
 }
 
-type Sent = Omit<Command, 'key' | 'precondition' | 'keepsItem'>
+type SentCommand = Omit<Command, 'key' | 'precondition' | 'keepsItem'>
 
 /** The pipeline of every write. */
 export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
@@ -54,7 +54,7 @@ export function writeHandler (mount: Mount, write: Write): Endpoint['handler'] {
 
 /** With what the headers, or the members that our forms have, say about it. */
 export function makeCommand (
-  { mount, request }: Pick<Exchange, 'mount' | 'request'>, sent: Sent, keepsItem?: true
+  { mount, request }: Pick<Exchange, 'mount' | 'request'>, sent: SentCommand, keepsItem?: true
 ): Command {
   const { headers, body } = request
   const { action, target, params, id, interpret, content, named, at } = sent

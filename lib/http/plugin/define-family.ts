@@ -6,18 +6,17 @@ import type {
 import fp from 'fastify-plugin'
 import type { Book } from '../../core/book/book.js'
 import { makeService } from '../../core/book/make-service.js'
+import type { Definitions } from '../../core/definitions/definitions.js'
+import type { AnyExtension, FamilyExtension } from '../../core/definitions/extension.js'
 import { errorCodes } from '../../core/errors.js'
 import { compileFamily } from '../../core/family/compile.js'
 import type {
   FamilyDefinition, FieldName, OperationParams
 } from '../../core/family/definition.js'
-import { type AnyExtension, extendDefinition, type FamilyExtension } from '../../core/family/extension.js'
 import {
   type AnyFamily, type Family, hasFieldsOf, keepFamily, listNeeded, listShapes, type Renaming
 } from '../../core/family/family.js'
 import type { KnownFields, KnownResult } from '../../core/family/known-fields.js'
-import { renameDefinition } from '../../core/family/members.js'
-import { makeRenaming } from '../../core/family/rename.js'
 import type { NewNames, Renamed, RenamedName, RenamedReferences } from '../../core/family/renamed-types.js'
 import type {
   AnyTypes, FamilyTypes, FieldsOf, ItemOf, KnownField, MemberIn, MemberName
@@ -152,6 +151,8 @@ export interface MountHook {
 
 /** What a family has besides its definition. */
 export interface FamilyParts {
+  /** Checks definitions, and makes those of extensions and renamed versions. */
+  readonly definitions: Definitions
   /** The representations of a mount without that option. */
   readonly representations: readonly Representation[]
   /** Describes the routes of a mount, in the scope that has them. */
@@ -161,6 +162,8 @@ export interface FamilyParts {
 export function makeFamily (
   definition: FamilyDefinition & MountHook, parts: FamilyParts, renaming?: Renaming
 ): AnyFamily {
+  const { definitions } = parts
+  definitions.check(definition)
   const family = compileFamily(definition, renaming)
   const name = `fastify-dealbook-${family.name}`
   // Called in the host's scope, by which families registered there find each other.
@@ -180,12 +183,12 @@ export function makeFamily (
   const plugin = Object.assign(fp(mountIn, { fastify: '5.x || 6.x', name }), {
     definition,
     extend (extension: AnyExtension) {
-      if (renaming === undefined) return makeFamily(extendDefinition(definition, extension), parts)
+      if (renaming === undefined) return makeFamily(definitions.extend(definition, extension), parts)
       throw new errorCodes.FST_DEALBOOK_INVALID_EXTENSION(family.name, 'extend the family before you rename it')
     },
     rename (names: Readonly<Record<string, string>>) {
-      const renaming = makeRenaming(family, names)
-      return makeFamily(renameDefinition(definition, names), parts, renaming)
+      const renamed = definitions.rename(definition, family, names)
+      return makeFamily(renamed.definition, parts, renamed.renaming)
     },
     service: (options: ServiceOptions) => makeService(family, options)
   })

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Context } from '../../core/family/context.js'
 import {
-  type CompiledChange, type CompiledOperation, type Family, findChange, getBase
+  type CompiledChange, type CompiledOperation, type Family, getBase
 } from '../../core/family/family.js'
 import type { Params } from '../../core/family/params.js'
 import {
@@ -58,7 +58,7 @@ export function describeProblems (mount: FamilyMount): MountProblems {
   }
   if (deletion !== undefined) {
     const inUse = breakRule(family, 'in-use', { other: 'invoices' })
-    const refused = listRefusals(family, deletion)
+    const refused = makeExampleRefusals(family, deletion)
     actions.push([deletion.operation.action, { ...listTargetProblems(own), ...refused, 'in-use': inUse }])
   }
   // Where the body names the action, any operation is an example.
@@ -108,12 +108,12 @@ function listOperationProblems (mount: Mount, operation: CompiledOperation): Pro
   return {
     'invalid-body': misreadBody(operation.params),
     ...listTargetProblems(mount),
-    ...listRefusals(family, operation),
+    ...makeExampleRefusals(family, operation),
     ...listConflicts(family)
   }
 }
 
-function listRefusals (family: Family, change: CompiledChange): ProblemExamples {
+function makeExampleRefusals (family: Family, change: CompiledChange): ProblemExamples {
   return change.operation.allowed === undefined ? {} : { 'wrong-state': refuseByState(family, change) }
 }
 
@@ -162,7 +162,7 @@ function refuseByState (family: Family, operation: CompiledChange): Problem {
 
 function findRefusal (family: Family, { operation: { name, action }, params }: CompiledChange): Problem {
   const base = getBase(family)
-  const { operation } = findChange(base, action) as CompiledChange
+  const { operation } = base.changes.get(action) as CompiledChange
   const sent = (makeExample(params.schema) ?? {}) as Members
   try {
     for (const item of combineStates(base)) {

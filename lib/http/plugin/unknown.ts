@@ -50,11 +50,11 @@ export async function answerUnknown (
   request: FastifyRequest,
   reply: FastifyReply
 ): Promise<FastifyReply> {
-  const segments = splitPath(splitUrl(request).path)
-    .slice(splitPath(mount.prefix).length)
+  const segments = splitSegments(splitUrl(request).path)
+    .slice(splitSegments(mount.prefix).length)
     .map(segment => decodeText(segment) ?? segment)
   const known = mount.neighbours.endpoints.map(({ mount, endpoint }): Known => {
-    const parts = splitPath(endpoint.path)
+    const parts = splitSegments(endpoint.path)
     const end = parts.findIndex((part, index) => !fits(part, segments[index]))
     return { mount, endpoint, parts, depth: end === -1 ? parts.length : end }
   })
@@ -80,7 +80,7 @@ export async function answerUnknown (
   // Only mounts that the caller may know of.
   const open = await tryEach(mounts, async each => {
     const { family, home } = each
-    const id = isBelow(each, segments) ? family.readId(segments[splitPath(home).length] ?? '') : undefined
+    const id = isBelow(each, segments) ? family.readId(segments[splitSegments(home).length] ?? '') : undefined
     await each.caller(request).authorize(id === undefined ? intendToList(family) : intendToRead(family, id))
     return each
   })
@@ -88,7 +88,7 @@ export async function answerUnknown (
   throw explain(near.filter(({ mount }) => open.includes(mount)), word, depth, elsewhere)
 }
 
-function splitPath (path: string): string[] {
+function splitSegments (path: string): string[] {
   return path.split('/').filter(segment => segment !== '')
 }
 
@@ -99,7 +99,7 @@ function fits (part: string, segment: string | undefined): boolean {
 }
 
 function isBelow ({ home }: Mount, segments: readonly string[]): boolean {
-  return splitPath(home).every((part, index) => fits(part, segments[index]))
+  return splitSegments(home).every((part, index) => fits(part, segments[index]))
 }
 
 /** @param elsewhere the paths of families that have this name */

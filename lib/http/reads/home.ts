@@ -37,31 +37,37 @@ async function sendHome (mount: Mount, request: FastifyRequest, reply: FastifyRe
 }
 
 /** What a home shows: its families, and the document of other representations. */
-export interface LoadedHome {
+export interface CountedHome {
   readonly families: readonly CountedFamily[]
   readonly document: Members
+  /** By which the items were counted. */
+  readonly readers: readonly (readonly [Mount, Reader])[]
 }
 
 /** The families that the caller may list. */
-export async function loadHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<LoadedHome> {
+export async function loadHome (mount: Mount, request: FastifyRequest, reply: FastifyReply): Promise<CountedHome> {
   const here = mount.neighbours.list()
   // It ends with the last of the families.
   if (here.length === 0) retire(reply, mount.retirement)
-  const families = await tryEach(here, async ({ family: whole, version, urls, caller }): Promise<CountedFamily> => {
-    const reader = await authorizeReader(whole, caller(request), intendToList(whole))
-    const { family } = reader
+  const found = await tryEach(here, async whole => {
+    const { version, urls, caller } = whole
+    const reader = await authorizeReader(whole.family, caller(request), intendToList(whole.family))
+    const { family, family: { name, presentation: { labels } } } = reader
+    const mount = whole.as(family)
     const href = urls.collection(request)
     const counted = await countItems(family, reader, href)
-    const { labels } = family.presentation
-    return { name: family.name, labels, ...(version === undefined ? {} : { version }), href, ...counted }
+    const shown: CountedFamily = { name, labels, ...(version === undefined ? {} : { version }), href, ...counted }
+    return { shown, by: [mount, reader] as const }
   })
+  const families = found.map(({ shown }) => shown)
   refuseParameters(splitUrl(request).search)
   const written = families.map(({ href, states, labels, ...family }) => ({
     ...family,
     ...(states && { states: states.map(({ href, tone, ...state }) => ({ ...state, links: { list: href } })) }),
     links: { list: href }
   }))
-  return { families, document: { families: written, links: { self: mount.urls.home(request) } } }
+  const document = { families: written, links: { self: mount.urls.home(request) } }
+  return { families, document, readers: found.map(({ by }) => by) }
 }
 
 /** The number of items: exact or, if there are very many, a lower bound. */

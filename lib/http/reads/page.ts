@@ -89,7 +89,7 @@ export async function loadPage (listing: Listing, representation: Representation
     if (text.count === 0) refuseEmpty(listing)
     return exchange => sendPageText(exchange, listing, text)
   }
-  const page = await findItems(listing)
+  const page = await findPageItems(listing)
   if (page.items.length === 0) refuseEmpty(listing)
   return async exchange => {
     const { view } = await viewPage(exchange, listing, page)
@@ -98,7 +98,7 @@ export async function loadPage (listing: Listing, representation: Representation
   }
 }
 
-async function findItems ({ parsed, hasLongItems, find, findPage: findOne }: Listing): Promise<FollowedPage> {
+async function findPageItems ({ parsed, hasLongItems, find, findPage: findOne }: Listing): Promise<FollowedPage> {
   return await findBounded(findOne ?? (parsed => findPage(find, parsed)), parsed, hasLongItems)
 }
 
@@ -111,7 +111,7 @@ interface ViewedPage {
 
 /** For what shows more than the items: an empty page is a page too. */
 export async function loadView (exchange: Exchange, listing: Listing): Promise<ViewedPage> {
-  return await viewPage(exchange, listing, await findItems(listing))
+  return await viewPage(exchange, listing, await findPageItems(listing))
 }
 
 /** Undefined if it is too long: read again in parts, when the text is no longer in the memory. */
@@ -186,7 +186,7 @@ export function writeRows (rows: Rows, items: readonly Members[], members: reado
 const batchLength = 200_000
 // The width of rows is unknown before the first.
 const firstRows = 4
-const maxRows = 500
+const mostRowsAtOnce = 500
 
 export function sendStream (reply: FastifyReply, ...watched: Watched): FastifyReply {
   // As in sendText: otherwise a reset would not end the stream.
@@ -242,7 +242,7 @@ async function * writeBatches (listing: Listing, rows: Rows): AsyncGenerator<str
     if (items.length < limit) return
     // As many as fill a batch, estimated from this one, but not many more than were read so far.
     const wanted = Math.max(1, Math.min(5 * limit, Math.floor(batchLength * items.length / text.length)))
-    limit = Math.min(hasLongItems ? partSize : maxRows, wanted)
+    limit = Math.min(hasLongItems ? partSize : mostRowsAtOnce, wanted)
     // A fast client and a fast storage would otherwise block other requests.
     await endLongTurn()
     reader.renewTime()

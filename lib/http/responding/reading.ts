@@ -79,8 +79,8 @@ export interface Reading {
   findByKeys (keys: readonly string[]): Promise<ReadonlyMap<string, LogRecord>>
   /** The place to follow the log from: the end of what is stored. */
   findCursor (): Promise<string>
-  /** What may be done with the item, and whether its state allows it now. */
-  offers (item: Stored): Promise<readonly ItemOffer[]>
+  /** What may be done with the item, and whether its state allows it now. @param only what it allows, nothing else */
+  offers (item: Stored, only?: 'allowed'): Promise<readonly ItemOffer[]>
   /** Whether an action is offered for the family, such as `CreateDeal` or `read`. */
   mayOffer (action: string): Promise<boolean>
 }
@@ -141,8 +141,8 @@ export function readBy (mount: FamilyMount, reader: Reader): Reading {
       return new Map(Array.from(found, ([key, record]) => [key, showRecord(family, record, principal)]))
     },
     findCursor: async () => writePosition(await findEnd(await called.caller.storage(), signal)),
-    async offers (item) {
-      const targets = await findTargets(called, grant, item)
+    async offers (item, only) {
+      const targets = await findTargets(called, grant, item, undefined, only)
       const state = readState(family, item)
       return targets.map((target): ItemOffer => {
         const { reason, operation: { name: operation } } = target

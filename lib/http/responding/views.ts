@@ -1,5 +1,5 @@
 import { listTargets } from '../../core/book/offers.js'
-import { type Family, findChange } from '../../core/family/family.js'
+import { type Family } from '../../core/family/family.js'
 import type { PageLinks } from '../../core/query/grammar.js'
 import { intendToList, intendToRead, type Intent } from '../../core/service/caller.js'
 import type { CommandRecord } from '../../core/service/record.js'
@@ -8,7 +8,7 @@ import type { OneView, PageView } from '../../representations/representation.js'
 import { findCommand } from '../forms/rest-commands.js'
 import { type Exchange, mountOf } from '../mount.js'
 import { listItems, narrow, refuseCount } from '../reads/collection.js'
-import { type LoadedHome, loadHome } from '../reads/home.js'
+import { type CountedHome, loadHome } from '../reads/home.js'
 import { findAddress, listOperations } from '../reads/item.js'
 import { listLog, viewEntry } from '../reads/log.js'
 import { type Listing, loadView } from '../reads/page.js'
@@ -16,7 +16,7 @@ import type { Loading } from '../reads/read.js'
 import { refuseParameters } from '../request.js'
 import { retire } from '../routes.js'
 import { asParsed, type ListQuery } from './queries.js'
-import { type LogRecord, readerOf, type Reading, showRecord } from './reading.js'
+import { type LogRecord, readBy, readerOf, type Reading, showRecord } from './reading.js'
 import { type Responding, toExchange } from './responding.js'
 
 /** A page of a list, as every representation gets it, with what it was made of. */
@@ -36,6 +36,11 @@ export interface LoadedCommand {
   readonly self: string
   /** The item, if it is still there. */
   readonly item?: Stored | undefined
+}
+
+/** A home, with what the caller may see of each of its families. */
+export interface LoadedHome extends Omit<CountedHome, 'readers'> {
+  readonly readings: readonly Reading[]
 }
 
 function makeLoading<Q> (
@@ -135,7 +140,8 @@ export async function loadOperations (
 
 /** The families at the prefix of a mount, as far as the caller may list them. */
 export async function loadFamilies ({ mount, request, reply }: Responding): Promise<LoadedHome> {
-  return await loadHome(mountOf(mount), request, reply)
+  const { readers, ...home } = await loadHome(mountOf(mount), request, reply)
+  return { ...home, readings: readers.map(([{ shown }, reader]) => readBy(shown, reader)) }
 }
 
 /** Where an action on an item is sent, such as `HoldDeal`; undefined if no form takes it. */
@@ -143,6 +149,6 @@ export function findActionAddress (
   { mount, request }: Pick<Responding, 'mount' | 'request'>, action: string, id: Id
 ): { readonly method: string, readonly href: string, readonly form?: string } | undefined {
   const own = mountOf(mount)
-  const operation = findChange(own.family, action)?.operation
+  const operation = own.family.changes.get(action)?.operation
   return operation && findAddress(own, request, id, operation)
 }

@@ -46,7 +46,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
       const merged = mergeShapes(before?.shape, shape)
       const complete = completer(merged)
       families.set(shape.name, { shape: merged, items, complete })
-      completeAll(items, complete)
+      completeKept(items, complete)
       for (const fields of listKeys(shape)) items.addKey(fields)
       for (const path of Object.keys(shape.pathReferences ?? {})) items.addPath(path)
       if (shape.sequence !== undefined) items.addSequence(shape.sequence)
@@ -95,7 +95,7 @@ interface MemoryFamily {
   complete (item: Stored): Stored
 }
 
-function completeAll (items: MemoryItems, complete: MemoryFamily['complete']): void {
+function completeKept (items: MemoryItems, complete: MemoryFamily['complete']): void {
   const edits = items.items.filter(item => complete(item) !== item)
   items.apply(new Map(edits.map(item => [item.id, copy(complete(item))])))
 }

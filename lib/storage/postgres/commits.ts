@@ -185,9 +185,10 @@ export class CommitQueue {
   /** Makes commits in one transaction. Returns the errors of refused ones by their index. */
   async #commit (batch: readonly PendingCommit[]): Promise<ReadonlyMap<number, Error>> {
     const all = batch.flatMap(({ writes }) => writes)
-    const locks = lockReferred(all)
     const deadline = Math.min(...batch.map(({ deadline }) => deadline))
     let isExpected = batch.length === 1 && isDirect(all)
+    // Nothing refers to what a direct one changes.
+    const locks = isExpected ? [] : lockReferred(all)
     try {
       const refused = await this.connections.retry(() => {
         const statement = isExpected ? this.#writeDirect(all) : this.#writeBatch(batch)

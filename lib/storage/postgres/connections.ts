@@ -43,7 +43,7 @@ const waitForStandbys = "SELECT CASE WHEN current_setting('synchronous_standby_n
 const firstPart = 250
 const largestPart = 4000
 // All values as text: a host may have set different parsers for the whole process.
-const types = { getTypeParser: () => (value: string) => value }
+const types = { getTypeParser: () => String }
 // Names of prepared statements. Storages may share a host's pool.
 const preparedNames = new WeakMap<PostgresClient, Set<string>>()
 

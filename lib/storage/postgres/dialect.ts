@@ -32,7 +32,7 @@ export const postgresDialect: Dialect = {
   beginning: takeBeginning,
   writeColumn (column, field, present) {
     const { kind } = field
-    if (present?.flag !== undefined) return writeFlagColumn(column, present.flag, present)
+    if (present?.flag !== undefined) return writeFlagTexts(column, present.flag, present)
     const as = plainTypes[kind]
     // Fixed formats, since a session may have any DateStyle and TimeZone.
     const date = kind === 'date' ? `to_char(${column}, 'YYYY-MM-DD')` : column
@@ -115,7 +115,7 @@ const plainTypes: Record<Kind, string> = {
 function writeForeignColumn (column: string, field: ColumnField, present: PresentColumn): Partial<ColumnTexts> {
   switch (field.kind) {
     case 'string': return writeText(column, present)
-    case 'date-time': return writeMoment(column, present.type)
+    case 'date-time': return writeMomentTexts(column, present.type)
     // Not to_char, which leaves out BC.
     case 'date': return { selected: `trim('"' FROM to_json(${column})::text)` }
     case 'number': return writeNumber(column, present.type)
@@ -134,7 +134,7 @@ function describeFlag (column: string, flag: Flag, { type, labels }: PresentColu
   return { column: isTextType(type) ? column : `${column}::text`, as: 'text' }
 }
 
-function writeFlagColumn (given: string, flag: Flag, present: PresentColumn): ColumnTexts {
+function writeFlagTexts (given: string, flag: Flag, present: PresentColumn): ColumnTexts {
   const { column, as } = describeFlag(given, flag, present)
   const literal = (value: string | number): string => `${writeLiteral(value)}::${as}`
   const terms = { column, as, text: `${given}::text`, literal, quote: quoteText }
@@ -204,7 +204,7 @@ function showNumber (column: string, type: string): string {
 }
 
 /** Date-times have milliseconds: further digits of a column are neither shown nor compared. */
-function writeMoment (column: string, type: string): Partial<ColumnTexts> {
+function writeMomentTexts (column: string, type: string): Partial<ColumnTexts> {
   const hasMore = Number(/\((\d)\)/.exec(type)?.[1] ?? 6) > 3
   const moment = isZoned(type) ? `(${column} AT TIME ZONE 'UTC')` : column
   const compared = hasMore ? `date_trunc('milliseconds', ${moment})` : moment

@@ -169,8 +169,9 @@ export class ReadQueue {
     const taken = waiting.filter(read => read.kept === kept && ++count <= most)
     table.waiting = taken.length === waiting.length ? [] : waiting.filter(read => !taken.includes(read))
     return taken.filter(({ signal, reject }) => {
-      if (signal?.aborted === true) reject(signal.reason)
-      return signal?.aborted !== true
+      const isAborted = signal?.aborted === true
+      if (isAborted) reject(signal.reason)
+      return !isAborted
     })
   }
 

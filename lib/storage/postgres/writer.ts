@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
-  type Change, ConflictError, ConstraintError, DuplicateError, getId, type Id, type Stored
+  type Change, ConflictError, ConstraintError, DuplicateError, getId, type Id, type Kind
 } from '../../core/storage/storage.js'
 import { listSetReferences, type Reference, refuseDangling, refuseInUse, type Relations } from '../sql/definitions.js'
+import type { PresentColumn } from '../sql/dialect.js'
 import { encodeFlag } from '../sql/flags.js'
 import { type Column, type Layout, listWritten } from '../sql/layout.js'
 import { canHave, findFlawInColumn } from './types.js'
@@ -48,11 +49,19 @@ export class PostgresTableWriter {
     const item = 'item' in change ? change.item : undefined
     const id = 'item' in change ? change.item.id : change.id
     const kept: string[] = []
-    const values = this.#columns.map(column => {
-      if (!isKept(change, column)) return this.#encodeValue(column, item, id)
-      kept.push(column.name as string)
-      return undefined
-    })
+    const values: unknown[] = []
+    for (const { name: columnName, present, field, field: { name }, kind } of this.#columns) {
+      if (present !== undefined && isKept(change, name)) {
+        kept.push(columnName as string)
+        values.push(undefined)
+        continue
+      }
+      const given = name === 'id' ? id : item?.[name]
+      const value = given === undefined && item !== undefined ? field.default : given
+      const isJson = kind === 'json' && value !== undefined && value !== null
+      const checked = present === undefined ? value : this.#encodeMapped(present, name, kind, value, id)
+      values.push(isJson ? JSON.stringify(checked) : checked)
+    }
     const { checked, idsByPath, uses, referrers, isReferred } =
       relations === undefined ? unrelated : relate(change, relations)
     return {
@@ -80,18 +89,13 @@ export class PostgresTableWriter {
     }
   }
 
-  #encodeValue ({ present, field, kind }: Column, item: Stored | undefined, id: Id): unknown {
-    const given = field.name === 'id' ? id : item?.[field.name]
-    const value = given === undefined && item !== undefined ? field.default : given
-    const isJson = kind === 'json' && value !== undefined && value !== null
-    if (present === undefined) return isJson ? JSON.stringify(value) : value
+  #encodeMapped (present: PresentColumn, field: string, kind: Kind, value: unknown, id: Id): unknown {
     if (present.flag !== undefined) return encodeFlag(present.flag, value)
     const isDecimal = kind === 'decimal' && typeof value === 'string'
     const allowed = findFlawInColumn(present, isDecimal ? Number(value) : value)
     if (allowed !== undefined) {
-      throw new ConstraintError(this.layout.family, id, 'value', { fields: [field.name], allowed })
+      throw new ConstraintError(this.layout.family, id, 'value', { fields: [field], allowed })
     }
-    if (isJson) return JSON.stringify(value)
     // A column of integers accepts no decimal point.
     return isDecimal ? value.replace(/\.0+$/, '') : value
   }
@@ -160,9 +164,9 @@ function describeReference (reference: Reference): string {
 }
 
 /** A mapped column may hold more than is read, such as microseconds, so unchanged ones are not written. */
-function isKept (change: Change, { present, field: { name } }: Column): boolean {
-  return present !== undefined && name !== 'id' && change.type === 'replace' && change.current !== undefined &&
-    isDeepStrictEqual(change.item[name], change.current[name])
+function isKept (change: Change, field: string): boolean {
+  return field !== 'id' && change.type === 'replace' && change.current !== undefined &&
+    isDeepStrictEqual(change.item[field], change.current[field])
 }
 
 /**

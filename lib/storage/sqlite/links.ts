@@ -18,7 +18,7 @@ interface Links {
 }
 
 /** Of our tables: nothing is added to a mapped one. */
-function listLinks (layout: Layout): Links[] {
+function listLinkTables (layout: Layout): Links[] {
   return Object.keys(layout.pathReferences).map(path => {
     const column = getColumn(layout, getPathField(path))
     const name = nameLinks(layout, path)
@@ -64,7 +64,7 @@ function listElements (text: string, index: number): string {
 
 /** What is to be created, and filled with what the rows have. */
 export function listMissingLinks (database: SqliteDatabase, layout: Layout): string[] {
-  return listLinks(layout).flatMap(({ table, column, path, parts }) => {
+  return listLinkTables(layout).flatMap(({ table, column, path, parts }) => {
     const read = prepareRead(database, 'SELECT type, sql FROM sqlite_master WHERE name = ?')
     const present = new Map(Array.from(parts.keys(), name => [name, read.get([name])]))
     if ([...parts].every(([name, sql]) => present.get(name)?.[1] === sql)) return []

@@ -72,7 +72,7 @@ export const sqliteDialect: Dialect = {
   },
   writeFilled (column, field, present) {
     if (present?.flag !== undefined) {
-      const value = writeLiteral(encodeFlag(present.flag, field.default))
+      const value = writeConstant(encodeFlag(present.flag, field.default))
       return this.writeColumn(`COALESCE(${column}, ${value})`, field, present)
     }
     return this.writeColumn(`COALESCE(${column}, ${writeDefault(field.default, field.kind)})`, field, present)
@@ -96,10 +96,10 @@ export function isSpaced (kind: Kind, present: PresentColumn | undefined): boole
 }
 
 function writeDefault (value: unknown, kind: Kind): string {
-  return writeLiteral(encodeValue(value, kind))
+  return writeConstant(encodeValue(value, kind))
 }
 
-function writeLiteral (value: unknown): string {
+function writeConstant (value: unknown): string {
   return typeof value === 'string' ? quoteText(value) : String(value)
 }
 
@@ -107,7 +107,7 @@ function writeLiteral (value: unknown): string {
 function writeFlagColumn (given: string, flag: Flag): ColumnTexts {
   // Whatever collation the column has.
   const column = typeof flag.true === 'string' ? `${given} COLLATE BINARY` : given
-  const terms = { column, as: 'string', text: `CAST(${given} AS TEXT)`, literal: writeLiteral, quote: quoteText }
+  const terms = { column, as: 'string', text: `CAST(${given} AS TEXT)`, literal: writeConstant, quote: quoteText }
   const writeJson = (text: string): string => `CASE WHEN ${given} IS NOT NULL THEN json_quote(${text}) END`
   return { ...writeFlag(flag, terms, writeJson), comparedAs: 'string' }
 }

@@ -1,16 +1,16 @@
 import { Kind, TransformKind, type TSchema, Type } from '@sinclair/typebox'
+import type { CreateDefinition } from '../family/creation.js'
+import type {
+  AttributeForm, ConstraintText, EditDefinition, Operation, QueryDefinition, RemoveDefinition
+} from '../family/definition.js'
+import { withoutNull } from '../family/fields.js'
+import { type Labels, type OperationLabel, type StateDefinition, tones } from '../family/presentation.js'
+import type { OtherItem, OtherItemList } from '../family/types.js'
 import { formatNames, getFormat, isRegex, transformNames } from '../values/formats.js'
 import { isObject, type Members } from '../values/json.js'
 import { membersOf, namedOf, oneOf, rules, suchAs } from '../values/rules.js'
 import { findFlawInSchema, makeValidator } from '../values/validate.js'
 import { didYouMean } from '../values/words.js'
-import type { CreateDefinition } from './creation.js'
-import type {
-  AttributeForm, ConstraintText, EditDefinition, Operation, QueryDefinition, RemoveDefinition
-} from './definition.js'
-import { withoutNull } from './fields.js'
-import { type Labels, type OperationLabel, type StateDefinition, tones } from './presentation.js'
-import type { OtherItem, OtherItemList } from './types.js'
 
 const jsonTypes: readonly unknown[] = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
 

@@ -1,4 +1,7 @@
 import { type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { readCreate, readEdit } from '../family/declared-operations.js'
+import type { FamilyDefinition, FixedMember, Operation } from '../family/definition.js'
+import type { Labels, StateDefinition } from '../family/presentation.js'
 import { isObject, type Members } from '../values/json.js'
 import { findFlaw, membersOf, rules, suchAs } from '../values/rules.js'
 import {
@@ -6,11 +9,8 @@ import {
   checkList, checkName, checkOperations, checkOrder, checkQueries, checkReferences, checkRemove, checkSearch,
   checkSingular, checkStates, checkTitle, checkUnique, findUnset
 } from './checks.js'
-import { readCreate, readEdit } from './declared-operations.js'
-import type { FamilyDefinition, FixedMember, Operation } from './definition.js'
 import { findFlawInObject, memberRules } from './definition-rules.js'
 import type { MaybeFlaw } from './other-checks.js'
-import type { Labels, StateDefinition } from './presentation.js'
 import { mapEntries, Renamer } from './rename.js'
 
 interface Extending {

@@ -1,15 +1,15 @@
 import type { TProperties } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
+import type { Operation } from '../family/definition.js'
+import type { Family, Renaming } from '../family/family.js'
+import {
+  growNames, invertNames, joinNames, type NameTree, renamePath, renameProperties, renameWithin
+} from '../family/name-tree.js'
+import { isOfParams } from '../family/others.js'
+import { findPathSchema, listPaths } from '../family/paths.js'
 import { isObject, type Members } from '../values/json.js'
 import { getPathField } from '../values/paths.js'
 import { didYouMean } from '../values/words.js'
-import type { Operation } from './definition.js'
-import type { Family, Renaming } from './family.js'
-import {
-  growNames, invertNames, joinNames, type NameTree, renamePath, renameProperties, renameWithin
-} from './name-tree.js'
-import { isOfParams } from './others.js'
-import { findPathSchema, listPaths } from './paths.js'
 import { VersionNames } from './renaming.js'
 
 /** @param earlier set if the family is already renamed */

@@ -1,12 +1,12 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
-import type { Context, Facts, Lookups, Preparation } from './context.js'
-import type { AfterInitial, BeforeInitial } from './creation.js'
+import type { Context, Facts, Lookups, Preparation } from '../family/context.js'
+import type { AfterInitial, BeforeInitial } from '../family/creation.js'
 import type {
   DerivedFields, EditDefinition, FamilyDefinition, FixedMember, OperationParams, Operations
-} from './definition.js'
+} from '../family/definition.js'
+import type { AnyTypes, FamilyTypes, Inferred, ItemOf, ItemsAtCreation, References } from '../family/types.js'
 import { extendMembers } from './members.js'
-import type { AnyTypes, FamilyTypes, Inferred, ItemOf, ItemsAtCreation, References } from './types.js'
 
 // Members with types that depend on those of both.
 type OwnMember = 'fields' | 'create' | 'initial' | 'derive' | 'prepare' | 'operations' | 'edit' | 'references'

@@ -1,9 +1,9 @@
+import type { Family, Renaming } from '../family/family.js'
+import { invertNames, type Names, type NameTree, renamePath, renameWithin } from '../family/name-tree.js'
+import type { FieldChanges } from '../family/params.js'
 import { mapConditions } from '../storage/conditions.js'
 import type { Condition, FoundText, Query, StorageReads, Stored } from '../storage/storage.js'
 import { makeListWriter, type Members } from '../values/json.js'
-import type { Family, Renaming } from './family.js'
-import { invertNames, type Names, type NameTree, renamePath, renameWithin } from './name-tree.js'
-import type { FieldChanges } from './params.js'
 
 export class VersionNames implements Renaming {
   /** The fields of the base, by lists of names. */

@@ -1,10 +1,10 @@
 import { type TProperties, Type } from '@sinclair/typebox'
+import type { FamilyDefinition, Operation } from '../family/definition.js'
+import { findFamily } from '../family/family.js'
+import { isOfParams } from '../family/others.js'
+import { findPathSchema, listPaths } from '../family/paths.js'
+import type { OtherItem, OtherItemList } from '../family/types.js'
 import { didYouMean } from '../values/words.js'
-import type { FamilyDefinition, Operation } from './definition.js'
-import { findFamily } from './family.js'
-import { isOfParams } from './others.js'
-import { findPathSchema, listPaths } from './paths.js'
-import type { OtherItem, OtherItemList } from './types.js'
 
 export type MaybeFlaw = string | false | undefined
 
@@ -18,7 +18,7 @@ export function isRenamed (value: unknown): boolean {
 }
 
 /** What a change says about other items. */
-interface Declared {
+interface DeclaredOthers {
   readonly with?: Operation['with'] | undefined
   readonly creates?: Operation['creates'] | undefined
   /** Its parameters. */
@@ -28,7 +28,7 @@ interface Declared {
 }
 
 export function * checkOthers (
-  definition: FamilyDefinition, what: string, declared: Declared
+  definition: FamilyDefinition, what: string, declared: DeclaredOthers
 ): Generator<MaybeFlaw> {
   const { with: others, creates } = declared
   const members = [others === undefined ? '' : 'others', creates === undefined ? '' : 'created']
@@ -40,7 +40,7 @@ export function * checkOthers (
 }
 
 export function * checkWith (
-  definition: FamilyDefinition, what: string, declared: Declared
+  definition: FamilyDefinition, what: string, declared: DeclaredOthers
 ): Generator<MaybeFlaw> {
   const { name, references = {} } = definition
   for (const [other, its] of Object.entries(declared.with ?? {})) {
@@ -61,7 +61,7 @@ export function * checkWith (
 function * checkPath (
   { name, fields }: FamilyDefinition,
   which: string,
-  { params = {}, isCreation = false }: Declared,
+  { params = {}, isCreation = false }: DeclaredOthers,
   { family, ...its }: OtherItem<any, any> | OtherItemList
 ): Generator<MaybeFlaw> {
   const { id, path } = its as { readonly id?: unknown, readonly path?: string }
