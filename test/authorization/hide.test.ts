@@ -63,7 +63,7 @@ const made = {
 
 t.test('a wrong name is a mistake of the host', async t => {
   for (const [hide, text] of [
-    [['cots'], /"hide" with a wrong name: "cots" is not a field, nor a path in one, nor "principal". Did you mean "cost"\?/],
+    [['cots'], /wrong name: "cots" is not a field, nor a path in one, nor "principal". Did you mean "cost"\?/],
     [['lines.prise'], /"lines.prise" is not a field.* Did you mean "lines.price"\?/],
     [['id'], /"id" cannot be hidden/],
     [['revision'], /"revision" cannot be hidden/],
