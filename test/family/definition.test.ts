@@ -369,6 +369,16 @@ const schemas: readonly SchemaRow[] = [
     new RegExp(`fields: "due" has writeOnly below it, at "${path}"; only a whole field can be writeOnly`)
   ]),
   [
+    'a member in a list that every object has',
+    withField(Type.Array(Type.Object({ constructor: Type.Optional(Type.String()) }))),
+    /fields: "due" has the member "constructor" below it, which is named like a member of every object/
+  ],
+  [
+    'the same in a parameter',
+    withOperation({ params: Type.Object({ to: Type.Object({ toString: Type.String() }) }) }),
+    /params of the operation "lend": "to" has the member "toString" below it/
+  ],
+  [
     'a secret in a parameter',
     withOperation({ params: Type.Object({ to: Type.Object({ pin: secret }) }) }),
     /params of the operation "lend": "to" has writeOnly below it, at "to\.pin"; only a whole field/

@@ -128,6 +128,10 @@ for (const { name, make } of storages) {
     t.match((await service.run('add', 'a', { lines: [{ price: '3', received: 2 }] })).item, {
       lines: [stored, { ...stored, price: '2.00' }, { price: '3.00', received: 2 }]
     })
+    const omitted = { price: '4', received: undefined, note: undefined, due: undefined }
+    t.match((await service.run('edit', 'a', { lines: [omitted] as never })).item, {
+      lines: [{ ...stored, price: '4.00' }]
+    }, 'undefined is as if it was omitted')
     await loadItems(storage, orders, [{ id: 'b', lines: [{ price: 1.5 as never }] as never }])
     t.match(await service.get('b'), { lines: [stored], first: '1.50' })
   })

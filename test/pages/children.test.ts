@@ -174,3 +174,61 @@ t.test('children are entered with the item that they belong to', async t => {
   const page = textOf(await see(app, String(made.headers.location)))
   t.match(page, /Lines Id Product Quantity Actions 1 tea 2 Delete the line 2 nut 3 Delete the line Lines \(2\)/)
 })
+
+t.test('what new children refer to is looked up, and what is wrong with it stands at its cell', async t => {
+  const products = defineFamily({
+    name: 'products',
+    singular: 'product',
+    fields: Type.Object({ id: Type.String(), name: Type.String() }),
+    create: ['id', 'name']
+  })
+  const line = { product: Type.String() }
+  const lines = defineFamily({
+    name: 'lines',
+    singular: 'line',
+    fields: Type.Object({ id: Type.Integer(), order: Type.Integer(), ...line }),
+    references: { product: products },
+    list: ['id', 'product'],
+    create: ['order', 'product']
+  })
+  const add = {
+    ...words('add'),
+    action: 'AddLines',
+    params: Type.Object({ lines: Type.Array(Type.Object(line)), product: Type.Optional(Type.String()) }),
+    creates: { lines: [lines] }
+  }
+  const orders = defineFamily({
+    name: 'orders',
+    singular: 'order',
+    fields: Type.Object({ id: Type.Integer() }),
+    create: { fields: [], params: Type.Object({ lines: Type.Array(Type.Object(line)) }), creates: { lines: [lines] } },
+    initial: (order, _context, { lines }) =>
+      ({ item: order, created: { lines: lines.map(({ product }) => ({ product, order: order.id })) } }),
+    operations: {
+      add: {
+        ...add,
+        apply: (order, { lines }) =>
+          ({ item: order, created: { lines: lines.map(({ product }) => ({ product, order: order.id })) } })
+      }
+    }
+  })
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const shared = { storage: memoryStorage(), representations: [json, html()] }
+  for (const family of [products, orders, lines.extend({ references: { order: orders } })]) app.register(family, shared)
+  await app.ready()
+  await products.service({ storage: shared.storage }).create({ id: 'tea', name: 'Green tea' })
+  const list = await see(app, '/orders')
+  t.match(list, '<select id="create-lines-0-product" name="lines.0.product"')
+  t.match(list, '<option value="tea">Green tea</option>')
+  const made = await post(app, '/orders', { ...formOf(list, '/orders'), 'lines.0.product': 'tea' })
+  t.equal(made.statusCode, 303, made.body)
+  const page = await see(app, '/orders/1')
+  t.match(page, '<select id="add-lines-0-product" name="lines.0.product"')
+  t.match(page, /<input id="add-product"/, 'a parameter that is in no row refers to nothing')
+  t.match(textOf(page), /Lines Id Product Actions 1 Green tea Delete the line/)
+  const wrong = await post(app, '/orders/1/adds', {
+    ...formOf(page, '/orders/1/adds'), 'lines.0.product': 'tea', 'lines.1.product': 'nut'
+  })
+  t.match([wrong.statusCode, wrong.body], [400, 'id="add-lines-1-product-error">Product must be an existing id'])
+})

@@ -147,8 +147,8 @@ t.test('what an operation refers to is read by its fields, if it refers to anyth
 t.test('an item of the same family cannot be referred to by who may not read it', async t => {
   for (const [grant, expected] of [[{}, undefined], [forbidden, 'reference'], [broken, 'no answer']] as const) {
     const { caller, asked } = makeCaller({ read: grant })
-    const execution = { family: books, caller } as Execution
-    const checking = refuseUnreadable(execution, { sequel: 2 }, book, { ...book, sequel: 2 } as Stored)
+    const changed = { family: books, caller, current: book, after: { ...book, sequel: 2 } as Stored }
+    const checking = refuseUnreadable({ sequel: 2 }, [changed], new Set())
     const found = await checking.then(() => undefined, ({ message, cause }) => cause?.rule ?? message)
     t.equal(found, expected)
     t.strictSame(asked, ['books read 2'])

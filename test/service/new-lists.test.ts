@@ -190,6 +190,7 @@ t.test('mistakes of a host', async t => {
   t.throws(define({ fields: ['size'], creates: { lines: [lines, notes] } }), /must be a family, or a list of one/)
   t.throws(define({ fields: ['size'], creates: { lines: [orders] } }), /create: creates cannot name the family itself/)
   t.throws(define({ fields: ['size'], creates: { a: lines, lines: [lines] } }), /creates may name a family once/)
+  t.throws(define({ fields: ['size'], creates: { toString: [lines] } }), /creates "toString": its name is that of a me/)
   const created = { created: Type.Optional(Type.String()) }
   const fields = Type.Object({ id: Type.Integer(), ...created })
   t.throws(define({ fields: [], creates: { lines: [lines] } }, { fields }), /create may return "created"/)

@@ -249,6 +249,9 @@ t.test('mistakes of a host', async t => {
   t.throws(define({ family: 'moves', path: 'twins', id: () => 1 }), flawed('has both "id" and "path"'))
   t.throws(define({ family: 'move', path: 'twins' }), flawed('the family "move" is not this one'))
   t.doesNotThrow(define({ family: 'moves', path: 'of.part' }))
+  const entry = { family: 'moves', path: 'of.part' }
+  const named = { message: /with "constructor": .* a member of every object/ }
+  t.throws(() => moves({ with: { constructor: entry } }), named)
 })
 
 t.test('what is only read must still be so', async t => {

@@ -173,6 +173,19 @@ describe('rules know the items that an operation reaches', () => {
   })
 })
 
+test('initial of an extension gets the parameters of the creation', () => {
+  const orders = defineFamily({
+    name: 'orders',
+    singular: 'order',
+    fields: Type.Object({ id: Type.Integer() }),
+    create: { fields: [], params: Type.Object({ lines: Type.Array(Type.String()) }) }
+  })
+  const fields = Type.Object({ size: Type.Integer() })
+  orders.extend({ fields, initial: (order, _context, { lines }) => ({ ...order, size: lines.length }) })
+  // @ts-expect-error Property 'rows' does not exist
+  orders.extend({ fields, initial: (order, _context, { rows }) => ({ ...order, size: rows.length }) })
+})
+
 describe('an item is possibly undefined if its id may be', () => {
   const lines = Type.Object({
     lines: Type.Array(Type.Object({ machine: Type.Integer() })),

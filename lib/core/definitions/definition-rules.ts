@@ -85,7 +85,7 @@ function isSimple (schema: Members): boolean {
 
 /** Completes a sentence that begins with the name of the member. */
 function findFlawInPart ({ schema: part, path }: SchemaPart, member: Members): string | undefined {
-  const { type, format, scale, writeOnly } = part
+  const { type, format, scale, writeOnly, properties = {} } = part
   if (isForeign(part)) return ` ${foreign}`
   if (TransformKind in part) return ' is a Type.Transform, but values are stored unchanged'
   if (typeof type === 'string' && !jsonTypes.includes(type)) {
@@ -100,6 +100,10 @@ function findFlawInPart ({ schema: part, path }: SchemaPart, member: Members): s
   }
   if (writeOnly === true && withoutNull(member as TSchema).writeOnly !== true) {
     return ` has writeOnly below it, at "${path}"; only a whole field can be writeOnly`
+  }
+  const inherited = Object.keys(properties as object).find(name => name in Object.prototype)
+  if (inherited !== undefined) {
+    return ` has the member "${inherited}" below it, which is named like a member of every object`
   }
   return findFlawInNestedDefault({ schema: part, path }, member) ?? findFlawInTransform(part, member)
 }

@@ -11,6 +11,9 @@ import { extendMembers } from './members.js'
 // Members with types that depend on those of both.
 type OwnMember = 'fields' | 'create' | 'initial' | 'derive' | 'prepare' | 'operations' | 'edit' | 'references'
 
+/** `params` of `create`. */
+type SentParams<Types extends FamilyTypes> = Types['sent'] extends TProperties ? Static<TObject<Types['sent']>> : {}
+
 /** Additions to a family: fields, operations, and more of each list of its definition. */
 export interface FamilyExtension<
   Fields extends TProperties, More extends TProperties, Params extends OperationParams, Edited extends string = string,
@@ -22,7 +25,8 @@ export interface FamilyExtension<
   /** Completes a new item after the family's `initial` did. */
   readonly initial?: Inferred<More, (
     item: Static<TObject<Fields>> & BeforeInitial<NoInfer<More>, Created>,
-    context: Context<ItemsAtCreation<Fields, Types['with'], Types['references']>, {}>
+    context: Context<ItemsAtCreation<Fields, Types['with'], Types['references']>, {}>,
+    params: SentParams<Types>
   ) => AfterInitial<Fields & NoInfer<More>, Derived>>
   readonly derive?: Inferred<More, DerivedFields<Fields & NoInfer<More>, Derived>>
   /** Called after that of the family; rules get the facts of both. */

@@ -45,7 +45,7 @@ export function * checkWith (
   const { name, references = {} } = definition
   for (const [other, its] of Object.entries(declared.with ?? {})) {
     const which = `${what}: with "${other}"`
-    yield !memberName.test(other) && `${which}: its name ${memberRule}`
+    yield * checkEntryName(which, other)
     if (typeof its === 'string') {
       yield !Object.hasOwn(references, its) && `${which}: "${its}" is not in references.` +
         didYouMean(its, Object.keys(references))
@@ -56,6 +56,11 @@ export function * checkWith (
       yield * checkPath(definition, which, declared, its)
     }
   }
+}
+
+function * checkEntryName (which: string, name: string): Generator<MaybeFlaw> {
+  yield !memberName.test(name) && `${which}: its name ${memberRule}`
+  yield name in Object.prototype && `${which}: its name is that of a member of every object`
 }
 
 function * checkPath (
@@ -86,7 +91,7 @@ function * checkCreates (what: string, creates: Operation['creates'] = {}): Gene
     const which = `${what}: creates "${other}"`
     const [family, ...others] = [its].flat()
     yield others.length > 0 && `${which}: must be a family, or a list of one`
-    yield !memberName.test(other) && `${which}: its name ${memberRule}`
+    yield * checkEntryName(which, other)
     yield isRenamed(family) && `${which}: ${renamedFlaw}`
     yield findFamily(family)?.lifecycle === undefined &&
       `${which}: must be a family with create, made by defineFamily`

@@ -54,11 +54,19 @@ function compileObject (properties: TProperties): Convert | undefined {
   const names = Object.keys(properties)
   return value => {
     if (!isObject(value)) return value
-    const all = convertNested(conversions, { ...listGiven(properties), ...value })
+    const all = convertNested(conversions, { ...listGiven(properties), ...omitUndefined(value) })
     // In the order of the schema, then those that it does not name.
     const order = new Set([...names.filter(name => Object.hasOwn(all, name)), ...Object.keys(all)])
     return Object.fromEntries(Array.from(order, name => [name, all[name]]))
   }
+}
+
+/** As JSON has it. */
+function omitUndefined (value: Members): Members {
+  const members = Object.entries(value)
+  return members.every(([, member]) => member !== undefined)
+    ? value
+    : Object.fromEntries(members.filter(([, member]) => member !== undefined))
 }
 
 /** A copy of each. One that may be null has no default by this alone: it must be sent. */

@@ -99,28 +99,3 @@ export function listSecrets (fields: readonly Field[], before: Members, after: M
   const secrets = fields.filter(({ name, writeOnly }) => writeOnly === true && after[name] !== before[name])
   return secrets.length === 0 ? undefined : Object.fromEntries(secrets.map(({ name }) => [name, after[name]]))
 }
-
-/** What changed of an item, by field; long values, and those that no client reads, are left out. */
-export type FieldChanges = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
-
-// Longer values are in the item, and would be in its log twice more.
-const maxLogged = 200
-
-/** The log has only the names of fields with long values, and of those that clients never read. */
-export function listChanges (fields: readonly Field[], before: Members, after: Members): FieldChanges {
-  const changes: Record<string, { from?: unknown, to?: unknown }> = {}
-  for (const { name, kind, writeOnly } of fields) {
-    const [from, to] = [before[name], after[name]]
-    if (from === to || (kind === 'json' && isDeepStrictEqual(from, to))) continue
-    const change: { from?: unknown, to?: unknown } = changes[name] = {}
-    if (writeOnly === true || !isShort(from) || !isShort(to)) continue
-    if (from !== undefined) change.from = from
-    if (to !== undefined) change.to = to
-  }
-  return changes
-}
-
-function isShort (value: unknown): boolean {
-  if (typeof value === 'string') return value.length <= maxLogged
-  return typeof value !== 'object' || value === null || JSON.stringify(value).length <= maxLogged
-}

@@ -1,4 +1,4 @@
-import type { Family } from '../family/family.js'
+import { type Family, listReferred } from '../family/family.js'
 import { hideSecrets, listSecrets } from '../family/params.js'
 import { Problem } from '../problems.js'
 import { ConflictError, ConstraintError, type Id, type Stored } from '../storage/storage.js'
@@ -17,7 +17,8 @@ import {
 } from './record.js'
 import { explainConstraint, type ReferencedItems, refuseByConstraint } from './refusal.js'
 import { repeatIfDone, replayIfDone } from './replay.js'
-import { refuseUnreadable } from './unreadable.js'
+import { pointToParams } from './sent-values.js'
+import { type ChangedItem, nameItem, refuseUnreadable } from './unreadable.js'
 
 /**
  * Decides a command, unless it was done before, and hands over what is to be committed.
@@ -34,7 +35,7 @@ export async function attempt (
   }
   try {
     const decided = await decideCommand(execution, ready)
-    await handOver(decided).catch(error => { throw explainConstraint(decided.families, error) })
+    await handOver(decided).catch(error => { throw decided.explain(error) })
     return decided
   } catch (error) {
     await repeatIfDone(execution, error)
@@ -57,16 +58,18 @@ export async function replayOrLoad (execution: Execution): Promise<DecidedComman
 }
 
 async function decideCommand (execution: Execution, loaded: Loaded): Promise<DecidedCommand> {
-  const { family, caller, identity } = execution
+  const { family, caller, storage, identity } = execution
   const made = await loadAndDecide(execution, loaded)
-  const { current, others, created, context, decision } = made
+  const { command, current, others, created, context, decision } = made
   const item = decision.outcome === 'done' ? decision.after : current
-  const record = makeRecord(family, made, identity?.row, caller.makers)
-  const changedOthers = listChangedOthers(family, decision, [...others, ...created], record)
+  const settings = { row: identity?.row, makers: caller.makers, storage }
+  const record = makeRecord(family, made, settings)
+  const changedOthers = listChangedOthers(family, decision, [...others, ...created], record, settings)
   await refuseUngranted(execution, made)
   await refuseTaken(execution)
   // Without an id from the client there is nothing to replay, so only changes are recorded.
   const isRecorded = decision.outcome === 'done' || identity !== undefined
+  const families = [family, ...others.map(other => other.family), ...created.map(each => each.family)]
   const secrets = family.hasSecrets && item !== undefined && decision.outcome === 'done'
     ? listSecrets(family.ownFields, current ?? {}, item)
     : undefined
@@ -76,7 +79,10 @@ async function decideCommand (execution: Execution, loaded: Loaded): Promise<Dec
       record, id: isRecorded ? context.command : undefined, item, secrets, replayed: false, problem
     }),
     changes: isRecorded ? makeChanges(family, made, record, changedOthers) : [],
-    families: [family, ...others.map(other => other.family), ...created.map(each => each.family)],
+    explain (error) {
+      const ofOthers = changedOthers.map(({ other, after }) => ({ family: other.family, after }))
+      return explainConstraint(families, pointToParams(error, ofOthers, command.params))
+    },
     notify () {
       if (decision.outcome !== 'done') return
       notifyCommitted(family, caller, record, current, item)
@@ -154,15 +160,18 @@ function notifyCommitted (
 
 /** The conditions of grants hold for what is changed, too. */
 export async function refuseUngranted (execution: Execution, made: GrantedDecision): Promise<void> {
-  const { command, grant, current, others, created, decision } = made
+  const { family, caller } = execution
+  const { command: { params }, grant, current, others, created, decision } = made
   if (decision.outcome !== 'done') return
-  const { after: item } = decision
-  const changed = [...others, ...created].map(other => ({ grant: other.grant, after: findAfter(decision, other) }))
-  for (const { grant: its, after } of [{ grant, after: item }, ...changed]) {
-    if (after !== undefined && !canSee(its, after)) throw new Problem('forbidden', 'This change is not permitted')
+  const own = { family, caller, grant, current, after: decision.after, isOwn: true }
+  const all = [own, ...[...others, ...created].map(other => ({ ...other, after: findAfter(decision, other) }))]
+    .filter((each): each is typeof each & ChangedItem => each.after !== undefined)
+  for (const { grant, after } of all) {
+    if (!canSee(grant, after)) throw new Problem('forbidden', 'This change is not permitted')
   }
-  const { references, pathReferences } = execution.family
-  if (references.size + pathReferences.size > 0 && item !== undefined) {
-    await refuseUnreadable(execution, command.params, current, item)
-  }
+  const referring = all.filter(({ family }) => listReferred(family).length > 0)
+  if (referring.length === 0) return
+  const known = [...others.map(({ family, current }) => nameItem(family, current.id)),
+    ...all.map(({ family, after }) => nameItem(family, after.id))]
+  await refuseUnreadable(params, referring, new Set(known))
 }

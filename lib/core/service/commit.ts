@@ -1,4 +1,3 @@
-import type { Family } from '../family/family.js'
 import { admitEarlier, Problem } from '../problems.js'
 import { delay, random } from '../runtime.js'
 import type { Change, Stored } from '../storage/storage.js'
@@ -26,8 +25,8 @@ export interface DecidedCommand {
   readonly outcome: Outcome
   /** Empty for a replay, and if it changes nothing and need not be found again. */
   readonly changes: readonly Change[]
-  /** Those whose constraints may refuse the changes. */
-  readonly families: readonly Family[]
+  /** Explains to the client why a rule of the storage refuses the changes. */
+  explain (error: unknown): unknown
   /** Notifies the host of the changes, once they are durable. */
   notify (): void
 }

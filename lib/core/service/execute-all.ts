@@ -1,6 +1,6 @@
 import { type Family, listRelated } from '../family/family.js'
 import { invalidBody, Problem } from '../problems.js'
-import { ConstraintError } from '../storage/storage.js'
+import { ConstraintError, getId } from '../storage/storage.js'
 import { endLongTurn } from '../storage/turns.js'
 import { attempt } from './attempt.js'
 import type { Caller } from './caller.js'
@@ -168,10 +168,10 @@ async function explainFailure (
   for (const [index, { outcome }] of decided.entries()) {
     if (!outcome.replayed) await repeatIfDone(executions[index] as Execution, error)
   }
-  const explained = explainConstraint(families, error)
-  const index = decided.findLastIndex(({ outcome: { record: { family, target } } }) =>
-    family === cause.family && target === String(cause.id))
-  return index === -1 ? explained : explain(explained, index)
+  // Several may have changed the item.
+  const index = decided.findLastIndex(({ changes }) =>
+    changes.some(change => change.family === cause.family && getId(change) === cause.id))
+  return index === -1 ? explainConstraint(families, error) : explain(decided[index]?.explain(error), index)
 }
 
 /** The same caller, who reads the draft. */

@@ -196,13 +196,17 @@ export function explainConstraint (families: readonly Family[], error: unknown):
   return new Problem('constraint', detail, { cause, ...(errors.length === 0 ? {} : { errors }) })
 }
 
+function isBeside (one: string, other: string): boolean {
+  return one.slice(0, one.lastIndexOf('/')) === other.slice(0, other.lastIndexOf('/'))
+}
+
 function listConstraintFlaws (
   { rule, missing, pointers }: ConstraintError, rename: Rename, reason: string = reasons[rule].field
 ): MemberFlaw[] {
   const all = pointers.map(rename)
   return all.map(pointer => {
-    // An id that is missing in several lines is a flaw of each.
-    const others = missing === undefined ? all.filter(other => other !== pointer) : []
+    // An id that is missing in several lines is a flaw of each, as is a value that several lines have.
+    const others = missing === undefined ? all.filter(other => other !== pointer && isBeside(other, pointer)) : []
     const together = others.length === 0 ? '' : `, together with ${others.join(', ')}`
     return { pointer, detail: `${reason}${together}` }
   })

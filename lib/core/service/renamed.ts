@@ -10,6 +10,7 @@ import type { Outcome } from './commit.js'
 import type { Command } from './decide.js'
 import type { CommandRecord } from './record.js'
 import { refuseByConstraint } from './refusal.js'
+import { pointsToParams } from './sent-values.js'
 
 // A command of a renamed version is one of its base: it gets the names of the base where it begins, and what it results
 // in gets those of the version where it ends.
@@ -167,9 +168,10 @@ function nameProblem<T> (
   const { cause, message: detail, errors } = error
   const names = renaming.listPointed(action)
   if (cause instanceof ConstraintError) {
-    // The problem is about a different item.
-    if (cause.family !== family.name) return error
     const isOurs = refuseByConstraint(cause).message === detail
+    const isOwn = cause.family === family.name || (isOurs && pointsToParams(cause))
+    // The problem is about a different item.
+    if (!isOwn) return error
     if (isOurs) return refuseByConstraint(cause, pointer => namePointer(names, pointer))
   }
   const named = nameFlaws(names, { detail, errors })

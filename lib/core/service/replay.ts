@@ -39,7 +39,7 @@ function replay (execution: Execution, found: CommandRecord): DecidedCommand {
     replayed: true,
     problem: restoreProblem(record)
   })
-  return { outcome, changes: [], families: [], notify () {} }
+  return { outcome, changes: [], explain: error => error, notify () {} }
 }
 
 /** An id that was used for a different command is a problem. */

@@ -7,36 +7,77 @@ import { intendToRead } from './caller.js'
 import { type Reader, tryReader } from './reader.js'
 import { refuseByConstraint } from './refusal.js'
 import { type Called, findMounted } from './renamed.js'
+import { pointToParams } from './sent-values.js'
 
-/** A client must not refer to items that it may not read. */
+/** An item that a command changes or creates. */
+export interface ChangedItem extends Called {
+  /** Whether it is the item of the command, which the client knows. */
+  readonly isOwn?: boolean
+  readonly current?: Stored | undefined
+  readonly after: Stored
+}
+
+/** A reference that an item did not have before. */
+interface NewReference {
+  readonly from: ChangedItem
+  /** The field, or the path of ids in it. */
+  readonly field: string
+  readonly isPath: boolean
+  readonly to: Family
+  readonly id: Id
+}
+
+/**
+ * A client must not refer to items that it may not read, neither from the item of its command nor from others that
+ * rules make of what it sent.
+ *
+ * @param known the items (`nameItem`) that the command was allowed to use, or has made: others may refer to them
+ */
 export async function refuseUnreadable (
-  { family, caller }: Called,
-  params: Members,
-  current: Stored | undefined,
-  after: Stored
+  params: Members, items: readonly ChangedItem[], known: ReadonlySet<string>
 ): Promise<void> {
-  const refuse = (field: string, its: Family, missing?: Id): Error => {
-    const rule = { fields: [field], other: its.name, declared: true, ...missing !== undefined && { missing } }
-    return refuseByConstraint(locateMissing(new ConstraintError(family.name, after.id, 'reference', rule), after))
-  }
-  for (const [field, its] of family.references) {
-    const id = after[field] as Id | null | undefined
-    if (isAbsent(id) || id === current?.[field] || !includesValue(params, id)) continue
-    if (await findUnreadable({ family, caller }, its, [id]) !== undefined) throw refuse(field, its)
-  }
-  if (family.pathReferences.size === 0) return
+  const all = items.flatMap(listNewReferences).filter(({ from, to, id }) =>
+    from.isOwn === true ? id !== from.after.id || to !== from.family : !known.has(nameItem(to, id)))
+  if (all.length === 0) return
   // A document may have thousands of lines.
   const sent = collectValues(params)
-  for (const [path, its] of family.pathReferences) {
-    const ids = listNewIds(path, after, current).filter(id => sent.has(id))
-    const unreadable = await findUnreadable({ family, caller }, its, ids)
-    if (unreadable !== undefined) throw refuse(path, its, unreadable)
+  const groups = new Map<string, NewReference[]>()
+  for (const each of all) {
+    if (!sent.has(each.id)) continue
+    const key = `${each.from.family.name} ${each.to.name}`
+    groups.set(key, [...groups.get(key) ?? [], each])
   }
+  for (const group of groups.values()) {
+    const [{ from, to }] = group as [NewReference]
+    const unreadable = await findUnreadable(from, to, [...new Set(group.map(({ id }) => id))])
+    const first = group.find(({ id }) => id === unreadable)
+    if (first === undefined) continue
+    const problem = refuse(first)
+    throw first.from.isOwn === true ? problem : pointToParams(problem, [first.from], params)
+  }
+}
+
+export function nameItem ({ name }: Family, id: Id): string {
+  return `${name}/${id}`
+}
+
+function listNewReferences (from: ChangedItem): NewReference[] {
+  const { family: { references, pathReferences }, current, after } = from
+  const plain = Array.from(references, ([field, to]) => ({ from, field, isPath: false, to, id: after[field] as Id }))
+    .filter(({ field, id }) => !isAbsent(id) && id !== current?.[field])
+  const nested = Array.from(pathReferences, ([field, to]) =>
+    listNewIds(field, after, current).map(id => ({ from, field, isPath: true, to, id })))
+  return [...plain, ...nested.flat()]
+}
+
+function refuse ({ from: { family, after }, field, isPath, to, id }: NewReference): Error {
+  const rule = { fields: [field], other: to.name, declared: true, ...isPath && { missing: id } }
+  return refuseByConstraint(locateMissing(new ConstraintError(family.name, after.id, 'reference', rule), after))
 }
 
 /** The first id of an item that the caller may not read. A missing item is refused by the storage itself. */
 async function findUnreadable (own: Called, its: Family, ids: readonly Id[]): Promise<Id | undefined> {
-  const other = ids.length === 0 ? undefined : findMounted(own, its === own.family ? undefined : its)
+  const other = findMounted(own, its === own.family ? undefined : its)
   if (other === undefined) return undefined
   // Grants mostly have the same conditions for all ids: then one read finds all items.
   const narrowed = new Map<string, { readonly reader: Reader, readonly ids: Id[] }>()
@@ -63,9 +104,4 @@ function collectValues (value: unknown, into = new Set<unknown>()): Set<unknown>
   if (typeof value !== 'object' || value === null) return into.add(value)
   for (const each of Object.values(value)) collectValues(each, into)
   return into
-}
-
-function includesValue (value: unknown, wanted: Id): boolean {
-  if (typeof value !== 'object' || value === null) return value === wanted
-  return Object.values(value).some(each => includesValue(each, wanted))
 }

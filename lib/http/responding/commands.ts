@@ -1,6 +1,6 @@
 import { findGrant } from '../../core/book/offers.js'
+import { type FieldChanges, listChanges } from '../../core/family/changes.js'
 import { hideIn, narrowFamily } from '../../core/family/narrow.js'
-import { type FieldChanges, listChanges } from '../../core/family/params.js'
 import { preconditionFailed, type Problem } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { execute, type Outcome, preview, type PreviewedOther } from '../../core/service/execute.js'

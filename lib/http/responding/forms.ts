@@ -1,10 +1,11 @@
-import type { TSchema } from '@sinclair/typebox'
+import type { TObject, TSchema } from '@sinclair/typebox'
 import type { FastifyRequest } from 'fastify'
 import { listActions } from '../../core/book/offers.js'
 import { prefillOperation } from '../../core/book/prefill.js'
 import { errorCodes } from '../../core/errors.js'
 import type { Family } from '../../core/family/family.js'
 import { declaresNull, withoutNull } from '../../core/family/fields.js'
+import { findPathSchema } from '../../core/family/paths.js'
 import { explainInState, type StateReason } from '../../core/service/refusal.js'
 import type { Field, Stored } from '../../core/storage/storage.js'
 import { makeExample } from '../../core/values/example.js'
@@ -89,12 +90,23 @@ function makeModel (family: Family, action: string): FormModel {
   // A parameter named like an entry of `with`, or like a field that refers to items, does so too.
   const named = (others ?? []).filter(({ field }) => field === undefined)
     .map(({ name, parameter = name, family: other = family }) => [parameter, other.name] as const)
-  const referred = [...family.references, ...family.pathReferences]
+  const referred = [...family.references, ...family.pathReferences].map(([name, other]) => [name, other.name] as const)
   return {
     inputs: fields.map(field => makeInput(field, schema.properties[field.name] as TSchema, defaults[field.name])),
-    references: Object.fromEntries([...named, ...referred.map(([name, other]) => [name, other.name] as const)]),
+    references: Object.fromEntries([...listReferencesOfNew(family, action, schema), ...named, ...referred]),
     summary: target?.operation.summary
   }
+}
+
+/** Rows that are named like an entry of `creates` refer to items as the new ones will. */
+function listReferencesOfNew (
+  { operations, lifecycle }: Family, action: string, schema: TObject
+): (readonly [path: string, family: string])[] {
+  const creation = action === lifecycle?.createAction ? lifecycle : undefined
+  const { creates = [] } = operations.get(action) ?? creation ?? {}
+  return creates.flatMap(({ name, family: { references } }) =>
+    Array.from(references, ([field, other]) => [`${name}.${field}`, other.name] as const)
+      .filter(([path]) => findPathSchema(schema, path) !== undefined))
 }
 
 function makeInput (field: Field, schema: TSchema, initial?: unknown): FormInput {
