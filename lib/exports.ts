@@ -65,7 +65,7 @@ export type { Aim, FamilyMount, RouteModel, RouteTarget, SentForm } from './repr
 export type { FieldChange, FieldChanges } from './core/family/changes.js'
 export type { PastItem } from './core/service/reader.js'
 export type { StateReason } from './core/service/refusal.js'
-export type { Committed, Grant, Granted, Intent } from './core/service/caller.js'
+export type { Committed, Grant, Granted, Hidable, Intent } from './core/service/caller.js'
 export type {
   BookCommand, CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand,
   RunAllOptions, RunOptions, Service, ServiceOptions

@@ -56,6 +56,8 @@ export interface Mount {
   readonly makers: Makers
   /** @param needed the family that a rule is written for, whose fields are read too */
   caller (request: FastifyRequest, needed?: Family): Caller
+  /** The same mount of the family as a caller sees it: with its grammars, and what follows from them. */
+  as (family: Family): Mount
   /** The family as the caller of a request may use it. */
   book (request: FastifyRequest): Book
   /** The same for hosts and representations. */

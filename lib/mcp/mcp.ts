@@ -80,12 +80,13 @@ function mountMcp (app: FastifyInstance, scope: FastifyInstance, options: McpOpt
     const detail = `A page of ${clip(origin)} may not send this; the option trustedOrigins can allow it`
     throw new Problem('cross-site', detail)
   })
+  const needsCommand = commandIds === 'required'
   const tools = new Map<string, Tool>()
   // Only now are all families known.
   app.addHook('onReady', async () => {
     const mounts = findMounts(scope, app.prefix).filter(({ isDefault }) => isDefault)
     if (mounts.length === 0) throw refuseOption(`there is no family at the prefix "${app.prefix}" in this scope`)
-    for (const [name, tool] of makeTools(mounts, commandIds === 'required')) tools.set(name, tool)
+    for (const [name, tool] of makeTools(mounts, needsCommand)) tools.set(name, tool)
   })
   for (const url of ['/mcp', '/mcp/']) {
     // A router that ignores the slash has it already.
@@ -96,13 +97,14 @@ function mountMcp (app: FastifyInstance, scope: FastifyInstance, options: McpOpt
       schema: { hide: true } as FastifySchema,
       bodyLimit,
       exposeHeadRoute: false,
-      handler: (request, reply) => answer({ tools, serverInfo, instructions }, request, reply)
+      handler: (request, reply) => answer({ tools, needsCommand, serverInfo, instructions }, request, reply)
     })
   }
 }
 
 interface Server extends Required<Pick<McpOptions, 'serverInfo' | 'instructions'>> {
   readonly tools: ReadonlyMap<string, Tool>
+  readonly needsCommand: boolean
 }
 
 /** An error of the protocol, as opposed to a refusal by a tool. */
@@ -184,7 +186,10 @@ const capabilities = { tools: {} }
 const cached = { ttlMs: 60_000, cacheScope: 'private' }
 
 async function runMethod (
-  { tools, serverInfo, instructions }: Server, { method, params }: Message, request: FastifyRequest, isLatest: boolean
+  { tools, needsCommand, serverInfo, instructions }: Server,
+  { method, params }: Message,
+  request: FastifyRequest,
+  isLatest: boolean
 ): Promise<Members> {
   if (method === 'tools/call') {
     const { name, arguments: sent = {} } = params
@@ -197,8 +202,8 @@ async function runMethod (
     return await callTool(tool, request, sent)
   }
   if (method === 'tools/list') {
-    if (params.cursor === undefined) return { tools: await listTools(tools.values(), request), ...isLatest && cached }
-    throw new RpcError(codes.params, 'Unknown cursor: all tools are on one page', 200)
+    if (params.cursor !== undefined) throw new RpcError(codes.params, 'Unknown cursor: all tools are on one page', 200)
+    return { tools: await listTools(tools.values(), request, needsCommand), ...isLatest && cached }
   }
   if (isLatest && method === 'server/discover') {
     return { supportedVersions: versions, capabilities, instructions, ...cached }

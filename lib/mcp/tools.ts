@@ -271,15 +271,28 @@ function adviseNewId ({ code, message, statusCode: status, errors = [], members 
   return new Problem(code, detail, { status, errors, members: { ...members, replayed: true } })
 }
 
+const narrowed = new WeakMap<FamilyMount, readonly Tool[]>()
+
+/** The tools of a mount whose family the caller does not see whole. */
+function narrowTools (mount: FamilyMount, needsCommand: boolean): readonly Tool[] {
+  const known = narrowed.get(mount) ?? [...makeTools([mount], needsCommand).values()]
+  narrowed.set(mount, known)
+  return known
+}
+
 /** Those that the caller may use: asked tentatively, as for a page. Throws if it should sign in first. */
-export async function listTools (tools: Iterable<Tool>, request: FastifyRequest): Promise<object[]> {
+export async function listTools (
+  tools: Iterable<Tool>, request: FastifyRequest, needsCommand: boolean
+): Promise<object[]> {
   const all = [...tools]
   const mounts = [...new Set(all.map(({ mount }) => mount))]
-  const asked = await Promise.allSettled(mounts.map(async mount =>
-    [mount, await mount.book(request).offers()] as const))
-  const offers = new Map(asked.flatMap(each => each.status === 'fulfilled' ? [each.value] : []))
+  const asked = await Promise.allSettled(mounts.map(async mount => {
+    const { offers, mount: seen } = await mount.seenBy(request)
+    const own = seen === mount ? all.filter(tool => tool.mount === mount) : narrowTools(seen, needsCommand)
+    return own.filter(({ action }) => offers.some(offer => offer.action === action))
+  }))
   const refusals = asked.flatMap(each => each.status === 'rejected' ? [each.reason as RefusedCall] : [])
-  const granted = all.filter(({ mount, action }) => offers.get(mount)?.some(offer => offer.action === action))
+  const granted = asked.flatMap(each => each.status === 'fulfilled' ? each.value : [])
   const challenge = granted.length === 0 ? refusals.find(asksClient) : undefined
   const reason = refusals.find(refusal => readStatus(refusal) >= 500) ?? challenge
   if (reason !== undefined) throw reason

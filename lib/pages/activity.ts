@@ -1,4 +1,6 @@
-import { type Activity, type Id, type LoadedFeed, loadFeed, type LogRecord, makePageUrl } from '../exports.js'
+import {
+  type Activity, type FamilyMount, type Id, type LoadedFeed, loadFeed, type LogRecord, makePageUrl
+} from '../exports.js'
 import type { LogEntry, PageAffordances } from './affordances.js'
 import { listLogFilters } from './filter-fields.js'
 import { labelsOf } from './labels.js'
@@ -44,7 +46,7 @@ export async function sendActivityPage (
   id: Id | undefined,
   search: string
 ): Promise<true> {
-  const read = () => parseSent(responding.mount, search, 'feed', '-position')
+  const read = (mount: FamilyMount) => parseSent(mount, search, 'feed', '-position')
   const feed = await loadFeed(responding, { isShared, id }, read)
   const affordances = async () => await makeFeedAffordances(responding, feed, isShared, id)
   return await sendView(responding, { ...feed.view, affordances })
@@ -57,7 +59,7 @@ async function makeFeedAffordances (
   id: Id | undefined
 ): Promise<PageAffordances> {
   const { request, suffix = '' } = responding
-  const { mounts, view, entries, query, links, cursor } = feed
+  const { mounts, view, entries, query, links, cursor, entryFields } = feed
   const [mount = responding.mount] = mounts
   const isActivity = id === undefined
   const shown = await showEntries(responding, feed, isShared)
@@ -68,7 +70,7 @@ async function makeFeedAffordances (
     isCountable: false,
     links,
     labels: isShared ? undefined : labelsOf(mount),
-    filters: listLogFilters([mount, ...mounts.slice(1)], query, isShared),
+    filters: listLogFilters([mount, ...mounts.slice(1)], query, isShared, entryFields),
     recent: 'createdAt',
     timeline: isActivity ? shown : shown.map(({ item, ...entry }) => entry),
     isActivity,

@@ -39,13 +39,13 @@ export function makeFilterFields (
 export function listLogFilters (
   mounts: readonly [FamilyMount, ...FamilyMount[]],
   { parameters }: ListQuery,
-  isShared = false
+  isShared = false,
+  entryFields = mounts[0].model.entryFields
 ): FormField[] {
   const entered = new Map(parameters.map(({ name, value }) => [name, value]))
   const choose = (name: string, choices: Pick<FormField, 'actions' | 'families'>): FormField =>
     ({ name, label: name, kind: 'string', required: false, value: entered.get(name), ...choices })
   const named = mounts.map(({ model: { name, labels } }) => ({ name, labels }))
-  const [{ model: { entryFields } }] = mounts
   const shown = entryFields.filter(({ name }) => ['outcome', 'principal', 'createdAt'].includes(name))
   return [
     ...isShared ? [choose('family', { families: named })] : [],

@@ -1,4 +1,4 @@
-import { findNewestCommands, loadFamilies } from '../exports.js'
+import { findNewestCommands, loadFamilies, type Reading } from '../exports.js'
 import { showEntries } from './activity.js'
 import type { Home } from './affordances.js'
 import { listLinks } from './links.js'
@@ -9,7 +9,10 @@ import { hasPages, sendView, type ShownOne } from './views.js'
 export async function sendHomePage (responding: PageRequest): Promise<true> {
   const { mount, request, reads } = responding
   const { families, document, readings } = await loadFamilies(responding)
-  for (const each of mount.neighbours()) reads.keep(each, readings.find(({ mount }) => mount === each))
+  for (const each of mount.neighbours()) {
+    const url = each.url(undefined, undefined, request)
+    reads.keep(each, readings.find(({ mount }: Reading) => mount.url(undefined, undefined, request) === url))
+  }
   const linked = mount.neighbours().filter(hasPages).map(({ url }) => url(undefined, undefined, request))
   const shown = families.filter(({ href }) => linked.includes(href))
   const view: ShownOne = {

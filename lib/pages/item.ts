@@ -7,7 +7,7 @@ import {
   type ItemParts, type ItemQuery, loadParts, makeAffordances, makeConfirmation, pickMembers, type Question
 } from './item-affordances.js'
 import { checkFrom, findSite, trailToItem } from './links.js'
-import type { PageRequest } from './page-reads.js'
+import { type PageRequest, seenBy } from './page-reads.js'
 import { sendPastPage } from './past.js'
 import { linkPage } from './references.js'
 import { parseSent } from './sent.js'
@@ -35,13 +35,15 @@ function parseItem (mount: FamilyMount, sent: string): ItemQuery & { readonly wh
 
 /** The page of an item; undefined if there is none. */
 export async function sendItemPage (
-  responding: PageRequest,
+  whole: PageRequest,
   id: Id,
   search: string,
   also: Partial<ItemQuery> = {}
 ): Promise<boolean> {
-  const { mount, request, reply } = responding
-  const reading = await openReading(mount, request, { action: 'read', id })
+  const { request, reply } = whole
+  const reading = await openReading(whole.mount, request, { action: 'read', id })
+  const responding = seenBy(whole, reading)
+  const { mount } = responding
   const { when, ...parsed } = parseItem(mount, search)
   const query: ItemQuery = { ...parsed, ...also }
   if (when !== undefined) return await sendPastPage(responding, id, query, when)
@@ -74,8 +76,9 @@ async function loadItem (
 }
 
 /** The question before an operation; undefined if the item is gone. */
-export async function sendConfirmation (responding: PageRequest, id: Id, question: Question): Promise<boolean> {
-  const reading = await openReading(responding.mount, responding.request, { action: 'read', id })
+export async function sendConfirmation (whole: PageRequest, id: Id, question: Question): Promise<boolean> {
+  const reading = await openReading(whole.mount, whole.request, { action: 'read', id })
+  const responding = seenBy(whole, reading)
   const item = await reading.get(id)
   if (item === undefined) return await refuseGone(responding, reading, id)
   const affordances = async () => await makeConfirmation(responding, item, question)
@@ -110,12 +113,12 @@ function linkReferences ({ mount, request }: PageRequest, item: Stored): Readonl
 
 /** The operations of an item, as a table. */
 export async function sendOperationsPage (
-  responding: PageRequest,
+  whole: PageRequest,
   id: Id,
   search: string
 ): Promise<boolean> {
-  const { mount, request } = responding
-  const reading = await openReading(mount, request, { action: 'read', id })
+  const reading = await openReading(whole.mount, whole.request, { action: 'read', id })
+  const responding = seenBy(whole, reading)
   const loaded = await loadOperations(responding, reading, id, search)
   if (loaded === undefined) return false
   const { item } = loaded

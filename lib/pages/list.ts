@@ -10,7 +10,7 @@ import { makeFeedback } from './log-entries.js'
 import { readSelection, type Selection, showSelection } from './many.js'
 import { makeCollectionAffordances, makeRowAffordances } from './page-affordances.js'
 import { finding } from './page-form.js'
-import type { PageRequest } from './page-reads.js'
+import { type PageRequest, seenBy } from './page-reads.js'
 import { lookUpAll } from './references.js'
 import { parseSent, readSent } from './sent.js'
 import { itemUrl, listUrl } from './urls.js'
@@ -47,12 +47,14 @@ function readAsked (mount: FamilyMount, whole: string): AskedList {
 
 /** The page of a list. */
 export async function sendListPage (
-  responding: PageRequest,
+  whole: PageRequest,
   search: string,
   also: Partial<AskedList> = {}
 ): Promise<boolean> {
-  const { mount, request, reply, reads } = responding
-  const reading = await reads.openOwn(mount)
+  const { request, reply, reads } = whole
+  const reading = await reads.openOwn(whole.mount)
+  const responding = seenBy(whole, reading)
+  const { mount } = responding
   const asked = { ...readAsked(mount, search), ...also }
   const { parsed, refused, selection, wanted = [], common } = asked
   if (selection !== undefined) return await showSelection(responding, reading, selection)
@@ -125,13 +127,15 @@ function splitWanted (search: string): Required<Pick<AskedList, 'wanted'>> & { r
 
 /** The list of a named query; undefined if it is empty. */
 export async function sendQueryPage (
-  responding: PageRequest,
+  whole: PageRequest,
   field: string,
   value: string,
   search: string
 ): Promise<boolean> {
-  const { mount, mount: { model: { list, title } }, request } = responding
-  const reading = await openReading(mount, request, { action: 'list', params: { [field]: value } })
+  const { request } = whole
+  const reading = await openReading(whole.mount, request, { action: 'list', params: { [field]: value } })
+  const responding = seenBy(whole, reading)
+  const { mount, mount: { model: { list, title } } } = responding
   const parsed = parseSent(mount, search)
   const page = await loadQueryList(responding, reading, parsed, field, value)
   if (page === undefined) return false

@@ -8,7 +8,7 @@ import { labelsOf } from './labels.js'
 import { trailToItem } from './links.js'
 import { showEntry } from './log-entries.js'
 import { makeRowAffordances } from './page-affordances.js'
-import type { PageRequest } from './page-reads.js'
+import { type PageRequest, seenBy } from './page-reads.js'
 import { nameInLog } from './references.js'
 import { parseSent } from './sent.js'
 import { commandUrl } from './urls.js'
@@ -16,13 +16,15 @@ import { sendView, type ShownOne } from './views.js'
 
 /** The page of the log of an item or, with the noun of an operation, of a part of it. */
 export async function sendLogPage (
-  responding: PageRequest,
+  whole: PageRequest,
   id: Id,
   noun: string | undefined,
   search: string
 ): Promise<boolean> {
-  const { mount, request } = responding
-  const reading = await openReading(mount, request, { action: 'read', id })
+  const { request } = whole
+  const reading = await openReading(whole.mount, request, { action: 'read', id })
+  const responding = seenBy(whole, reading)
+  const { mount } = responding
   // The newest first, as on the page of the item.
   const parsed = parseSent(mount, search, 'log', '-revision,-createdAt')
   const item = await reading.checkLog(id)
@@ -45,27 +47,27 @@ export async function sendLogPage (
 
 /** The page of a command in the log of an item. */
 export async function sendEntryPage (
-  responding: PageRequest,
+  whole: PageRequest,
   id: Id,
   command: string,
   noun: string | undefined,
   search: string
 ): Promise<boolean> {
-  const { mount, request } = responding
-  const reading = await openReading(mount, request, { action: 'read', id })
-  const query = parseSingle(mount, search, 'log')
+  const reading = await openReading(whole.mount, whole.request, { action: 'read', id })
+  const responding = seenBy(whole, reading)
+  const query = parseSingle(responding.mount, search, 'log')
   return await sendEntry(responding, await loadEntry(responding, reading, query, { id, command, noun }))
 }
 
 /** The same by the id of the command alone. */
 export async function sendCommandPage (
-  responding: PageRequest,
+  whole: PageRequest,
   command: string,
   search: string
 ): Promise<boolean> {
-  const { mount, request } = responding
-  const reading = await openReading(mount, request, { action: 'read', params: { command } })
-  const query = parseSingle(mount, search, 'log')
+  const reading = await openReading(whole.mount, whole.request, { action: 'read', params: { command } })
+  const responding = seenBy(whole, reading)
+  const query = parseSingle(responding.mount, search, 'log')
   return await sendEntry(responding, await loadCommand(responding, reading, query, command))
 }
 

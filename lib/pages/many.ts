@@ -85,16 +85,21 @@ export async function answerSelection (
   if (flaw !== undefined) {
     throw invalidBody([{ pointer: `/_item.${flaw}`, detail: 'must end with an id, such as _item.1' }])
   }
-  const leadTo = async (selection: Selection, done?: readonly ManyItem[]): Promise<true> => {
+  const leadTo = (selection: Selection): true | undefined => {
     const url = writeSelection(responding, selection)
-    return url === undefined
-      ? await sendMany(responding, selection, done ?? await showItems(responding, selection), done !== undefined)
-      : redirectTo(responding, url)
+    return url === undefined ? undefined : redirectTo(responding, url)
   }
-  if (!form.isReady) return await leadTo({ ...selection, key: mount.makeCommandId() })
+  if (!form.isReady) {
+    const chosen = { ...selection, key: mount.makeCommandId() }
+    const found = leadTo(chosen)
+    if (found !== undefined) return found
+    const shown = await showItems(responding, selection)
+    return await sendMany(seenByAny(responding, shown), chosen, shown, false)
+  }
   const shown = await showItems(responding, selection)
+  const seen = seenByAny(responding, shown)
   if (form.rowChange !== undefined) {
-    return await sendMany(responding, { ...selection, key: form.formKey }, shown, false, refuse(responding, form))
+    return await sendMany(seen, { ...selection, key: form.formKey }, shown, false, refuse(responding, form))
   }
   try {
     await resolveEntries(responding, describeForm(mount, action).references, form)
@@ -105,15 +110,14 @@ export async function answerSelection (
     const outcomes = done.map(({ item }) => item)
     // Without a key, the log does not have all outcomes.
     const isInLog = key !== undefined && await canShowLater(responding, done)
-    return isInLog
-      ? await leadTo({ ...selection, items: marked, result: key }, outcomes)
-      : await sendMany(responding, selection, outcomes, true)
+    const result = isInLog ? { ...selection, items: marked, result: key } : selection
+    return (isInLog ? leadTo(result) : undefined) ?? await sendMany(seen, result, outcomes, true)
   } catch (error) {
     if (!(error instanceof Problem) || error.statusCode >= 500) throw error
     const { choices } = error as { choices?: RefusedForm['choices'] }
     const refused = { ...refuse(responding, form), rowChange: undefined, problem: error, choices }
     reply.code(error.statusCode)
-    return await sendMany(responding, { ...selection, key: form.formKey }, shown, false, refused)
+    return await sendMany(seen, { ...selection, key: form.formKey }, shown, false, refused)
   }
 }
 
@@ -203,6 +207,14 @@ async function sendMany (
 
 interface LoadedItem extends ManyItem {
   readonly isVisible: boolean
+  /** As the caller sees the family by it; undefined if the caller may not read the item. */
+  readonly seen: FamilyMount | undefined
+}
+
+/** With the family as the caller sees it by one of the items. */
+function seenByAny (here: PageRequest, items: readonly LoadedItem[]): PageRequest {
+  const { seen = here.mount } = items.find(({ seen }) => seen !== undefined) ?? {}
+  return { ...here, mount: seen }
 }
 
 function findFlawInIds ({ readId }: FamilyMount, items: Selection['items']): string | undefined {
@@ -221,7 +233,8 @@ async function showItems (
     const item = await reading?.get(id)
     const last = reading === undefined || item !== undefined ? undefined : await findLastTitle(reading, id)
     const title = item === undefined ? last ?? text : titleOf(mount, item)
-    return { id: text, revision, title, href: linkItemFrom(mount, request, id, from), isVisible: item !== undefined }
+    const href = linkItemFrom(mount, request, id, from)
+    return { id: text, revision, title, href, isVisible: item !== undefined, seen: reading?.mount }
   }))
 }
 

@@ -15,6 +15,11 @@ export interface PageRequest extends Responding {
   readonly reads: PageReads
 }
 
+/** The same, with the family as the caller sees it. */
+export function seenBy<H extends { readonly mount: FamilyMount }> (here: H, { mount }: Reading): H {
+  return mount === here.mount ? here : { ...here, mount }
+}
+
 /** What a page shows of other families. Nothing is read twice, however many parts of the page show it. */
 export class PageReads {
   readonly #readings = new Map<FamilyMount, Promise<Reading | undefined>>()
@@ -27,7 +32,8 @@ export class PageReads {
   /** The list that the page is of. Throws the refusal. */
   async openOwn (mount: FamilyMount): Promise<Reading> {
     const reading = await openReading(mount, this.request, { action: 'list' })
-    this.keep(mount, reading)
+    // Beside itself, the family is as the caller sees it.
+    for (const each of new Set([mount, reading.mount])) this.keep(each, reading)
     return reading
   }
 
@@ -70,7 +76,7 @@ export class PageReads {
   async #makeField (there: FamilyMount): Promise<ReferenceField | undefined> {
     const reading = await this.open(there)
     if (reading === undefined) return undefined
-    const { singular, title, labels, search: searched, filterNames } = there.model
+    const { singular, title, labels, search: searched, filterNames } = reading.mount.model
     const choices = await findChoices(reading, [], maxChoices + 1)
     if (choices.length <= maxChoices) return { singular, labels, title, choices }
     const query = `format=json&maxpagesize=10&fields=${title === 'id' ? 'id' : `id,${title}`}`

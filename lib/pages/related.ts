@@ -24,12 +24,13 @@ export async function findRelated (here: Looking, item: Stored): Promise<FoundRe
       .map(([field], index, { length }) => ({ there, field, isFirst: index === 0, isOne: length === 1 })))
   const found = await Promise.all(referring.map(async ({ there, field, isFirst, isOne }) => {
     const reading = await reads.open(there)
-    if (reading === undefined) return undefined
+    // The field may be hidden.
+    if (reading?.mount.model.references[field] === undefined) return undefined
     const where = [{ field, op: 'eq', values: [item.id] } as const]
     const isChild = isFirst && children.includes(there.model.name)
     const [counted, rows] = await Promise.all([
       reading.count(where, 1000),
-      isChild ? findChildren({ mount: there, request, reads }, reading, field, where) : undefined
+      isChild ? findChildren({ mount: reading.mount, request, reads }, reading, field, where) : undefined
     ])
     const href = `${listUrl(there, request)}?${field}=${encodeURIComponent(item.id)}`
     const list = { name: there.model.name, labels: labelsOf(there), field: isOne ? undefined : field, href, ...counted }

@@ -1,5 +1,5 @@
 import type { FastifyRequest, FastifySchema } from 'fastify'
-import type { Book } from '../core/book/book.js'
+import type { Book, Offer } from '../core/book/book.js'
 import type { FamilyModel } from '../core/book/describe.js'
 import type { AnyFamily } from '../core/family/types.js'
 import type { ServiceOptions } from '../core/service/service.js'
@@ -39,6 +39,11 @@ export interface FamilyMount {
   findFlaws (action: string, params: unknown): readonly MemberFlaw[]
   /** The family as the caller of a request may use it: by `authorize`, the storage and the limits of the mount. */
   book (request: FastifyRequest): Book
+  /**
+   * What the caller of a request may do at all, and the mount with the family as the caller sees it: itself, unless a
+   * grant hides something. Throws the problem of `authorize` if that refuses everything.
+   */
+  seenBy (request: FastifyRequest): Promise<{ readonly offers: readonly Offer[], readonly mount: FamilyMount }>
   /** The forms of operations that it takes (`FormName`), the recommended one first. */
   readonly forms: readonly string[]
   /** The routes that it declared, for documents: one that families share is declared by the first. */

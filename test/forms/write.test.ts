@@ -87,7 +87,15 @@ t.test('the conditions and the key of a command are those of its request', async
   const request = { headers: { 'idempotency-key': '"k"' }, body: {} } as unknown as FastifyRequest
   const sent = { action: 'LockBox', target: 1, params: { a: 1 } }
   t.strictSame(makeCommand({ mount, request }, sent, true), {
-    ...sent, id: undefined, key: 'k', interpret: undefined, content: undefined, keepsItem: true, precondition: undefined
+    ...sent,
+    id: undefined,
+    key: 'k',
+    interpret: undefined,
+    content: undefined,
+    keepsItem: true,
+    precondition: undefined,
+    named: undefined,
+    at: undefined
   })
   t.match(makeCommand({ mount, request }, { ...sent, id: 'c-1' }), { id: 'c-1', key: undefined, keepsItem: undefined })
 })

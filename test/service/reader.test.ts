@@ -2,7 +2,7 @@ import t from 'tap'
 import { type Family, getFamily } from '../../lib/core/family/family.js'
 import type { ParsedQuery } from '../../lib/core/query/grammar.js'
 import type { Caller, Grant } from '../../lib/core/service/caller.js'
-import { findFrom, findPage, isRefusal, mayRead, openReader, Reader } from '../../lib/core/service/reader.js'
+import { findFrom, findPage, findReadable, isRefusal, openReader, Reader } from '../../lib/core/service/reader.js'
 import { type CommandRecord, identifyCommand, nameOtherRow, nameRow } from '../../lib/core/service/record.js'
 import { RequestDeadline } from '../../lib/core/storage/deadline.js'
 import { pageOf } from '../../lib/core/storage/pages.js'
@@ -274,14 +274,16 @@ t.test('who may write may not always read what was written', async t => {
       report: (error: unknown) => { reports.push(error) }
     } as unknown as Caller
     const written = { record: entry('c-1'), item, replayed }
-    t.equal(await mayRead({ family: notes, caller }, written), expected, what)
+    t.equal(await findReadable({ family: notes, caller }, written) === notes, expected, what)
     t.strictSame(intents, [{ family: 'notes', action: 'read', id: 'b', params: {} }], what)
     t.strictSame(reports, what === 'a failure' ? [down] : [], what)
     const { report, ...silent } = caller
-    t.equal(await mayRead({ family: notes, caller: silent }, written), expected, what)
+    t.equal(await findReadable({ family: notes, caller: silent }, written) === notes, expected, what)
   }
   const open = { isGuarded: false, authorize () { throw down } } as unknown as Caller
-  t.equal(await mayRead({ family: notes, caller: open }, { record: entry('c-1'), item: hers, replayed: false }), true)
+  const ofOpen = await findReadable({ family: notes, caller: open },
+    { record: entry('c-1'), item: hers, replayed: false })
+  t.equal(ofOpen, notes)
 })
 
 t.test('a request that only shows something reads from a replica, if there are any', async t => {

@@ -193,6 +193,8 @@ describe('what authorize and storage may be', () => {
     const where = [{ field: 'owner', op: 'eq' as const, values: ['ann'] }]
     expect<FamilyOptions>().type.toBeAssignableFrom({ storage, authorize: () => ({ principal: 'ann', where }) })
     expect<FamilyOptions>().type.toBeAssignableFrom({ storage, authorize: async () => {} })
+    expect<FamilyOptions>().type.toBeAssignableFrom({ storage, authorize: () => ({ hide: ['a', 'a.b', 'principal'] }) })
+    expect<FamilyOptions>().type.not.toBeAssignableFrom({ storage, authorize: () => ({ hide: 'a' }) })
     expect<FamilyOptions>().type.not.toBeAssignableFrom({ storage, authorize: () => ({ principal: 7 }) })
     expect<FamilyOptions>().type.not.toBeAssignableFrom({ storage, authorize: () => true })
   })

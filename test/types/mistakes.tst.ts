@@ -250,6 +250,13 @@ describe('conditions name fields', () => {
     app.register(books, { storage, authorize: async () => authorize() })
     books.service({ storage, authorize: async () => ({ where: [{ field: 'title', op: 'eq', values: ['a'] }] }) })
     books.service({ storage, authorize })
+    app.register(books, { storage, authorize: () => ({ hide: ['title', 'title.part', 'principal'] }) })
+    app.register(books, { storage, authorize: () => ({ hide: [] }) })
+    books.service({ storage, authorize: async () => ({ principal: 'ann', hide: ['title'] }) })
+    // @ts-expect-error The last overload gave the following error.
+    app.register(books, { storage, authorize: () => ({ hide: ['titel'] }) })
+    // @ts-expect-error Type '"titel"' is not assignable to type
+    books.service({ storage, authorize: () => ({ hide: ['titel'] }) })
     // @ts-expect-error The last overload gave the following error.
     app.register(books, { storage, authorize: () => ({ where: [{ field: 'titel', op: 'eq', values: ['a'] }] }) })
     app.register(books, {

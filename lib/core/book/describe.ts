@@ -2,13 +2,14 @@ import { type TObject, type TSchema, Type } from '@sinclair/typebox'
 import type { Operation } from '../family/definition.js'
 import { type AnyFamily, type CompiledOperation, type Family, getFamily, listExpandable } from '../family/family.js'
 import { CommandMembers, logFields, withoutNull } from '../family/fields.js'
+import { principalName } from '../family/narrow.js'
 import type { Labels, Tone } from '../family/presentation.js'
 import { writeOrder } from '../query/cursor.js'
 import { compileGrammar, type Grammar } from '../query/grammar.js'
 import { type OperatorName, operatorNames, operators } from '../query/operators.js'
 import { describeValue } from '../query/values.js'
 import { programLimits } from '../service/arguments.js'
-import { feedList } from '../service/record.js'
+import { feedList, omitPrincipal } from '../service/record.js'
 import type { Field, FieldCondition } from '../storage/storage.js'
 import { textIdPattern } from '../values/ids.js'
 import { addArticle } from '../values/words.js'
@@ -142,6 +143,7 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
   const { name, singular, schema, idSchema, members, presentation, writable, lifecycle, edit } = family
   const fieldsByName = new Map(family.fields.map(field => [field.name, field]))
   const { title, list, states, labels } = presentation
+  const hidesPrincipal = family.hiding?.hidesPrincipal === true
   const actions = listActions(family)
   const model: FamilyModel = {
     name,
@@ -173,8 +175,8 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
     changeable: [...family.attributes?.fields ?? [], ...edit?.operation.changes ?? []],
     isWritable: writable,
     entry: describeEntry(family),
-    entryFields: logFields,
-    logFilters: describeLogFilters(),
+    entryFields: hidesPrincipal ? omitPrincipal({ fields: logFields }).fields : logFields,
+    logFilters: describeLogFilters(hidesPrincipal),
     actions: actions.flatMap(({ kind, name, action, params, target }) => {
       if (kind === 'find' || kind === 'get') return []
       const own: Partial<Target & Pick<CompiledOperation, 'creates'>> = target ?? { ...lifecycle }
@@ -252,9 +254,10 @@ function describeParameters (
 }
 
 /** As `GET …/commands/{id}` shows it, without links. */
-function describeEntry ({ singular, idSchema }: Family): TSchema {
+function describeEntry ({ singular, idSchema, hiding }: Family): TSchema {
   const { id, ...members } = CommandMembers.properties
-  return Type.Object({ id, [singular]: idSchema, ...members })
+  const { principal, chosenId, ...others } = members
+  return Type.Object({ id, [singular]: idSchema, ...hiding?.hidesPrincipal === true ? others : members })
 }
 
 const commonInLogs = ['family', 'action', 'outcome', 'principal', 'min-createdAt', 'max-createdAt']
@@ -262,11 +265,13 @@ const commonInLogs = ['family', 'action', 'outcome', 'principal', 'min-createdAt
 let logFilters: Readonly<Record<string, TSchema>> | undefined
 
 /** The same for all families. */
-function describeLogFilters (): Readonly<Record<string, TSchema>> {
+function describeLogFilters (hidesPrincipal: boolean): Readonly<Record<string, TSchema>> {
   logFilters ??= Object.fromEntries(
     Object.entries(describeFilters(compileGrammar({ ...feedList, key: 'position' }, programLimits)))
       .filter(([name]) => commonInLogs.includes(name)))
-  return logFilters
+  if (!hidesPrincipal) return logFilters
+  const { [principalName]: _, ...others } = logFilters
+  return others
 }
 
 const rare = ['revision', 'updatedAt']

@@ -30,7 +30,7 @@ async function openReferred (
     const isOne = one !== undefined && family.references.has(field)
     const intent = isOne ? intendToRead(its, one[field] as Id | undefined) : intendToList(its)
     const reader = await tryReader(its, other.caller, intent)
-    return reader && { field, family: its, reader }
+    return reader && { field, family: reader.family, reader }
   }))
   return opened.filter(each => each !== undefined)
 }

@@ -1,13 +1,13 @@
 import type { NounOperation, Operation } from '../family/definition.js'
-import { type Family, type OtherDefinition } from '../family/family.js'
+import { type Family, getBase, type OtherDefinition } from '../family/family.js'
+import { getWholeItem, holdsWhole, narrowFamily } from '../family/narrow.js'
 import type { Params } from '../family/params.js'
-import type { Caller, Grant, Intent } from '../service/caller.js'
+import type { Grant, Intent } from '../service/caller.js'
 import { makeContext } from '../service/load.js'
 import { loadReferencedItems } from '../service/others.js'
 import { isRefusal, readErrorStatus } from '../service/reader.js'
-import { explainNow } from '../service/refusal.js'
+import { explainNow, explainState, readState } from '../service/refusal.js'
 import { asBase, type Called } from '../service/renamed.js'
-import { matcher } from '../storage/conditions.js'
 import type { Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Offer } from './book.js'
@@ -26,9 +26,10 @@ export interface OpenTarget extends Target {
   readonly reason: string | undefined
 }
 
-export function listTargets ({ operations, lifecycle }: Family): Target[] {
-  const all: Target[] = [...operations.values()]
-  return lifecycle?.deletion === undefined ? all : [...all, lifecycle.deletion]
+/** Those that a caller from whom something is hidden cannot run are left out. */
+export function listTargets ({ operations, lifecycle, hiding }: Family): Target[] {
+  const all: Target[] = [...operations.values(), ...lifecycle?.deletion === undefined ? [] : [lifecycle.deletion]]
+  return hiding === undefined ? all : all.filter(({ operation: { action } }) => !hiding.unavailable.has(action))
 }
 
 /** What a caller may do. */
@@ -55,11 +56,12 @@ export function listActions (family: Family): readonly Action[] {
 }
 
 function makeActions (family: Family): Action[] {
-  const { lifecycle, writable } = family
+  const { lifecycle, writable, hiding } = family
   const reading: Action[] =
     [{ kind: 'find', name: 'find', action: 'list' }, { kind: 'get', name: 'get', action: 'read' }]
   const { createAction: action = '', params } = lifecycle ?? {}
-  const creation: Action[] = params === undefined ? [] : [{ kind: 'create', name: 'create', action, params }]
+  const isAvailable = params !== undefined && hiding?.unavailable.has(action) !== true
+  const creation: Action[] = !isAvailable ? [] : [{ kind: 'create', name: 'create', action, params }]
   return [...reading, ...creation, ...(writable ? listTargets(family) : []).map(target => toAction(family, target))]
 }
 
@@ -81,7 +83,14 @@ function isChallenge (error: unknown): boolean {
  * Those that the caller may do, asked tentatively. Throws a failure of `authorize`, and its first refusal if it refuses
  * everything: one that asks it to sign in, if there is any.
  */
-export async function askForAny ({ family, caller }: Called, actions: readonly Action[]): Promise<Action[]> {
+export async function askForAny (called: Called, actions: readonly Action[]): Promise<Action[]> {
+  return (await askWhatIsSeen(called, actions)).granted
+}
+
+/** The same, with the family as the caller sees it: without what is hidden from a list, or from an item. */
+export async function askWhatIsSeen (
+  { family, caller }: Called, actions: readonly Action[]
+): Promise<{ readonly granted: Action[], readonly seen: Family }> {
   const grants = new Map<string, Promise<Grant>>()
   const ask = (action: string): Promise<Grant> => {
     const intent = { family: family.name, action, id: undefined, params: {}, tentative: true } as const
@@ -92,16 +101,21 @@ export async function askForAny ({ family, caller }: Called, actions: readonly A
   const asked = await Promise.allSettled(actions.map(async each => {
     const { action } = each
     // The list may say what to offer.
-    const { offers }: Grant = ['list', 'read'].includes(action) ? {} : await ask('list').catch(() => ({}))
-    if (offers === undefined) await ask(action)
-    return offers?.includes(action) === false ? [] : [each]
+    const { offers, hide: listed }: Grant = ['list', 'read'].includes(action) ? {} : await ask('list').catch(() => ({}))
+    const { hide } = offers === undefined ? await ask(action) : { hide: listed }
+    return offers?.includes(action) === false || lacksParams(family, hide, action) ? [] : [each]
   }))
   const refusals = asked.flatMap(each => each.status === 'rejected' ? [each.reason as unknown] : [])
   const granted = asked.flatMap(each => each.status === 'fulfilled' ? each.value : [])
   const refusal = granted.length === 0 ? refusals.find(isChallenge) ?? refusals[0] : undefined
   const failure = refusals.find(error => !isRefusal(error)) ?? refusal
   if (failure !== undefined) throw failure
-  return granted
+  let seen = family
+  for (const action of ['list', 'read']) {
+    const { hide }: Grant = await grants.get(action)?.catch(() => ({})) ?? {}
+    seen = narrowFamily(seen, hide)
+  }
+  return { granted, seen }
 }
 
 /**
@@ -116,7 +130,8 @@ export async function findTargets (
   const { family, caller } = called
   const context = makeContext(caller.makers, grant, '')
   const base = asBase(called)
-  const known = family.renaming?.parse(item) ?? item
+  const whole = getWholeItem(item)
+  const known = family.renaming?.parse(whole) ?? whole
   const loading = loadReferencedItems(base, known)
   const explain = async (some: readonly Target[]): Promise<OpenTarget[]> => {
     const referenced = await loading
@@ -126,7 +141,7 @@ export async function findTargets (
       const reason = explainNow(base.family, operation, known, context, referenced, error => {
         caller.report?.(error, 'allowed failed for an offered operation', { action })
       })
-      return { ...target, reason }
+      return { ...target, reason: hideState(family, operation.name, reason, known, item) }
     })
   }
   if (only === undefined) {
@@ -135,6 +150,23 @@ export async function findTargets (
   }
   const open = (await explain(targets)).filter(({ reason }) => reason === undefined)
   return await filterGranted(called, grant, open, item)
+}
+
+/** A reason that we wrote names the state, which may depend on something hidden. */
+function hideState (
+  family: Family, operation: string, reason: string | undefined, known: Stored, shown: Stored
+): string | undefined {
+  const { hiding } = family
+  if (hiding === undefined) return reason
+  const { whole } = hiding
+  const state = readState(getBase(whole), known)
+  const isOurs = state !== undefined && hiding.states.has(state) && reason === explainState(operation, whole, state)
+  return isOurs ? explainState(operation, whole, readState(family, shown)) : reason
+}
+
+/** Whether an action needs something that is hidden. */
+function lacksParams (family: Family, hide: Grant['hide'], action: string): boolean {
+  return hide !== undefined && narrowFamily(family, hide).hiding?.unavailable.has(action) === true
 }
 
 /** What the caller may do with an item. @param grant by which the item was read */
@@ -165,25 +197,27 @@ export async function mayOffer (
   { offers }: Grant = {},
   item?: Stored
 ): Promise<boolean> {
+  if (family.hiding?.unavailable.has(action) === true) return false
   if (offers !== undefined) return offers.includes(action)
   if (!caller.isGuarded) return true
   const intent = { family: family.name, action, id: item?.id, params: {}, tentative: true } as const
   // If `authorize` fails, it is offered: the command is authorized again, with its parameters.
-  return await isGranted(caller, intent, item === undefined ? [] : [item], true)
+  return await findGrant({ family, caller }, intent, item === undefined ? [] : [item], {}) !== undefined
 }
 
-/** @param otherwise the result if `authorize` itself fails */
-export async function isGranted (
-  caller: Caller,
+/** Undefined if the items do not exist under it, or it is refused. @param otherwise the result if `authorize` fails */
+export async function findGrant (
+  { family, caller }: Called,
   intent: Intent,
   items: readonly Stored[],
-  otherwise: boolean
-): Promise<boolean> {
+  otherwise: Grant | undefined
+): Promise<Grant | undefined> {
   try {
-    const { where = [] } = await caller.authorize(intent)
-    return items.every(matcher(where))
+    const grant = await caller.authorize(intent)
+    const { where = [], hide } = grant
+    return items.every(holdsWhole(where)) && !lacksParams(family, hide, intent.action) ? grant : undefined
   } catch (error) {
-    if (isRefusal(error)) return false
+    if (isRefusal(error)) return undefined
     caller.report?.(error, 'authorize failed for something that is offered', { action: intent.action })
     return otherwise
   }

@@ -28,7 +28,17 @@ export function prefillOperation (family: Family, action: string, item: Stored):
   if (compiled === undefined) return {}
   const known = family.renaming?.parse(item) ?? item
   const fields = listAlike(base, compiled).map(name => [name, known[name]]).filter(([, value]) => value !== null)
-  return { ...Object.fromEntries(fields), ...callPrefill(base, compiled, known) }
+  return { ...Object.fromEntries(fields), ...callForCaller(family, () => callPrefill(base, compiled, known)) }
+}
+
+/** It gets the item as the caller sees it, and may not expect that something is hidden. */
+function callForCaller ({ hiding }: Family, call: () => Members): Members {
+  if (hiding === undefined) return call()
+  try {
+    return call()
+  } catch {
+    return {}
+  }
 }
 
 function callPrefill (family: Family, { operation: { name, prefill } }: CompiledOperation, item: Stored): Members {

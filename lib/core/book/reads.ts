@@ -1,4 +1,4 @@
-import { findReferred, listExpandable } from '../family/family.js'
+import { type Family, findReferred, listExpandable } from '../family/family.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { compileGrammar, type Grammar, type ItemPage, type PageOptions } from '../query/grammar.js'
 import { type Moment, readMoment } from '../query/moment.js'
@@ -10,7 +10,7 @@ import { Feed, showFollowed } from '../service/feed.js'
 import { follow } from '../service/follow.js'
 import { lacksValues, notThen } from '../service/history.js'
 import { authorizeReader, type Find, findPage, type Reader } from '../service/reader.js'
-import { type CommandRecord, logList, nameRecord, showEntry } from '../service/record.js'
+import { type CommandRecord, logList, nameRecord, omitPrincipal, showEntry } from '../service/record.js'
 import type {
   CallOptions, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand
 } from '../service/service.js'
@@ -22,6 +22,12 @@ import type { BookParts } from './source.js'
 // The methods of a book that read.
 
 const logGrammar = compileGrammar(logList, programLimits)
+const logGrammarWithoutPrincipal = compileGrammar(omitPrincipal(logList), programLimits)
+
+function chooseLogGrammar ({ hiding }: Family): Grammar {
+  return hiding?.hidesPrincipal === true ? logGrammarWithoutPrincipal : logGrammar
+}
+
 // Milliseconds after which a follower's permission is asked for again.
 const askAgainAfter = 15_000
 
@@ -38,11 +44,11 @@ export async function findItem (
 }
 
 export async function readOne (book: BookParts, id: Id, options: GetOptions) {
-  const { family } = book
   const { expand = [], revision, at } = options
   const { item, reader } = revision === undefined && at === undefined
     ? await findItem(book, id, options, 'get')
     : await findPast(book, id, options)
+  const { family } = reader
   const expandable = listExpandable(family)
   const flaw = expand.find(name => !expandable.includes(name))
   if (flaw !== undefined) throw invalidQuery([{ parameter: 'expand', detail: `${flaw} refers to no item` }])
@@ -74,11 +80,11 @@ export async function readPage (
   book: BookParts, query: string | readonly Condition[], options: FindOptions
 ): Promise<ItemPage<never>> {
   const { family, source } = book
-  const { grammars } = source
   const caller = source.open(options, 'find')
   const reader = await authorizeReader(family, caller, intendToList(family))
-  if (grammars === undefined) return await findItems(family, reader, query, options)
-  return await findLimited(reader, grammars.list, query, options)
+  const grammars = source.grammarsOf?.(reader.family)
+  if (grammars === undefined) return await findItems(reader, query, options)
+  return await findLimited(reader, grammars.grammar, query, options)
 }
 
 /** As the list of a mount: its pages have a limit, also of their length, and `fields` and `expand`. */
@@ -97,11 +103,11 @@ async function findLimited (
 
 export async function readLog (book: BookParts, id: Id, options: FindOptions): Promise<ItemPage<LoggedCommand>> {
   const { family, source } = book
-  const { grammars } = source
   if (!family.writable) book.refuseOperation('log')
   const target = book.checkId(id)
   const reader = await authorizeReader(family, source.open(options, 'find'), intendToRead(family, target))
-  const parsed = parseQuery(grammars?.log ?? logGrammar, '', options)
+  const grammars = source.grammarsOf?.(reader.family)
+  const parsed = parseQuery(grammars?.logGrammar ?? chooseLogGrammar(reader.family), '', options)
   await reader.checkLog(target)
   const find: Find = query => reader.findLog(target, query)
   const isBounded = grammars !== undefined && family.hasLongCommands
@@ -133,16 +139,16 @@ export async function * followLog (book: BookParts, options: FollowOptions): Asy
   const { signal: _ending, ...caller } = source.open(options, 'follow')
   const ask = async (): Promise<Reader> => await authorizeReader(family, caller, intendToRead(family, undefined))
   let reader = await ask()
-  const feed = new Feed(await caller.storage(), [{ family, reader }], undefined)
+  const feed = new Feed(await caller.storage(), [{ family: reader.family, reader }], undefined)
   const start = after === undefined && from === 'beginning' ? undefined : await feed.findStart(after)
   const renew = async (): Promise<void> => {
     reader = await ask()
-    feed.replace([{ family, reader }], undefined)
+    feed.replace([{ family: reader.family, reader }], undefined)
   }
   const renewal = caller.isGuarded ? { renew, interval: askAgainAfter } : {}
   for await (const batch of follow(feed, start, { signal, ...renewal })) {
     for (const entry of batch.entries) {
-      yield showFollowed(family, entry, nameRecord(entry, reader.grant.principal))
+      yield showFollowed(reader.family, entry, nameRecord(entry, reader.grant.principal))
       if (performance.now() < batch.dueAt) continue
       // A slow follower gets the rest if it may still see it.
       batch.position = entry.position

@@ -15,8 +15,8 @@ import { type Action, listActions } from './offers.js'
 export interface BookSource {
   /** Checks the options of a call. */
   open (options: CallOptions, rule: keyof typeof callRules): Caller
-  /** For clients, whose pages of lists and logs are limited. */
-  readonly grammars?: { readonly list: Grammar, readonly log: Grammar }
+  /** For clients, whose pages of lists and logs are limited. @param family as the caller sees it */
+  grammarsOf? (family: Family): { readonly grammar: Grammar, readonly logGrammar: Grammar }
   /** Whether a change of an item needs its revision. */
   readonly needsRevision?: boolean
   /** The most commands that `runAll` takes. */

@@ -1,3 +1,4 @@
+import { hideIn } from '../family/narrow.js'
 import type { Params } from '../family/params.js'
 import { invalidBody, pointToCommand, Problem } from '../problems.js'
 import { callRules, checkCallOptions, checkParams, pickReadable, readIds } from '../service/arguments.js'
@@ -5,7 +6,7 @@ import { type Caller, intendToRead } from '../service/caller.js'
 import type { Command } from '../service/decide.js'
 import { execute, type Outcome, preview } from '../service/execute.js'
 import { executeAll } from '../service/execute-all.js'
-import { mayRead, tryReader } from '../service/reader.js'
+import { findReadable, tryReader } from '../service/reader.js'
 import { showCommand } from '../service/record.js'
 import { expectRevision } from '../service/refusal.js'
 import type { CallOptions, Done, RunAllOptions, RunOptions } from '../service/service.js'
@@ -47,9 +48,9 @@ async function showDone ({ family, source }: BookParts, outcome: Outcome, caller
   const { record, replayed, problem } = outcome
   if (problem !== undefined) throw problem
   const item = outcome.item ?? await outcome.loadItem?.()
-  const isShown = item !== undefined && await mayRead({ family, caller }, { ...outcome, item })
+  const shown = item && await findReadable({ family, caller }, { ...outcome, item })
   return {
-    item: (isShown ? { ...pickReadable(family, item), ...outcome.secrets } : undefined) as never,
+    item: (shown && { ...pickReadable(shown, hideIn(shown, item)), ...hideIn(shown, outcome.secrets ?? {}) }) as never,
     command: showCommand(family, record, outcome.id) as Done<never>['command'],
     changed: record.outcome === 'done',
     replayed
@@ -105,6 +106,6 @@ export async function previewChange (
   const isShown = before !== undefined && after !== undefined && reader?.holds(after) === true
   return {
     changed: decision.outcome === 'done',
-    item: (isShown ? pickReadable(family, after) : undefined) as never
+    item: (isShown ? pickReadable(reader.family, hideIn(reader.family, after)) : undefined) as never
   }
 }

@@ -1,6 +1,6 @@
 import type { FieldChanges } from '../family/changes.js'
 import type { Family, Renaming } from '../family/family.js'
-import { invertNames, type Names, type NameTree, renameWithin } from '../family/name-tree.js'
+import { invertNames, type Names, type NameTree, renamePath, renameWithin } from '../family/name-tree.js'
 import { mapConditions } from '../storage/conditions.js'
 import type { Condition, FoundText, Query, StorageReads, Stored } from '../storage/storage.js'
 import { makeListWriter, type Members } from '../values/json.js'
@@ -42,6 +42,14 @@ export class VersionNames implements Renaming {
 
   parseConditions (conditions: readonly Condition[]): Condition[] {
     return mapConditions(conditions, each => ({ ...each, field: this.toBase(each.field) }))
+  }
+
+  parsePaths (paths: readonly string[]): string[] {
+    return paths.map(path => renamePath(this.#back, path))
+  }
+
+  showPaths (paths: readonly string[]): string[] {
+    return paths.map(path => renamePath(this.tree, path))
   }
 
   parseParams (action: string | undefined, params: Members): Members {

@@ -10,6 +10,7 @@ import type {
   AttributeForm, FamilyDefinition, NounOperation, Operation, QueryDefinition, RemoveDefinition
 } from './definition.js'
 import { commandsShape } from './fields.js'
+import type { HiddenNames } from './hidden-names.js'
 import type { NameTree } from './name-tree.js'
 import type { Conversions } from './nested.js'
 import type { Params } from './params.js'
@@ -83,6 +84,9 @@ export interface Renaming {
   /** An item, under the names of the base. */
   parse (item: Stored): Stored
   parseConditions (conditions: readonly Condition[]): Condition[]
+  /** Fields and paths, under the names of the base. */
+  parsePaths (paths: readonly string[]): string[]
+  showPaths (paths: readonly string[]): string[]
   /** The parameters of a command, which are fields only of a creation and an edit. */
   showParams (action: string | undefined, params: Members): Members
   parseParams (action: string | undefined, params: Members): Members
@@ -92,6 +96,24 @@ export interface Renaming {
   listPointed (action: string | undefined): NameTree
   /** The items of the base in a storage, asked for and shown under the names here. */
   read (storage: StorageReads): StorageReads
+}
+
+/** What a caller does not see of a family. */
+export interface Hiding {
+  /** The family with all of its fields. */
+  readonly whole: Family
+  /** Fields and paths, sorted, and `principal`. */
+  readonly paths: readonly string[]
+  readonly names: HiddenNames
+  readonly hidesFields: boolean
+  /** Whether it is hidden who sent the commands of a log. */
+  readonly hidesPrincipal: boolean
+  /** The actions that need a value for something hidden: this caller cannot run them. */
+  readonly unavailable: ReadonlySet<string>
+  /** The states that depend on something hidden. */
+  readonly states: ReadonlySet<string>
+  /** Members of an item, as a client may send them back. */
+  readonly item: Params
 }
 
 /** A definition, checked and compiled once for all its mounts. */
@@ -151,6 +173,8 @@ export interface Family {
   readonly tables: readonly FamilyShape[]
   /** Undefined unless `rename` made it. */
   readonly renaming: Renaming | undefined
+  /** Set if it lacks what a grant hides. */
+  readonly hiding?: Hiding
 }
 
 export type { AnyFamily } from './types.js'

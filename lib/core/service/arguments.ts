@@ -148,11 +148,11 @@ export function pickReadable (family: Family, item: Stored): Members {
 }
 
 export async function findItems<T> (
-  family: Family,
   reader: Reader,
   query: string | readonly Condition[],
   options: PageOptions
 ): Promise<ItemPage<T>> {
+  const { family } = reader
   const { grammar, pick } = compileProgramReads(family)
   const parsed = parseFind(family, grammar, query, options)
   return toItemPage(await findPage(query => reader.find(query), parsed), parsed, pick)
@@ -192,7 +192,7 @@ export function makeLookups (own: Called): Lookups {
     async get (family: AnyFamily | string, id) {
       const other = find(family)
       const reader = await tryReader(other.family, other.caller, intendToRead(other.family, id))
-      const item = other.family.readId(String(id)) === id ? await reader?.get(id) : undefined
+      const item = other.family.readId(String(id)) === id ? await reader?.forRules.get(id) : undefined
       return (item && pickReadable(other.family, item)) as never
     },
 
@@ -202,7 +202,7 @@ export function makeLookups (own: Called): Lookups {
       const reader = await tryReader(other.family, other.caller, intendToList(other.family))
       if (reader === undefined) return { items: [], hasNext: false }
       try {
-        return await findItems(other.family, reader, query, options)
+        return await findItems(reader.forRules, query, options)
       } catch (error) {
         // The query is the host's, not the client's.
         if (!(error instanceof Problem) || error.code !== 'invalid-query') throw error

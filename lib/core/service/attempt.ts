@@ -5,6 +5,7 @@ import { ConflictError, ConstraintError, type Id, type Stored } from '../storage
 import { type Caller, canSee, type Grant } from './caller.js'
 import type { DecidedCommand } from './commit.js'
 import { decide, decideCreated, decideCreation, type Decision } from './decide.js'
+import { showGranted } from './granted.js'
 import {
   type Execution, load, type Loaded, makeContext, noOthers, prepareFacts, readItem
 } from './load.js'
@@ -74,7 +75,9 @@ async function decideCommand (execution: Execution, loaded: Loaded): Promise<Dec
     : undefined
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
   return {
-    outcome: { record, id: isRecorded ? context.command : undefined, item, secrets, replayed: false, problem },
+    outcome: showGranted(execution, {
+      record, id: isRecorded ? context.command : undefined, item, secrets, replayed: false, problem
+    }),
     changes: isRecorded ? makeChanges(family, made, record, changedOthers) : [],
     explain (error) {
       const ofOthers = changedOthers.map(({ other, after }) => ({ family: other.family, after }))

@@ -2,10 +2,10 @@ import { inspect, types } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
+import { findFlawInHide, holdsWhole } from '../family/narrow.js'
 import { findFlawInConditions, numberDecimals } from '../query/filters.js'
 import { now } from '../runtime.js'
 import { uuidv7 } from '../runtime.js'
-import { matcher } from '../storage/conditions.js'
 import type { Condition, Id, Stored } from '../storage/storage.js'
 import { isNewId, isTextId, newIdRule, textIdRule } from '../values/ids.js'
 import { findJsonFlaw, findTextFlaw, isObject, type Members } from '../values/json.js'
@@ -25,12 +25,20 @@ export interface Intent {
   readonly tentative?: true
 }
 
+/** A name that a grant may hide: a field, a path in it such as `lines.price`, or `principal`. */
+export type Hidable<Field extends string = string> = Field | `${Field}.${string}` | 'principal'
+
 /** The value that `authorize` may return. */
 export interface Grant<Field extends string = string> {
   /** The name of the caller. Replays of commands are bound to it. */
   readonly principal?: string
   /** Conditions for every read and write of this request: for it, items that do not meet them do not exist. */
   readonly where?: readonly Condition<Field>[]
+  /**
+   * Fields, paths in them such as `lines.price`, and `principal`, which do not exist for this request; `principal` is
+   * who sent the commands of a log.
+   */
+  readonly hide?: readonly Hidable<Field>[]
   /** Facts about the caller for rules, as JSON: `context.claims`. Never logged or shown. */
   readonly claims?: Readonly<Record<string, unknown>>
   /** For `read` and `list`: the actions to offer. Default: `authorize` is called for each, with `tentative`. */
@@ -91,12 +99,13 @@ export function intendToList ({ name }: Family, params: Members = {}): Intent {
 
 /** Whether an item exists for a caller. */
 export function canSee ({ where }: Grant, item: Stored | undefined): item is Stored {
-  return item !== undefined && (where === undefined || matcher(where)(item))
+  return item !== undefined && (where === undefined || holdsWhole(where)(item))
 }
 
 const grantRule = membersOf({
   principal: rules.word,
   where: Type.Array(rules.any, { description: 'a list of conditions' }),
+  hide: Type.Array(Type.String(), { description: 'a list of fields, and paths in them' }),
   claims: Type.Unsafe({
     holds: (claims: unknown) => isObject(claims) && findJsonFlaw(claims) === undefined,
     description: 'an object, as JSON'
@@ -123,15 +132,19 @@ function findFlawInGrant (family: Family, granted: unknown): string | undefined 
   if (granted === null) return 'returned null; to allow everything, it must return nothing'
   // A list, a Map or an error has none of these members, and would be a grant without limits.
   if (![Object.prototype, null].includes(Object.getPrototypeOf(granted))) {
-    return 'must return nothing, or { principal, where, claims, offers }'
+    return 'must return nothing, or { principal, where, hide, claims, offers }'
   }
-  const { principal, where } = granted as Grant
+  const { principal, where, hide } = granted as Grant
   const unknown = Object.keys(granted as Grant).filter(name => !Object.hasOwn(grantRule.properties, name))
   // It may be a misspelt `where`, even if it is undefined.
   const wrong = findFlaw(grantRule, granted) ?? unknown.map(name => `unknown member "${name}"`)[0]
   if (wrong !== undefined) return `returned an invalid grant: ${wrong}`
   const flawOfName = principal === undefined ? undefined : findFlawInPrincipal(principal)
   if (flawOfName !== undefined) return `returned a principal that ${flawOfName}`
+  const unhidable = hide && findFlawInHide(family, hide)
+  if (unhidable !== undefined) return `returned "hide" with a wrong name: ${unhidable}`
+  // It may be a rule that was not found, like conditions.
+  if (hide === undefined && 'hide' in (granted as Grant)) return 'returned no names: "hide" must be a list of names'
   if (where === undefined) {
     // It may be a rule that was not found; to show everything, omit it or return an empty list.
     return 'where' in (granted as Grant) ? 'returned no conditions: "where" must be a list of conditions' : undefined

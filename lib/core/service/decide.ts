@@ -19,6 +19,9 @@ import {
   copyRefusal, describeReturned, explainForbidden, type ReferencedItems, refuseInState, runRule
 } from './refusal.js'
 
+/** @param hide what the caller does not see of the item */
+type Interpret = (current: Stored, hide?: readonly string[]) => Pick<Command, 'action' | 'params'>
+
 /** A request for a change, independent of the URL form. */
 export interface Command {
   /** The action of an operation, a creation or a deletion; undefined if it changes nothing. */
@@ -30,7 +33,13 @@ export interface Command {
   /** The Idempotency-Key, from which the id is derived. */
   readonly key?: string | undefined
   /** If the meaning depends on the item: returns the action and its parameters, or throws a problem. Pure. */
-  readonly interpret?: ((current: Stored) => Pick<Command, 'action' | 'params'>) | undefined
+  readonly interpret?: Interpret | undefined
+  /** Beside `interpret`: the members of the item that were sent. */
+  readonly named?: Members | undefined
+  /** In a version with other names: the parameters as they were sent. */
+  readonly sent?: { readonly family: Family, readonly params: Members } | undefined
+  /** The JSON pointer of the parameters in the body. Default: they are the body. */
+  readonly at?: string | undefined
   /** Beside `interpret`: identifies what was sent. When it is sent again, it may mean something else. */
   readonly content?: (() => string) | undefined
   /** Whether a replay shows the item as it was after the command. */

@@ -9,6 +9,7 @@ import {
 } from './commit.js'
 import { Draft, nameChanged } from './draft.js'
 import { execute, listWriterKeys } from './execute.js'
+import { showGrantedError } from './granted.js'
 import { authorizeCommand, type Execution } from './load.js'
 import { explainConstraint } from './refusal.js'
 import { enter, type Entered, type Sent } from './renamed.js'
@@ -97,9 +98,13 @@ function listAllKeys (executions: readonly Execution[], { changes }: Commit): st
 
 async function authorizeAll (list: readonly Entered[], explain: Explain): Promise<Together> {
   const explainOwn = (error: unknown, index: number): unknown =>
-    explain((list[index] as Entered).showProblem(error), index)
+    explain((list[index] as Entered).showProblem(showOwn(error, index)), index)
   const opened = await Promise.allSettled(list.map(async ({ family, caller, command }) =>
     await authorizeCommand(family, caller, command)))
+  const showOwn = (error: unknown, index: number): unknown => {
+    const { status, value } = opened[index] as PromiseFulfilledResult<Execution>
+    return status === 'fulfilled' ? showGrantedError(value, error) : error
+  }
   const executions = opened.map((each, index): Execution => {
     if (each.status === 'rejected') throw explainOwn(each.reason, index)
     return each.value

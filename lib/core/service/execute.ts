@@ -1,9 +1,12 @@
 import type { Family } from '../family/family.js'
+import { getWhole } from '../family/narrow.js'
+import type { Problem } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { attempt, type GrantedDecision, loadAndDecide, refuseUngranted, replayOrLoad } from './attempt.js'
 import type { Caller } from './caller.js'
 import { attemptUntilDone, commitDecided, type DecidedCommand, type Outcome, runToCommit } from './commit.js'
 import type { Command, Decision, DoneDecision } from './decide.js'
+import { showGrantedError, showGrantedItem } from './granted.js'
 import { authorizeCommand, type Execution, load, type Loaded, noOthers, prepareFacts } from './load.js'
 import { isCounted } from './new-ids.js'
 import { findAfter } from './record.js'
@@ -14,7 +17,7 @@ import { keyNextId } from './storage-access.js'
 export type { Outcome } from './commit.js'
 
 export function execute (family: Family, caller: Caller, command: Command): Promise<Outcome> {
-  const sent = { family, caller, command }
+  const sent = { family: getWhole(family), caller, command }
   return family.renaming === undefined ? executeOwn(sent) : executeAsBase(sent)
 }
 
@@ -30,8 +33,16 @@ async function executeAsBase (sent: Sent): Promise<Outcome> {
 /** Runs a command once: authorize, replay, load, precondition, decide, commit. */
 async function executeOwn ({ family, caller, command }: Sent): Promise<Outcome> {
   const execution = await authorizeCommand(family, caller, command)
-  const { storage, storage: { writers }, identity } = execution
-  return await runToCommit(storage, identity !== undefined, async state => {
+  try {
+    return await executeAuthorized(execution)
+  } catch (error) {
+    throw showGrantedError(execution, error)
+  }
+}
+
+function executeAuthorized (execution: Execution): Promise<Outcome> {
+  const { family, caller, command, storage, storage: { writers }, identity } = execution
+  return runToCommit(storage, identity !== undefined, async state => {
     const commit = async (decided: DecidedCommand): Promise<void> => {
       await commitDecided(storage, caller, state, { decided: [decided], changes: decided.changes })
     }
@@ -113,16 +124,22 @@ export async function preview (family: Family, caller: Caller, command: Command)
   const { showItem, showProblem, ...own } = enter({ family, caller, command })
   try {
     const execution = await authorizeCommand(own.family, own.caller, own.command)
+    return await previewAuthorized(execution).catch((error: unknown) => { throw showGrantedError(execution, error) })
+  } catch (error) {
+    throw showProblem(error)
+  }
+
+  async function previewAuthorized (execution: Execution): Promise<Preview> {
     const made = await loadAndDecide(execution, await load(execution))
     await refuseUngranted(execution, made)
     const { decision } = made
     if (decision.outcome === 'unchanged') return { decision, others: [] }
     if (decision.outcome === 'refused') {
-      return { decision: { ...decision, problem: showProblem(decision.problem) }, others: [] }
+      const problem = showProblem(showGrantedError(execution, decision.problem)) as Problem
+      return { decision: { ...decision, problem }, others: [] }
     }
-    return { decision: { ...decision, after: showItem(decision.after) }, others: listOthers(made, decision) }
-  } catch (error) {
-    throw showProblem(error)
+    const after = showItem(showGrantedItem(execution, decision.after))
+    return { decision: { ...decision, after }, others: listOthers(made, decision) }
   }
 
   /** Under the names of the versions that the caller has. */

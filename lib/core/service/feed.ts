@@ -200,14 +200,15 @@ export class Feed<F extends FeedFamily = FeedFamily> {
 
   async #show (part: LogPart<FeedEntry>, entries = part.entries): Promise<readonly FeedEntry[]> {
     if (entries.length === 0) return []
-    const shown = new Map<string, FeedEntry>()
+    const shown = new Map<FeedEntry, FeedEntry>()
     const findVisible = (reader: Reader) => reader.storage === this.storage ? part.findVisible(reader) : undefined
     await Promise.all(Array.from(this.#families.values(), async ({ family: { name }, reader }) => {
-      for (const entry of await reader.show(entries.filter(({ family }) => family === name), findVisible)) {
-        shown.set(entry.id, entry)
+      const own = entries.filter(({ family }) => family === name)
+      for (const [index, entry] of (await reader.show(own, findVisible)).entries()) {
+        shown.set(own[index] as FeedEntry, entry)
       }
     }))
-    return entries.map(({ id }) => shown.get(id) as FeedEntry)
+    return entries.map(entry => shown.get(entry) as FeedEntry)
   }
 
   /** Where to read on: entries that the caller may not see are passed over by their keys. */

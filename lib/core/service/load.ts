@@ -9,6 +9,7 @@ import { freeze, isObject } from '../values/json.js'
 import { makeLookups, pickReadable } from './arguments.js'
 import { type Caller, canSee, type Grant, type Intent, type Makers } from './caller.js'
 import type { Command } from './decide.js'
+import { refuseHidden } from './granted.js'
 import { addItems, type NewId, openOthers } from './open-others.js'
 import {
   authorizeNew, authorizeOnce, authorizeOthers, type Authorizing, listOthers, type LoadedOther, loadOthers, type NewItem
@@ -107,21 +108,23 @@ const nothing = Promise.resolve(undefined)
 export async function load (execution: Execution, reading?: Promise<Stored | undefined>): Promise<Loaded> {
   const { family, caller, storage } = execution
   let { command, grant } = execution
-  const { target, interpret, ...others } = command
+  const { target, interpret, named: _named, sent: _sent, ...others } = command
   let current: Stored | undefined
+  refuseHidden(family, grant, command)
   if (target !== undefined) {
-    const refuseHidden = (grant: Grant, item: Stored | undefined): Stored => {
+    const refuseUnseen = (grant: Grant, item: Stored | undefined): Stored => {
       if (!canSee(grant, item)) throw notFound(family.singular, target)
       return item
     }
-    current = refuseHidden(grant, await (reading ?? storage.get(family.name, target, caller.signal)))
+    current = refuseUnseen(grant, await (reading ?? storage.get(family.name, target, caller.signal)))
     command.precondition?.(current)
     if (interpret !== undefined) {
-      const { action, params } = interpret(current)
+      const { action, params } = interpret(current, grant.hide)
       command = { ...others, action, target, params: freeze(params) }
       // So far, only reading was authorized; changing may be granted under different conditions.
       if (action !== undefined) grant = await authorizeOnce(execution, caller, intendCommand(family, command))
-      refuseHidden(grant, current)
+      refuseUnseen(grant, current)
+      refuseHidden(family, grant, command)
     }
   }
   if (!family.withOthers.has(command.action ?? '')) {

@@ -219,7 +219,7 @@ async function readNamed (
   const { family, caller } = findOther(own, its)
   const id = item[field as string] as Id | null | undefined
   if (isAbsent(id)) return undefined
-  return await (await tryReader(family, caller, intendToRead(family, id)))?.get(id)
+  return await (await tryReader(family, caller, intendToRead(family, id)))?.forRules.get(id)
 }
 
 /** Undefined if the caller may not read all of them, or rules do not get so many. */

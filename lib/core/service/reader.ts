@@ -1,5 +1,6 @@
 import type { NounOperation } from '../family/definition.js'
-import type { Family } from '../family/family.js'
+import type { Family, Hiding } from '../family/family.js'
+import { hideIn, holdsWhole, narrowFamily } from '../family/narrow.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
@@ -38,7 +39,9 @@ export interface PastItem extends Pick<Rebuilt, 'isDeleted' | 'prev' | 'next'> {
 
 /** The part of a family that a caller may see: items that meet the grant's conditions, and their logs. */
 export class Reader {
+  /** Without what the grant hides. */
   readonly family: Family
+  readonly called: Called
   readonly signal: AbortSignal | undefined
   readonly #where: readonly Condition[]
   /** In the names of a renamed version, too, it is asked and answers. */
@@ -48,8 +51,9 @@ export class Reader {
   #holds: ((item: Stored) => boolean) | undefined
   #holdsStored: ((item: Stored) => boolean) | undefined
 
-  constructor (readonly called: Called, readonly storage: StorageReads, readonly grant: Grant) {
-    this.family = called.family
+  constructor (called: Called, readonly storage: StorageReads, readonly grant: Grant) {
+    this.family = narrowFamily(called.family, grant.hide)
+    this.called = this.family === called.family ? called : { ...called, family: this.family }
     this.signal = called.caller.signal
     this.#where = grant.where ?? []
     this.#items = this.#open(storage)
@@ -74,9 +78,17 @@ export class Reader {
     return this.#fields
   }
 
+  /** The same for rules, from which nothing is hidden. */
+  get forRules (): Reader {
+    const { hiding } = this.family
+    if (hiding === undefined) return this
+    const { hide: _, ...grant } = this.grant
+    return new Reader({ ...this.called, family: hiding.whole }, this.storage, grant)
+  }
+
   /** Whether an item meets the conditions. */
   holds (item: Stored): boolean {
-    this.#holds ??= matcher(this.#where)
+    this.#holds ??= holdsWhole(this.#where)
     return this.#holds(item)
   }
 
@@ -92,6 +104,8 @@ export class Reader {
 
   get findText (): ((query: Query, members: readonly string[]) => Promise<FoundText>) | undefined {
     const { findText } = this.#items
+    // A text has whole fields.
+    if ([...this.family.hiding?.names.values() ?? []].some(within => within !== 'whole')) return undefined
     return findText && ((query, members) =>
       findText.call(this.#items, this.family.name, this.#narrow(query), members, this.signal))
   }
@@ -99,7 +113,8 @@ export class Reader {
   /** Undefined if the item does not exist for this caller. */
   get (id: Id): Promise<Stored | undefined> {
     const getting = this.#items.get(this.family.name, id, this.signal)
-    return this.#where.length === 0 ? getting : getting.then(item => canSee(this.grant, item) ? item : undefined)
+    if (this.#where.length === 0 && this.family.hiding === undefined) return getting
+    return getting.then(item => canSee(this.grant, item) ? hideIn(this.family, item) : undefined)
   }
 
   /** An item as it was; undefined if it did not exist then, or not for this caller. */
@@ -111,9 +126,9 @@ export class Reader {
     const { renaming, members } = this.family
     return {
       ...around,
-      item: renaming?.show(item) ?? item,
+      item: hideIn(this.family, renaming?.show(item) ?? item),
       missing: members.filter(name => unknown.has(renaming?.toBase(name) ?? name)),
-      last: renaming?.show(last.item) ?? last.item
+      last: hideIn(this.family, renaming?.show(last.item) ?? last.item)
     }
   }
 
@@ -126,13 +141,14 @@ export class Reader {
   }
 
   async find (query: Query): Promise<Found> {
-    return await this.#items.find(this.family.name, this.#narrow(query), this.signal)
+    const found = await this.#items.find(this.family.name, this.#narrow(query), this.signal)
+    return this.family.hiding === undefined ? found : { ...found, items: this.#hide(found.items) }
   }
 
   /** Only with these members, if the storage can leave out others: items may be long. */
   async findMembers (query: Query, members: readonly string[], storage = this.storage): Promise<readonly Stored[]> {
     const items = storage === this.storage ? this.#items : this.#open(storage)
-    return await findMembers(items, this.family.name, this.#narrow(query), members, this.signal)
+    return this.#hide(await findMembers(items, this.family.name, this.#narrow(query), members, this.signal))
   }
 
   /** Those of these items that the caller may see. */
@@ -140,6 +156,11 @@ export class Reader {
     const query = selectById([{ field: 'id', op: 'eq', values: ids }], ids.length)
     const items = await this.findMembers(query, ['id'], storage)
     return new Set(items.map(({ id }) => id))
+  }
+
+  #hide (items: readonly Stored[]): readonly Stored[] {
+    const { family } = this
+    return family.hiding === undefined ? items : items.map(item => hideIn(family, item))
   }
 
   async findLog (id: Id, query: Query, operation?: NounOperation): Promise<Found> {
@@ -160,12 +181,13 @@ export class Reader {
     const names = new Set(entries.flatMap(({ about }) => about?.family ?? []))
     const owners = new Map(await Promise.all(Array.from(names, async name =>
       [name, await this.#findOwner(name, entries, findVisible)] as const)))
+    const { principal } = this.grant
     return entries.map(entry => {
       const { about, params, ...rest } = entry
-      if (about === undefined) return toShown(family, entry, family)
+      if (about === undefined) return toShown(family, entry, family, principal)
       const owner = owners.get(about.family) as Owner
-      if (!owner.visible.has(about.id)) return toShown(family, rest as R, owner.family)
-      const shown = toShown(family, entry, owner.family)
+      if (!owner.visible.has(about.id)) return toShown(family, rest as R, owner.family, principal)
+      const shown = toShown(family, entry, owner.family, principal)
       return params !== undefined && owner.family === undefined && caller.isProgram === true
         ? { ...shown, params }
         : shown
@@ -181,8 +203,9 @@ export class Reader {
     if (!(there?.caller ?? caller).isGuarded) return owner
     const reader = there && await tryReader(there.family, there.caller, intendToRead(there.family, undefined))
     if (reader === undefined) return { ...owner, visible: new Set() }
-    if (!reader.isNarrowed) return owner
-    return { ...owner, visible: await (findVisible(reader) ?? reader.findIds([...ids])) }
+    const { family } = reader
+    if (!reader.isNarrowed) return { family, visible: ids }
+    return { family, visible: await (findVisible(reader) ?? reader.findIds([...ids])) }
   }
 
   async getFromLog (id: Id, command: string, operation?: NounOperation): Promise<CommandRecord | undefined> {
@@ -203,8 +226,9 @@ export class Reader {
   /** A command of the reader, even if its item is deleted. A narrowed reader without a principal has none. */
   async getOwnCommand (command: string): Promise<CommandRecord | undefined> {
     if (this.grant.principal === undefined && this.#where.length > 0) return undefined
-    const record = await this.getCommand(command)
-    return record?.principal === this.grant.principal ? record : undefined
+    const isOwn = ({ family, principal }: CommandRecord): boolean =>
+      family === this.family.name && principal === this.grant.principal
+    return await this.#getRecord(this.#listRows(command), isOwn)
   }
 
   /** Commands of the reader by their keys. */
@@ -245,8 +269,18 @@ export class Reader {
 
   // Before the client's conditions: the duration of a client's pattern would reveal what the grant excludes.
   #narrow (query: Query): Query {
+    const { hiding } = this.family
+    if (hiding !== undefined) refuseHidden(hiding, query)
     return this.#where.length === 0 ? query : { ...query, where: [...this.#where, ...query.where] }
   }
+}
+
+/** Grammars refuse these names first; a page or tool must not ask for them either. */
+function refuseHidden ({ names }: Hiding, { where, order }: Query): void {
+  const asked = [...listFieldConditions(where), ...order].map(({ field }) => field)
+  const hidden = asked.filter(name => names.get(name) === 'whole')
+  if (hidden.length === 0) return
+  throw invalidQuery(hidden.map(parameter => ({ parameter, detail: `Unknown parameter "${parameter}".` })))
 }
 
 /** Not a promise unless it has to wait, so that a single request takes as few turns as possible. */
@@ -285,22 +319,28 @@ interface Written {
   readonly replayed: boolean
 }
 
-/** Permission to write does not include reading. The command is done, so a failure only hides the item. */
-export async function mayRead ({ family, caller }: Called, { record, item, replayed }: Written): Promise<boolean> {
-  if (!caller.isGuarded) return true
+/**
+ * The family as the caller may see its item after a command; undefined if the caller may not read it. Permission to
+ * write does not include reading. The command is done, so a failure only hides the item.
+ */
+export async function findReadable (
+  { family, caller }: Called, { record, item, replayed }: Written
+): Promise<Family | undefined> {
+  if (!caller.isGuarded) return family
   const id = readTarget(family, record)
   try {
-    const { where = [] } = await caller.authorize(intendToRead(family, id))
-    if (where.length === 0) return true
-    const isVisible = matcher(where)
-    if (item !== undefined && !isVisible(item)) return false
-    if (!replayed) return item !== undefined
+    const { where = [], hide } = await caller.authorize(intendToRead(family, id))
+    const shown = narrowFamily(family, hide)
+    if (where.length === 0) return shown
+    const isVisible = holdsWhole(where)
+    if (item !== undefined && !isVisible(item)) return undefined
+    if (!replayed) return item && shown
     // A replay shows an earlier item, but the current one decides who may see it.
     const now = await (await openReader(family, caller, {})).get(id)
-    return now === undefined ? item !== undefined : isVisible(now)
+    return now === undefined ? item && shown : isVisible(now) ? shown : undefined
   } catch (error) {
     if (!isRefusal(error)) caller.report?.(error, 'The result of a command cannot be shown')
-    return false
+    return undefined
   }
 }
 

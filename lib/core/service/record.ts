@@ -5,11 +5,12 @@ import { nameAction } from '../family/declared-operations.js'
 import type { NounOperation } from '../family/definition.js'
 import { type Family, listReferred } from '../family/family.js'
 import { logFields } from '../family/fields.js'
+import { principalName } from '../family/narrow.js'
 import { hideSecrets } from '../family/params.js'
 import { Problem, type ProblemCode, problemCodes, type ProblemOptions } from '../problems.js'
 import type { OrderedList } from '../query/cursor.js'
 import { matcher } from '../storage/conditions.js'
-import type { Change, FieldCondition, Id, Storage, Stored } from '../storage/storage.js'
+import type { Change, Field, FieldCondition, Id, Storage, Stored } from '../storage/storage.js'
 import { hashText } from '../values/ids.js'
 import { isObject, type Members } from '../values/json.js'
 import type { Makers } from './caller.js'
@@ -372,6 +373,11 @@ export const feedList: OrderedList = {
     ...logFields
   ],
   order: [{ field: 'position', descending: false }]
+}
+
+/** The fields of a log for callers from whom it is hidden who sent the commands. */
+export function omitPrincipal<L extends { readonly fields: readonly Field[] }> (list: L): L {
+  return { ...list, fields: list.fields.filter(({ name }) => name !== principalName) }
 }
 
 export const logList = { name: 'commands', fields: logFields, order: logOrder }

@@ -1,6 +1,7 @@
 import { errorCodes } from '../errors.js'
 import { type Family, hasFieldsOf, type Renaming } from '../family/family.js'
 import { type NameTree, renameSegments } from '../family/name-tree.js'
+import { getWhole, getWholeItem, keepWholeItem } from '../family/narrow.js'
 import { changeProblem, type Flaw, invalidBody, Problem } from '../problems.js'
 import { ConstraintError } from '../storage/storage.js'
 import { escapePointer, type MemberFlaw, type Members, unescapePointer } from '../values/json.js'
@@ -36,10 +37,15 @@ const keep = <T>(value: T): T => value
 
 /** An item of the base, as a version of the family has it. */
 export function showAs<T extends Members | undefined> ({ renaming }: Family, item: T): T {
-  return renaming === undefined || item === undefined ? item : renaming.show(item)
+  if (renaming === undefined || item === undefined) return item
+  const shown = renaming.show(item)
+  const whole = getWholeItem(item)
+  if (whole !== item) keepWholeItem(shown, renaming.show(whole))
+  return shown
 }
 
-export function enter ({ family, caller, command }: Sent): Entered {
+export function enter ({ family: shown, caller, command }: Sent): Entered {
+  const family = getWhole(shown)
   const { renaming } = family
   if (renaming === undefined) {
     return { family, caller, command, showOutcome: keep, showItem: keep, showProblem: keep }
@@ -48,7 +54,7 @@ export function enter ({ family, caller, command }: Sent): Entered {
   const showProblem = <T>(error: T): T | Problem => nameProblem(family, renaming, command.action, error)
   return {
     ...asBase({ family, caller }),
-    command: parseCommand(renaming, command),
+    command: { ...parseCommand(renaming, command), sent: { family, params: command.params } },
     showItem,
     showProblem,
     showOutcome (outcome) {
@@ -67,14 +73,20 @@ export function enter ({ family, caller, command }: Sent): Entered {
 
 /** The same family under the names that rules have. */
 export function asBase (called: Called): Called {
-  const { family: { renaming }, caller } = called
-  return renaming === undefined ? called : { family: renaming.base, caller: callBase(renaming, caller) }
+  const { family: { renaming, hiding }, caller } = called
+  if (renaming !== undefined) return { family: renaming.base, caller: callBase(renaming, caller) }
+  return hiding === undefined ? called : { family: hiding.whole, caller }
 }
 
 /** The same caller of the base. `authorize` and `onCommitted` still have the names of the version. */
 function callBase (renaming: Renaming, caller: Caller): Caller {
-  const parse = (grant: Grant): Grant =>
-    grant.where === undefined ? grant : { ...grant, where: renaming.parseConditions(grant.where) }
+  const parse = (grant: Grant): Grant => grant.where === undefined && grant.hide === undefined
+    ? grant
+    : {
+        ...grant,
+        ...grant.where && { where: renaming.parseConditions(grant.where) },
+        ...grant.hide && { hide: renaming.parsePaths(grant.hide) as never }
+      }
   const { authorize, committed, ...named } = nameParams(renaming, caller)
   return {
     ...named,
@@ -126,8 +138,8 @@ function parseCommand (renaming: Renaming, command: Command): Command {
   return {
     ...command,
     params: renaming.parseParams(action, params),
-    interpret: interpret && (current => keepOwnNames(() => {
-      const { action, params } = interpret(renaming.show(current))
+    interpret: interpret && ((current, hide) => keepOwnNames(() => {
+      const { action, params } = interpret(renaming.show(current), hide && renaming.showPaths(hide))
       return { action, params: renaming.parseParams(action, params) }
     })),
     precondition: precondition && (current => keepOwnNames(() => { precondition(renaming.show(current)) }))
@@ -185,7 +197,8 @@ function namePointer (names: NameTree, pointer: string): string {
 // Problems thrown by functions that use the names of the version.
 const inOwnNames = new WeakSet<object>()
 
-function throwOwn (error: unknown): never {
+/** Throws what has the names of the version, or text about them. */
+export function throwOwn (error: unknown): never {
   if (error instanceof Problem) inOwnNames.add(error)
   throw error
 }

@@ -3,6 +3,7 @@ import { completer } from '../storage/shapes.js'
 import { ConflictError } from '../storage/storage.js'
 import { canSee } from './caller.js'
 import type { DecidedCommand } from './commit.js'
+import { showGranted } from './granted.js'
 import type { Execution } from './load.js'
 import { Reader } from './reader.js'
 import {
@@ -25,10 +26,11 @@ export async function repeatIfDone (execution: Execution, error: unknown): Promi
   if (await getRecord(execution, identity) !== undefined) throw new ConflictError('commands', identity.row)
 }
 
-function replay ({ family, caller, storage, grant }: Execution, found: CommandRecord): DecidedCommand {
+function replay (execution: Execution, found: CommandRecord): DecidedCommand {
+  const { family, caller, storage, grant } = execution
   // A version with more fields may have run it.
   const record = toShown(family, found, family)
-  const outcome = {
+  const outcome = showGranted(execution, {
     record,
     id: nameRecord(record, grant.principal),
     // It may have been created before the family had all its fields.
@@ -36,7 +38,7 @@ function replay ({ family, caller, storage, grant }: Execution, found: CommandRe
     loadItem: () => new Reader({ family, caller }, storage, grant).get(readTarget(family, record)),
     replayed: true,
     problem: restoreProblem(record)
-  }
+  })
   return { outcome, changes: [], explain: error => error, notify () {} }
 }
 

@@ -1,9 +1,12 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { type FieldChange, type FieldChanges, isUnknown } from '../family/changes.js'
 import type { Family } from '../family/family.js'
+import { leadsToHidden } from '../family/hidden-names.js'
+import { differsHidden } from '../family/narrow.js'
 import { type Flaw, problemCodes } from '../problems.js'
 import { isObject, type Members, unescapePointer } from '../values/json.js'
 import type { CommandRecord, KeptProblem } from './record.js'
+import { explainInState, type StateReason } from './refusal.js'
 import { nameRecordOf } from './renamed.js'
 
 // Another version of a family may have more fields, operations and parameters. Its entries are in the same log.
@@ -12,14 +15,23 @@ import { nameRecordOf } from './renamed.js'
  * An entry in the names of the family, with what the family has.
  *
  * @param owner the family of the command; undefined if it is not known here, and only the action is shown
+ * @param reader the principal who reads it
  */
-export function toShown<R extends CommandRecord> (family: Family, record: R, owner: Family | undefined): R {
+export function toShown<R extends CommandRecord> (
+  family: Family, record: R, owner: Family | undefined, reader?: string
+): R {
   const own = nameRecordOf(family, record, owner)
+  const shown = keepKnownParts(family, own, owner)
+  if (family.hiding === undefined && owner?.hiding === undefined) return shown
+  return hideInEntry(shown, own, { family, owner, reader })
+}
+
+function keepKnownParts<R extends CommandRecord> (family: Family, own: R, owner: Family | undefined): R {
   const { action, params, changes, problem } = own
   const expected = owner && getKnown(owner).params.get(action)
   const keptParams = expected && params && keepKnown([expected], params)
   const keptChanges = changes && keepChanges(getKnown(family), changes)
-  const keptProblem = problem && keepKnownProblem(getKnown(family), expected, problem)
+  const keptProblem = problem && keepKnownProblem(family, expected, problem)
   if (keptParams === params && keptChanges === changes && keptProblem === problem) return own
   const { params: _params, ...rest } = own
   return {
@@ -28,6 +40,63 @@ export function toShown<R extends CommandRecord> (family: Family, record: R, own
     ...(keptChanges && { changes: keptChanges }),
     ...(keptProblem && { problem: keptProblem })
   } as R
+}
+
+interface EntryReading {
+  readonly family: Family
+  readonly owner: Family | undefined
+  readonly reader: string | undefined
+}
+
+/** @param whole with everything that the command changed */
+function hideInEntry<R extends CommandRecord> (shown: R, whole: R, { family, owner, reader }: EntryReading): R {
+  const { params, problem } = shown
+  // Parameters that are no fields may have the values of hidden ones, under any name.
+  const isTouched = changesHidden(family, whole) || (whole.about !== undefined && owner?.hiding?.hidesFields === true)
+  const kept = params && isTouched ? keepFields(owner, whole.action, params) : params
+  const { params: _, ...rest } = shown
+  const entry = {
+    ...rest,
+    ...(kept && { params: kept }),
+    ...(problem && { problem: hideInProblem(family, problem) })
+  } as R
+  if (![family, owner].some(each => each?.hiding?.hidesPrincipal === true)) return entry
+  // The id is the one that it has for this reader, which now cannot be found by the principal.
+  const { principal, chosenId, id, ...others } = entry
+  return { id: principal === reader ? chosenId ?? id : id, ...others } as unknown as R
+}
+
+/** Whether a command set or changed something hidden; true if that is not known. */
+function changesHidden (family: Family, { outcome, changes }: CommandRecord): boolean {
+  if (family.hiding?.hidesFields !== true || outcome !== 'done') return false
+  return changes === undefined ||
+    Object.entries(changes).some(([name, { from, to }]) => differsHidden(family, name, from, to))
+}
+
+/** Of the parameters of a creation or an edit, those that are fields. */
+function keepFields (owner: Family | undefined, action: string, params: Members): Members | undefined {
+  if (owner?.edit?.operation.action === action) return params
+  const { lifecycle } = owner ?? {}
+  if (lifecycle?.createAction !== action) return undefined
+  return Object.fromEntries(Object.entries(params).filter(([name]) => !lifecycle.extra.includes(name)))
+}
+
+/** A problem as a caller gets it: it must not tell of what is hidden. The host's texts stay. */
+export function hideInProblem<P extends Pick<KeptProblem, 'code' | 'detail' | 'members' | 'errors' | 'status'>> (
+  { hiding }: Family, problem: P
+): P {
+  const { code, detail, members, errors = [], status } = problem
+  if (hiding === undefined) return problem
+  const isHidden = (flaw: Flaw): boolean =>
+    'pointer' in flaw && leadsToHidden(hiding.names, flaw.pointer.split('/').slice(1).map(unescapePointer))
+  if (errors.some(isHidden)) {
+    return { code, detail: problemCodes[code].title, members: {}, ...(status !== undefined && { status }) } as P
+  }
+  const { state, ...others } = members as Members & Partial<StateReason>
+  if (code !== 'wrong-state' || typeof state !== 'string' || !hiding.states.has(state)) return problem
+  const reason = others as StateReason
+  const isOurs = detail === explainInState(hiding.whole, { ...reason, state })
+  return { ...problem, members: others, detail: isOurs ? explainInState(hiding.whole, reason) : detail }
 }
 
 interface KnownParts {
@@ -87,7 +156,8 @@ function keepKnownChange (schema: TSchema, change: FieldChange): FieldChange {
 }
 
 /** Why a command of another version was refused may be about what this one does not have. */
-function keepKnownProblem ({ fields }: KnownParts, expected: TSchema | undefined, problem: KeptProblem): KeptProblem {
+function keepKnownProblem (family: Family, expected: TSchema | undefined, problem: KeptProblem): KeptProblem {
+  const { fields } = getKnown(family)
   const { code, status, errors = [] } = problem
   const isKnown = (flaw: Flaw): boolean => {
     const [, name = ''] = 'pointer' in flaw ? flaw.pointer.split('/') : []

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import { errorCodes } from '../../core/errors.js'
 import type { Family } from '../../core/family/family.js'
+import { getWholeItem, hideIn, narrowFamily } from '../../core/family/narrow.js'
 import { compileParams, readParams } from '../../core/family/params.js'
 import { invalidBody, type Problem } from '../../core/problems.js'
 import type { Command } from '../../core/service/decide.js'
@@ -52,13 +53,16 @@ function compileReader (mount: Mount): Write['read'] {
       params: {},
       // In a PATCH, null may mean something else.
       content: () => `${request.method} ${digestParams(sent)}`,
-      interpret (current) {
-        refuseOtherLinks(links, linkItem(mount, request, current))
-        const isChanged = (name: string): boolean => !isDeepStrictEqual(members[name], current[name])
+      named: body,
+      interpret (current, hide) {
+        const seen = narrowFamily(family, hide)
+        const shown = hideIn(seen, current)
+        refuseOtherLinks(links, linkItem(mount, request, shown))
+        const isChanged = (name: string): boolean => !isDeepStrictEqual(members[name], shown[name])
         const wanted = 'params' in read
           ? keepMembers(read.params, isChanged)
           : readParams(schema, keepMembers(members, isChanged))
-        return interpret(family, current, wanted, removed)
+        return interpret(seen, shown, wanted, removed)
       }
     }
   }
@@ -78,15 +82,21 @@ function keepMembers (members: Members, isKept: (name: string) => boolean): Memb
   return Object.fromEntries(Object.entries(members).filter(([name]) => isKept(name)))
 }
 
-/** Finds the operation that changes these members; throws a problem if none does. */
+/**
+ * Finds the operation that changes these members; throws a problem if none does.
+ *
+ * @param current as the caller sees it
+ */
 export function interpret (
   family: Family,
   current: Stored,
   wanted: Members,
   removed: readonly string[]
 ): Pick<Command, 'action' | 'params'> {
+  // Checks add members with a default, be they hidden or not.
+  const sent = family.hiding === undefined ? wanted : hideIn(family, wanted)
   const differing = [
-    ...Object.keys(wanted).filter(name => !isDeepStrictEqual(wanted[name], current[name])),
+    ...Object.keys(wanted).filter(name => !isDeepStrictEqual(sent[name], current[name])),
     ...removed.filter(name => current[name] !== undefined)
   ]
   const { attributes, edit } = family
@@ -96,9 +106,10 @@ export function interpret (
     .map(name => explainMisplaced(family, name))
   if (flaws.length > 0) throw invalidBody(flaws)
 
-  const merged: Record<string, unknown> = { ...current, ...wanted }
+  const whole = getWholeItem(current)
+  const merged: Record<string, unknown> = { ...whole, ...wanted }
   for (const name of removed) delete merged[name]
-  const meant = others.length === 0 ? undefined : attributes?.read(merged, current)
+  const meant = others.length === 0 ? undefined : attributes?.read(merged, whole)
   if (meant !== undefined && 'field' in meant) {
     throw invalidBody([{ pointer: `/${meant.field}`, detail: meant.detail }])
   }

@@ -12,9 +12,13 @@ import { readCommandId, readItemId, requireId } from '../request.js'
 import { documentRoute, type Endpoint, type RouteSettings } from '../routes.js'
 import { answeredByItem, answerEntry, type Form, makeWriteEndpoint, writeHandler } from './write.js'
 
+const at = '/params'
+
 interface Envelope {
   readonly action: string
   readonly params: Members
+  /** Where they are in the body. */
+  readonly at: typeof at
   readonly id?: string
   readonly revision?: number
   readonly [singular: string]: unknown
@@ -32,7 +36,7 @@ export function compileEnvelope (
   return sent => {
     const read = readParams(envelope, { params: {}, ...sent }) as Envelope
     const found = actions.get(read.action)
-    if (found !== undefined) return { ...read, params: readParams(found.params, read.params, '/params') }
+    if (found !== undefined) return { ...read, params: readParams(found.params, read.params, at), at }
     const detail = `must be one of ${known.join(', ')}.${didYouMean(read.action, known)}`
     throw invalidBody([{ pointer: '/action', detail }])
   }

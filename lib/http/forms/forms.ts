@@ -4,7 +4,7 @@ import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
 import { readJsonParams, readSentParams } from '../body.js'
 import { makeEtag, markItem, writeHttpDate } from '../conditional.js'
-import { type Exchange, type Mount, showItem } from '../mount.js'
+import { type Exchange, type Mount } from '../mount.js'
 import { logEndpoints } from '../reads/log.js'
 import { readItemId } from '../request.js'
 import type { Endpoint } from '../routes.js'
@@ -106,14 +106,14 @@ function lifecycleEndpoints (mount: Mount): Endpoint[] {
 }
 
 export function answerCreated (exchange: Exchange, outcome: Outcome): FastifyReply | Promise<FastifyReply> {
-  const { mount, mount: { family }, request, reply, choice } = exchange
-  const created = outcome.item as Stored
-  const document = showItem(mount, request, created)
-  reply
-    .header('location', document.links.self)
-    .header('etag', makeEtag(created.revision, choice.representation, family.tag + markItem(family, created)))
-    .header('last-modified', writeHttpDate(created.updatedAt))
-  return sendItem(exchange, 201, outcome, { ...document, ...outcome.secrets })
+  const { mount: { urls }, request, reply, choice } = exchange
+  const item = outcome.item as Stored
+  return sendItem(exchange, 201, { ...outcome, item }, ({ family }) => {
+    reply
+      .header('location', urls.item(request, item.id))
+      .header('etag', makeEtag(item.revision, choice.representation, family.tag + markItem(family, item)))
+      .header('last-modified', writeHttpDate(item.updatedAt))
+  })
 }
 
 /** The forms of operations. To add one, add its object to this list. */

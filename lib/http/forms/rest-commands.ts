@@ -1,12 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { hideIn } from '../../core/family/narrow.js'
 import { compileParams, readParams } from '../../core/family/params.js'
 import { invalidBody, pointToCommand, Problem } from '../../core/problems.js'
 import { type Caller, intendToRead } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/decide.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { executeAll } from '../../core/service/execute-all.js'
-import { authorizeReader, mayRead } from '../../core/service/reader.js'
+import { authorizeReader, findReadable, type Reader } from '../../core/service/reader.js'
 import { nameRecord, readTarget } from '../../core/service/record.js'
 import { expectRevision } from '../../core/service/refusal.js'
 import { endLongTurn } from '../../core/storage/turns.js'
@@ -36,8 +37,8 @@ export const commands: Form<'commands'> = {
     const put = writeHandler(mount, {
       read (request) {
         const id = readCommandId(request)
-        const { action, params, [singular]: target } = readEnvelope(getJsonBody(request))
-        return { action, params, id, target: requireId(family, String(target)) }
+        const { action, params, at, [singular]: target } = readEnvelope(getJsonBody(request))
+        return { action, params, at, id, target: requireId(family, String(target)) }
       },
       answer: answerEntry
     })
@@ -102,9 +103,9 @@ function commandRead (mount: Mount): Read<OneQuery> {
     parameter: 'command',
     intend: (_request, name) => intendToRead(family, undefined, { command: name }),
     aim: (_request, command) => ({ kind: 'command', command }),
-    parse: search => parseOne(mount.logGrammar, search),
+    parse: (search, { logGrammar }) => parseOne(logGrammar, search),
     async load (loading) {
-      const found = await findCommand(mount, loading)
+      const found = await findCommand(loading)
       return found && (exchange => {
         retire(exchange.reply, mount.retirement)
         return sendEntry(exchange, loading.query, found)
@@ -115,22 +116,23 @@ function commandRead (mount: Mount): Read<OneQuery> {
 
 /** By its id alone: of the caller, on an item that it may read. */
 export async function findCommand (
-  { family }: Mount,
-  { caller, reader, intent, name }: Loading<unknown>
+  { mount: { family }, caller, reader, intent, name }: Loading<unknown>
 ): Promise<Pick<Outcome, 'record' | 'id'> | undefined> {
   const record = await reader.getCommand(name)
   if (record === undefined) return undefined
-  const { grant: { principal } } = reader
   const id = readTarget(family, record)
+  let itemReader: Reader
   try {
-    const itemReader = await authorizeReader(family, caller, { ...intent, id })
+    itemReader = await authorizeReader(family, caller, { ...intent, id })
     if (itemReader.isNarrowed && await itemReader.get(id) === undefined) return undefined
   } catch (error) {
     // A refusal would reveal that the command of another principal exists.
-    if (record.principal === principal || toProblem(error).statusCode >= 500) throw error
+    if (toProblem(error).statusCode >= 500 || await reader.getOwnCommand(name) !== undefined) throw error
     return undefined
   }
-  return { record, id: nameRecord(record, principal) }
+  // More may be hidden of this item.
+  const shown = itemReader.family === family ? record : await itemReader.getCommand(name)
+  return shown && { record: shown, id: nameRecord(shown, reader.grant.principal) }
 }
 
 /** `POST /rest/commands` with `{ "commands": [{ "id", "deal", "action", "params", "revision" }], "atomic" }`. */
@@ -155,7 +157,9 @@ function compileCommandReader ({ family, preconditions }: Mount): (sent: Members
   const readTargeted = compileEnvelope({ id, ...actionMembers, [singular]: idSchema, revision }, family.changes)
   const readNew = compileEnvelope({ id, ...actionMembers }, new Map(lifecycle && [[lifecycle.createAction, lifecycle]]))
   return sent => {
-    if (createAction !== undefined && sent.action === createAction) return { ...readNew(sent), target: undefined }
+    if (createAction !== undefined && sent.action === createAction) {
+      return { ...readNew(sent), at: '', target: undefined }
+    }
     const { id, action, params, revision, [singular]: target } = readTargeted(sent)
     return {
       id,
@@ -234,11 +238,11 @@ async function showOutcome (exchange: Exchange, outcome: Outcome, isMinimal: boo
   const answer = { status: replayed || outcome.id === undefined ? 200 : 201, ...(replayed && { replayed }) }
   if (isMinimal) return answer
   const item = outcome.item ?? await loadItem?.().catch(() => undefined)
-  const { mount: { family, caller }, request } = exchange
-  const isShown = item !== undefined && await mayRead({ family, caller: caller(request) }, { ...outcome, item })
+  const { mount, mount: { family, caller }, request } = exchange
+  const shown = item && await findReadable({ family, caller: caller(request) }, { ...outcome, item })
   return {
     ...answer,
     command: { ...linkCommand(exchange, outcome), ...secrets },
-    ...(isShown && { item: showItem(exchange.mount, request, item) })
+    ...(shown && { item: showItem(mount.as(shown), request, hideIn(shown, item)) })
   }
 }

@@ -1,11 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Family } from '../../core/family/family.js'
+import { hideIn } from '../../core/family/narrow.js'
 import { invalidBody, preconditionFailed, preconditionRequired } from '../../core/problems.js'
 import type { Caller } from '../../core/service/caller.js'
 import type { Command } from '../../core/service/decide.js'
 import { execute, type Outcome } from '../../core/service/execute.js'
-import { mayRead } from '../../core/service/reader.js'
-import type { Members } from '../../core/values/json.js'
+import { findReadable } from '../../core/service/reader.js'
+import type { Stored } from '../../core/storage/storage.js'
 import { FormBody, readKey } from '../body.js'
 import { checkWriteConditions, explainTags, markItem } from '../conditional.js'
 import { type Exchange, logOutcome, type Mount, showItem } from '../mount.js'
@@ -55,7 +57,7 @@ export function makeCommand (
   { mount, request }: Pick<Exchange, 'mount' | 'request'>, sent: SentCommand, keepsItem?: true
 ): Command {
   const { headers, body } = request
-  const { action, target, params, id, interpret, content } = sent
+  const { action, target, params, id, interpret, content, named, at } = sent
   // Our forms have the revision that they were shown with.
   const revision = body instanceof FormBody ? body.revision : undefined
   const conditions = revision === undefined ? headers : { ...headers, 'if-match': `"${revision}"` }
@@ -64,7 +66,7 @@ export function makeCommand (
   const precondition = isConditional ? makePrecondition(mount, conditions, id === undefined) : undefined
   // An id in the path counts, whatever the header has.
   const key = id === undefined ? readKey(request) : undefined
-  return { action, target, params, id, key, interpret, content, keepsItem, precondition }
+  return { action, target, params, id, key, interpret, content, named, at, keepsItem, precondition }
 }
 
 /** Sets the headers that say how it went. */
@@ -155,9 +157,8 @@ function answerItem (exchange: Exchange, outcome: Outcome): FastifyReply | Promi
     return loadItem().then(item => answerItem(exchange, { ...done, item }))
   }
   if (item === undefined) return sendPreferred(exchange, 200, '', undefined)
-  const document = showItem(exchange.mount, exchange.request, item)
-  exchange.reply.header('content-location', document.links.self)
-  return sendItem(exchange, 200, outcome, { ...document, ...outcome.secrets })
+  exchange.reply.header('content-location', exchange.mount.urls.item(exchange.request, item.id))
+  return sendItem(exchange, 200, { ...outcome, item })
 }
 
 /** Of writes whose answer is the item. */
@@ -177,13 +178,20 @@ export function answerEntry (
 export function sendItem (
   exchange: Exchange,
   status: 200 | 201,
-  outcome: Outcome,
-  document: Members
+  outcome: Outcome & { readonly item: Stored },
+  setHeaders?: (mount: Mount) => void
 ): FastifyReply | Promise<FastifyReply> {
-  const { mount: { family, family: { singular }, isGuarded, caller }, request } = exchange
-  if (!isGuarded || readPreference(request.headers) === 'minimal') {
-    return sendPreferred(exchange, status, singular, document)
+  const { mount: { family, isGuarded, caller }, request } = exchange
+  if (!isGuarded || readPreference(request.headers) === 'minimal') return sendShown(family)
+  return findReadable({ family, caller: caller(request) }, outcome).then(sendShown)
+
+  /** @param shown the family as the caller may see it */
+  function sendShown (shown: Family | undefined): FastifyReply | Promise<FastifyReply> {
+    const mount = exchange.mount.as(shown ?? family)
+    setHeaders?.(mount)
+    const { item, secrets } = outcome
+    const document = shown && { ...showItem(mount, request, hideIn(shown, item)), ...hideIn(shown, secrets ?? {}) }
+    const seen = mount === exchange.mount ? exchange : { ...exchange, mount }
+    return sendPreferred(seen, status, family.singular, document)
   }
-  return mayRead({ family, caller: caller(request) }, outcome)
-    .then(isShown => sendPreferred(exchange, status, singular, isShown ? document : undefined))
 }

@@ -14,16 +14,14 @@ import type {
   FamilyDefinition, FieldName, OperationParams
 } from '../../core/family/definition.js'
 import {
-  type AnyFamily, type Family, hasFieldsOf, keepFamily, listExpandable, listNeeded, listShapes, type Renaming
+  type AnyFamily, type Family, hasFieldsOf, keepFamily, listNeeded, listShapes, type Renaming
 } from '../../core/family/family.js'
 import type { KnownFields, KnownResult } from '../../core/family/known-fields.js'
 import type { NewNames, Renamed, RenamedName, RenamedReferences } from '../../core/family/renamed-types.js'
 import type {
   AnyTypes, FamilyTypes, FieldsOf, ItemOf, KnownField, MemberIn, MemberName
 } from '../../core/family/types.js'
-import { compileGrammar } from '../../core/query/grammar.js'
 import { readMakers } from '../../core/service/caller.js'
-import { feedList, logList } from '../../core/service/record.js'
 import type { ServiceOptions } from '../../core/service/service.js'
 import { checkMappedFamilies, makeStorageAccess } from '../../core/service/storage-access.js'
 import type { Representation } from '../../representations/representation.js'
@@ -44,6 +42,7 @@ import { makeUrls } from '../request.js'
 import { announceRetirement, type Endpoint, mountEndpoints, namePlugin, type RouteSettings } from '../routes.js'
 import { makeCallers } from './callers.js'
 import { openBook, showMount } from './mounts.js'
+import { compileGrammars, makeNarrowed } from './narrowed.js'
 import { checkOptions, type FamilyOptions } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
@@ -297,6 +296,7 @@ async function makeMount (
   })
   const mounted = new Set(options.forms ?? forms.map(({ name }) => name))
   let shown: FamilyMount | undefined
+  let as: Mount['as'] | undefined
   const mount: Mount = {
     family,
     plugin,
@@ -307,9 +307,7 @@ async function makeMount (
     version,
     home,
     urls: makeUrls(prefix, home, options.publicUrl),
-    grammar: compileGrammar({ ...family, references: listExpandable(family) }, limits),
-    logGrammar: compileGrammar(logList, limits),
-    feedGrammar: compileGrammar({ ...feedList, key: 'position' }, limits),
+    ...compileGrammars(family, limits),
     streams: new Streams(),
     representations,
     chooser: makeChooser(representations),
@@ -326,6 +324,10 @@ async function makeMount (
     isGuarded: options.authorize !== undefined,
     makers,
     caller,
+    get as () {
+      as ??= makeNarrowed(mount)
+      return as
+    },
     book: request => openBook(mount, request),
     get shown () {
       shown ??= keepMount(showMount(mount), mount)

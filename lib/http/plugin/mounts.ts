@@ -3,9 +3,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Book } from '../../core/book/book.js'
 import { describeFamily, type FamilyModel } from '../../core/book/describe.js'
 import { makeBook } from '../../core/book/make-book.js'
-import { listActions } from '../../core/book/offers.js'
+import { askWhatIsSeen, listActions } from '../../core/book/offers.js'
 import { errorCodes } from '../../core/errors.js'
 import type { Family } from '../../core/family/family.js'
+import { getWhole } from '../../core/family/narrow.js'
 import { makeState } from '../../core/family/states.js'
 import { callRules, checkCallOptions } from '../../core/service/arguments.js'
 import type { Storage } from '../../core/storage/storage.js'
@@ -53,6 +54,8 @@ export function showMount (mount: Mount): FamilyMount {
   const { family, prefix, version, grammar, isGuarded, preconditions, storage, urls, book, makers } = mount
   const { pageSize, maxPageSize, maxSkipped } = grammar.limits
   let model: FamilyModel | undefined
+  // Beside itself, it is as the caller sees it.
+  const see = (found: Mount): FamilyMount => found.urls === urls ? mount.shown : found.shown
   return {
     family: mount.plugin as FamilyMount['family'],
     options: mount.options,
@@ -63,7 +66,7 @@ export function showMount (mount: Mount): FamilyMount {
     prefix,
     ...version !== undefined && { version },
     // Known once all versions are registered.
-    get isDefault () { return findDefault(mount) === mount },
+    get isDefault () { return findDefault(mount) === mount.as(getWhole(family)) },
     get hasEnded () { return hasEnded(mount.retirement) },
     isGuarded,
     needsRevision: preconditions === 'required',
@@ -82,10 +85,19 @@ export function showMount (mount: Mount): FamilyMount {
       return 'flaws' in read ? read.flaws : []
     },
     book,
+    async seenBy (request) {
+      if (hasEnded(mount.retirement)) throw explainEnd(mount.retirement)
+      const { granted, seen } = await askWhatIsSeen({ family, caller: mount.caller(request) }, listActions(family))
+      const offers = granted.map(({ name, action }) => ({ name, action, allowed: true }))
+      return { offers, mount: mount.as(seen).shown }
+    },
     forms: forms.map(({ name }) => name).filter(name => mount.forms.has(name)),
     routes: mount.routes,
-    beside: name => mount.neighbours.find(name, mount)?.shown,
-    neighbours: () => mount.neighbours.list().map(({ shown }) => shown),
+    beside (name) {
+      const found = mount.neighbours.find(name, mount)
+      return found && see(found)
+    },
+    neighbours: () => mount.neighbours.list().map(see),
     homeUrl: request => mount.neighbours.hasHome ? urls.home(request) : undefined,
     selfUrl: request => urls.self(request),
     maxSkipped,
@@ -105,9 +117,9 @@ const rules = new Map(Object.entries(callRules).map(([name, rule]) => {
 
 /** The caller is that of the request, which has a deadline of its own. */
 export function openBook (mount: Mount, request: FastifyRequest): Book {
-  const { family, grammar: list, logGrammar: log, preconditions, retirement, caller } = mount
+  const { family, preconditions, retirement, caller } = mount
   return makeBook(family, {
-    grammars: { list, log },
+    grammarsOf: mount.as,
     needsRevision: preconditions === 'required',
     maxCommands: mount.maxCommands ?? 100,
     note (outcome) { logOutcome({ mount, request }, outcome) },

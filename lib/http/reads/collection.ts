@@ -20,7 +20,7 @@ export function collectionEndpoints (mount: Mount): Endpoint[] {
 }
 
 function collectionRead (mount: Mount): Read<ParsedQuery> {
-  const { family, grammar } = mount
+  const { family } = mount
   const intent = intendToList(family)
   return {
     mount,
@@ -28,14 +28,13 @@ function collectionRead (mount: Mount): Read<ParsedQuery> {
     noun: 'list',
     intend: () => intent,
     aim: () => ({ kind: 'list' }),
-    parse: search => parseQuery(grammar, search),
-    load: async loading => await loadPage(await listItems(mount, loading, loading.query), loading.representation)
+    parse: (search, { grammar }) => parseQuery(grammar, search),
+    load: async loading => await loadPage(await listItems(loading, loading.query), loading.representation)
   }
 }
 
 export async function listItems (
-  mount: Mount,
-  { request, caller, reader, representation }: Loading<unknown>,
+  { mount, request, caller, reader, representation }: Loading<unknown>,
   parsed: ParsedQuery,
   isBare = false
 ): Promise<Listing> {
@@ -71,7 +70,7 @@ export function queryEndpoints (mount: Mount): Endpoint[] {
 }
 
 function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
-  const { family, grammar } = mount
+  const { family } = mount
   return {
     mount,
     kind: 'page',
@@ -79,10 +78,10 @@ function queryRead (mount: Mount, field: Field): Read<ParsedQuery> {
     parameter: 'parameter',
     intend: (_request, name) => intendToList(family, { [field.name]: name }),
     aim: (_request, value) => ({ kind: 'query', field: field.name, value }),
-    parse: search => refuseCount(parseQuery(grammar, search)),
+    parse: (search, { grammar }) => refuseCount(parseQuery(grammar, search)),
     async load (loading) {
       const narrowed = await narrow(loading, field)
-      return narrowed && await loadPage(await listItems(mount, loading, narrowed, true), loading.representation)
+      return narrowed && await loadPage(await listItems(loading, narrowed, true), loading.representation)
     },
     // A value that does not fit the field is an invalid query; for any other value, the list does not exist.
     explainMissing (name, hint) {
@@ -110,7 +109,7 @@ export async function narrow (
   field: Field
 ): Promise<ParsedQuery | undefined> {
   const read = readOperand(field, name, parsed['time-zone'])
-  if ('expected' in read) return undefined
+  if ('expected' in read || !reader.family.members.includes(field.name)) return undefined
   const where = operators.eq.lower(field, [read.value]).flat()
   const { items: [one] } = await reader.find(selectById(where, 1))
   return one && { ...parsed, query: { ...parsed.query, where: [...where, ...parsed.query.where] } }

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
 import { CommandMembers } from '../../core/family/fields.js'
+import { principalName } from '../../core/family/narrow.js'
 import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { readTextParameter, splitQuery } from '../../core/query/query-string.js'
@@ -96,11 +97,11 @@ export async function answerFeed (scope: Scope, request: FastifyRequest, reply: 
   const { extension: suffix } = request.params as { extension?: string }
   const requested = readRequestedFormat(request.headers, search, suffix)
   const isLive = suffix === undefined && requested.format === undefined && wantsEvents(request)
-  const parse = (): ParsedQuery => parseQuery(mount.feedGrammar, search)
+  const parse = (seen: Mount): ParsedQuery => parseQuery(seen.feedGrammar, search)
   if (isLive) {
     return await explainPruned(mount, request, async () => {
       const feed = await openFeed(scope, request)
-      return await answerEvents({ mount, request, reply }, scope, feed, parse().query.where)
+      return await answerEvents({ mount, request, reply }, scope, feed, parse(findSeen(feed)).query.where)
     })
   }
   const choice = mount.chooser.choose('page', requested)
@@ -120,13 +121,16 @@ interface ListedFeed {
   readonly parsed: ParsedQuery
 }
 
-/** @param parse called once the caller may read it */
-export async function listFeed (exchange: Exchange, scope: Scope, parse: () => ParsedQuery): Promise<ListedFeed> {
+/** @param parse called once the caller may read it, with the mount whose grammar it is */
+export async function listFeed (
+  exchange: Exchange, scope: Scope, parse: (seen: Mount) => ParsedQuery
+): Promise<ListedFeed> {
   const { mount, request, choice: { representation } } = exchange
   const feed = await openFeed(scope, request)
-  const parsed = parse()
+  const seen = findSeen(feed)
+  const parsed = parse(seen)
   await checkItem(scope, feed)
-  const members = parsed.fields ?? listMembers(scope.mounts, scope.isShared)
+  const members = parsed.fields ?? listMembers(scope.mounts, scope.isShared, hidesPrincipal(seen))
   const pick = makePicker(members)
   const listing: Listing = {
     mount,
@@ -169,6 +173,16 @@ async function openFeed (scope: Scope, request: FastifyRequest): Promise<Feed<So
   return new Feed(first.storage, sources, first.signal, id)
 }
 
+function hidesPrincipal ({ family: { hiding } }: Mount): boolean {
+  return hiding?.hidesPrincipal === true
+}
+
+/** Of several families, one that hides who sent the commands, if any does: then none shows it. */
+export function findSeen ({ families }: Feed<Source>): Mount {
+  const all = families.map(({ mount }) => mount)
+  return all.find(hidesPrincipal) ?? all[0] as Mount
+}
+
 function listWanted ({ mounts }: Scope, request: FastifyRequest): readonly Mount[] {
   const named = splitQuery(readSearch(request)).flatMap(part => part.name === 'family' ? [part.value] : [])
   const wanted = mounts.filter(({ family: { name } }) => named.includes(name))
@@ -192,26 +206,35 @@ async function checkItem ({ id }: Scope, feed: Feed<Source>): Promise<void> {
 /** Families that the caller may not read are left out; with none left, the refusal is thrown. */
 export async function openSources (mounts: readonly Mount[], request: FastifyRequest, id?: Id) {
   return await tryEach(mounts, async mount => {
-    const { family } = mount
     const caller = mount.caller(request)
-    const reader = await authorizeReader(family, caller, intendToRead(family, id))
-    return { family, reader, mount, storage: await caller.storage(), signal: caller.signal }
+    const reader = await authorizeReader(mount.family, caller, intendToRead(mount.family, id))
+    const { family } = reader
+    return { family, reader, mount: mount.as(family), storage: await caller.storage(), signal: caller.signal }
   })
 }
 
 // The member that names the item comes after the id.
 const [first, ...others] = Object.keys(CommandMembers.properties) as [string, ...string[]]
 
-export function listMembers (mounts: readonly Mount[], isShared = false): string[] {
-  return [first, ...isShared ? ['family'] : [], ...mounts.map(({ family: { singular } }) => singular), ...others]
+export function listMembers (
+  mounts: readonly Mount[], isShared = false, isAnonymous = mounts.some(hidesPrincipal)
+): string[] {
+  const named = isAnonymous ? others.filter(name => name !== principalName) : others
+  return [first, ...isShared ? ['family'] : [], ...mounts.map(({ family: { singular } }) => singular), ...named]
 }
 
 function show (scope: Scope, feed: Feed<Source>, entry: FeedEntry): Members {
   const { family, reader } = feed.get(entry)
   const shown = showEntry(family, entry, nameRecord(entry, reader.grant.principal))
   if (!scope.isShared) return shown
-  const { id, ...rest } = shown
+  const { id, ...rest } = omitWho(feed, shown)
   return { id, family: family.name, ...rest }
+}
+
+function omitWho (feed: Feed<Source>, shown: Members): Members {
+  if (!hidesPrincipal(findSeen(feed))) return shown
+  const { principal, chosenId, ...others } = shown
+  return others
 }
 
 /** `Prefer: wait=…` (RFC 7240) holds a page that would be empty. */

@@ -49,9 +49,11 @@ export async function loadHome (mount: Mount, request: FastifyRequest, reply: Fa
   const here = mount.neighbours.list()
   // It ends with the last of the families.
   if (here.length === 0) retire(reply, mount.retirement)
-  const found = await tryEach(here, async mount => {
-    const { family, family: { name, presentation: { labels } }, version, urls, caller } = mount
-    const reader = await authorizeReader(family, caller(request), intendToList(family))
+  const found = await tryEach(here, async whole => {
+    const { version, urls, caller } = whole
+    const reader = await authorizeReader(whole.family, caller(request), intendToList(whole.family))
+    const { family, family: { name, presentation: { labels } } } = reader
+    const mount = whole.as(family)
     const href = urls.collection(request)
     const counted = await countItems(family, reader, href)
     const shown: CountedFamily = { name, labels, ...(version === undefined ? {} : { version }), href, ...counted }

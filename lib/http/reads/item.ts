@@ -28,20 +28,21 @@ interface ItemQuery extends OneQuery {
 }
 
 function itemRead (mount: Mount): Read<ItemQuery> {
-  const { family, grammar } = mount
+  const { family: whole } = mount
   return {
     mount,
     kind: 'one',
-    noun: family.singular,
+    noun: whole.singular,
     parameter: 'id',
-    ...ofItem(family),
-    parse (search) {
+    ...ofItem(whole),
+    parse (search, { family, grammar }) {
       const { rest, when } = splitMoment(splitFrom(search).rest, family)
       const query = parseOne(grammar, rest)
       return when === undefined ? query : { ...query, when }
     },
     async load (loading) {
-      const { request, caller, reader, intent, query, query: { fields, expand, when } } = loading
+      const { mount, request, caller, reader, intent, query, query: { fields, expand, when } } = loading
+      const { family } = mount
       if (when !== undefined) return await loadPast(mount, loading, query, when)
       const item = await reader.get(intent.id as Id)
       if (item === undefined) return undefined

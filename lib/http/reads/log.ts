@@ -45,7 +45,7 @@ function orFeed (mount: Mount, endpoint: Endpoint): Endpoint {
 }
 
 function logRead (mount: Mount, operation: NounOperation | undefined): Read<ParsedQuery> {
-  const { family, logGrammar: grammar } = mount
+  const { family } = mount
   const noun = operation?.noun
   return {
     mount,
@@ -53,20 +53,20 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
     noun: family.singular,
     intend: request => intendToRead(family, readItemId(family, request)),
     aim: request => ({ kind: 'log', id: readItemId(family, request), noun }),
-    parse: search => parseQuery(grammar, search),
+    parse: (search, { logGrammar }) => parseQuery(logGrammar, search),
     async load (loading) {
       const { caller, reader, intent, query } = loading
       const id = intent.id as Id
       if (operation !== undefined) {
         await reader.checkLog(id)
-        return await loadPage(listLog(mount, loading, query, { operation }), loading.representation)
+        return await loadPage(listLog(loading, query, { operation }), loading.representation)
       }
-      const feed = new Feed(await caller.storage(), [{ family, reader }], caller.signal, id)
+      const feed = new Feed(await caller.storage(), [{ family: reader.family, reader }], caller.signal, id)
       // Read beside the item, but before the page, so that nothing is missed in between.
       const starting = feed.findStart(undefined)
       starting.catch(() => {})
       await reader.checkLog(id)
-      const listing = listLog(mount, loading, query, { follow: placeAfter(await starting) })
+      const listing = listLog(loading, query, { follow: placeAfter(await starting) })
       return await loadPage(listing, loading.representation)
     }
   }
@@ -81,8 +81,7 @@ interface Logged {
 
 /** A page of the log of an item that the caller may read. */
 export function listLog (
-  mount: Mount,
-  { request, reader, intent, representation }: Loading<unknown>,
+  { mount, request, reader, intent, representation }: Loading<unknown>,
   parsed: ParsedQuery,
   { operation, follow }: Logged
 ): Listing {
@@ -117,7 +116,7 @@ function entryRead (mount: Mount, operation: NounOperation | undefined): Read<On
     intend: request => intendToRead(family, readItemId(family, request)),
     aim: (request, command) =>
       ({ kind: 'entry', id: readItemId(family, request), command, noun: operation?.noun }),
-    parse: search => parseOne(mount.logGrammar, search),
+    parse: (search, { logGrammar }) => parseOne(logGrammar, search),
     async load ({ reader, intent, name, query }) {
       const id = intent.id as Id
       await reader.checkLog(id)

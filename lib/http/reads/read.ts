@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { narrowFamily } from '../../core/family/narrow.js'
 import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { Grammar, ParsedQuery } from '../../core/query/grammar.js'
 import type { Caller, Intent } from '../../core/service/caller.js'
@@ -20,7 +21,8 @@ export interface Admission<Q> {
   readonly mount: Mount
   /** Undefined if nothing can have this name. */
   intend (request: FastifyRequest, name: string): Intent | undefined
-  parse (search: string): Q
+  /** @param mount of the family as the caller sees it */
+  parse (search: string, mount: Mount): Q
 }
 
 /** One kind of read: the steps that differ from those of other kinds. */
@@ -39,6 +41,8 @@ export interface Read<Q> extends Admission<Q> {
 }
 
 export interface Loading<Q> {
+  /** Of the family as the caller sees it. */
+  readonly mount: Mount
   readonly request: FastifyRequest
   readonly caller: Caller
   readonly reader: Reader
@@ -96,9 +100,9 @@ export async function answerRead<Q> (
   const authorized = authorizeRead(only, request, given, search, choice.representation)
   const loading = authorized instanceof Promise ? await authorized : authorized
   const answer = loading && await only.load(loading)
-  if (answer === undefined) throw explainMissing(only, given)
+  if (loading === undefined || answer === undefined) throw explainMissing(only, given)
   // Not awaited, so that what was loaded is not kept until the client has received the response.
-  return answer(exchange)
+  return answer(loading.mount === only.mount ? exchange : { ...exchange, mount: loading.mount })
 }
 
 function explainMissing<Q> (read: Read<Q>, given: string): Problem {
@@ -175,10 +179,10 @@ async function answerMeaning<Q> (
     }
     const { read, suffix, choice } = meaning
     const answer = before && await read.load(before)
-    if (answer === undefined) continue
+    if (before === undefined || answer === undefined) continue
     // Only thrown if the path has this meaning.
     if (choice instanceof Problem) throw choice
-    return answer({ mount: read.mount, request, reply, choice, suffix })
+    return answer({ mount: before.mount, request, reply, choice, suffix })
   }
   if (refusal !== undefined) throw refusal
   throw explainNone(meanings, request, hint)
@@ -195,7 +199,7 @@ async function authorizeAgain<Q> (
   const query = isShown ? search : ''
   const representation = isShown ? choice.representation : read.mount.representations[0] as Representation
   if (before !== undefined && isDeepStrictEqual(before.intent, read.intend(request, name))) {
-    return { ...before, name, query: read.parse(query), representation }
+    return { ...before, name, query: read.parse(query, before.mount), representation }
   }
   return await authorizeRead(read, request, name, query, representation)
 }
@@ -221,27 +225,29 @@ export function authorizeRead<Q> (
   if (intent === undefined) return undefined
   const { mount } = read
   if (mount.isGuarded) return authorizeAndParse(read, request, intent, name, search, representation)
-  const query = read.parse(search)
+  const query = read.parse(search, mount)
   const caller = mount.caller(request)
   const reader = authorizeReader(mount.family, caller, intent)
-  const finish = (reader: Reader): Loading<Q> => ({ request, caller, reader, intent, name, query, representation })
+  const finish = (reader: Reader): Loading<Q> =>
+    ({ mount, request, caller, reader, intent, name, query, representation })
   return reader instanceof Promise ? reader.then(finish) : finish(reader)
 }
 
 // Nothing is parsed for a refused client, and no storage is opened for an invalid query.
 async function authorizeAndParse<Q> (
-  { mount, parse }: Admission<Q>,
+  { mount: whole, parse }: Admission<Q>,
   request: FastifyRequest,
   intent: Intent,
   name: string,
   search: string,
   representation: Representation
 ): Promise<Loading<Q>> {
-  const caller = mount.caller(request)
+  const caller = whole.caller(request)
   const grant = await caller.authorize(intent)
-  const query = parse(search)
+  const mount = whole.as(narrowFamily(whole.family, grant.hide))
+  const query = parse(search, mount)
   const reader = await openReader(mount.family, caller, grant)
-  return { request, caller, reader, intent, name, query, representation }
+  return { mount, request, caller, reader, intent, name, query, representation }
 }
 
 /** Throws what is wrong with it. */

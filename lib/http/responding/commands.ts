@@ -1,9 +1,10 @@
-import { isGranted } from '../../core/book/offers.js'
+import { findGrant } from '../../core/book/offers.js'
 import { type FieldChanges, listChanges } from '../../core/family/changes.js'
+import { hideIn, narrowFamily } from '../../core/family/narrow.js'
 import { preconditionFailed, type Problem } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { execute, type Outcome, preview, type PreviewedOther } from '../../core/service/execute.js'
-import { mayRead } from '../../core/service/reader.js'
+import { findReadable } from '../../core/service/reader.js'
 import type { Id, Stored } from '../../core/storage/storage.js'
 import type { Members } from '../../core/values/json.js'
 import type { FamilyMount } from '../../representations/target.js'
@@ -44,7 +45,7 @@ function showRan ({ mount: { family, caller }, request }: Pick<Exchange, 'mount'
     isLogged: id !== undefined,
     problem,
     hasSecrets: secrets !== undefined,
-    mayShow: async () => await mayRead({ family, caller: caller(request) }, outcome)
+    mayShow: async () => await findReadable({ family, caller: caller(request) }, outcome) !== undefined
   }
 }
 
@@ -132,8 +133,10 @@ async function previewOther (
 ): Promise<PreviewedItem[]> {
   const there = family === mount.family ? mount : mount.neighbours.find(family.name, mount)
   const both = before === undefined ? [after] : [before, after]
-  if (there === undefined || !await isGranted(caller, intendToRead(family, id), both, false)) return []
-  return [{ mount: there.shown, id, before, after }]
+  const grant = there && await findGrant({ family, caller }, intendToRead(family, id), both, undefined)
+  if (there === undefined || grant === undefined) return []
+  const shown = narrowFamily(there.family, grant.hide)
+  return [{ mount: there.as(shown).shown, id, before: before && hideIn(shown, before), after: hideIn(shown, after) }]
 }
 
 /** What a change of an item is, as its log shows it. */

@@ -3,11 +3,13 @@ import type { PageLinks, ParsedQuery } from '../../core/query/grammar.js'
 import { findBounded } from '../../core/service/bounded.js'
 import { Feed, writePosition } from '../../core/service/feed.js'
 import type { FeedEntry } from '../../core/service/log-part.js'
-import type { Id } from '../../core/storage/storage.js'
+import type { Field, Id } from '../../core/storage/storage.js'
 import type { PageView } from '../../representations/representation.js'
 import type { FamilyMount } from '../../representations/target.js'
 import { mountOf } from '../mount.js'
-import { explainPruned, listFeed, listLogged, openSources, type Scope, shareFeed, type Source } from '../reads/feed.js'
+import {
+  explainPruned, findSeen, listFeed, listLogged, openSources, type Scope, shareFeed, type Source
+} from '../reads/feed.js'
 import { loadView } from '../reads/page.js'
 import { toProblem } from '../reply.js'
 import { asParsed, type ListQuery } from './queries.js'
@@ -28,6 +30,8 @@ export interface LoadedFeed extends Activity {
   readonly links: PageLinks
   /** All families of the feed, also those that the caller may not read. */
   readonly mounts: readonly FamilyMount[]
+  /** The members of its entries with their kinds, without who sent the commands if a family hides that. */
+  readonly entryFields: readonly Field[]
   /** The place to follow it from: everything before it is on this page, or on one after it. */
   readonly cursor: string
 }
@@ -46,25 +50,27 @@ function showActivity (sources: readonly Source[], entries: readonly FeedEntry[]
 /**
  * A page of the feed of all families at a prefix, of one, or of one item.
  *
- * @param read called once the caller may read it
+ * @param read called once the caller may read it, with the mount as the caller sees it
  */
 export async function loadFeed (
   responding: Responding,
   { isShared, id }: { readonly isShared: boolean, readonly id?: Id | undefined },
-  read: () => ListQuery
+  read: (mount: FamilyMount) => ListQuery
 ): Promise<LoadedFeed> {
   const exchange = toExchange(responding)
   const { mount } = exchange
   const scope: Scope = isShared ? shareFeed(mount) : { mount, mounts: [mount], ...id !== undefined && { id } }
   return await explainPruned(mount, exchange.request, async () => {
-    const { listing, feed, parsed } = await listFeed(exchange, scope, () => asParsed(read()))
+    const { listing, feed, parsed } = await listFeed(exchange, scope, seen => asParsed(read(seen.shown)))
     const { view, page: { items, follow }, links } = await loadView(exchange, listing)
     return {
       ...showActivity(feed.families, items as readonly FeedEntry[]),
       view,
       query: parsed,
       links,
-      mounts: scope.mounts.map(({ shown }) => shown),
+      mounts: scope.mounts.map(whole =>
+        (feed.families.find(({ mount }) => mount.urls === whole.urls)?.mount ?? whole).shown),
+      entryFields: findSeen(feed).shown.model.entryFields,
       cursor: writePosition(follow?.item.position as number)
     }
   })

@@ -100,7 +100,7 @@ export async function openReading (mount: FamilyMount, request: FastifyRequest, 
   const { family } = own
   const { action, id, params = {} } = intent
   const reader = await authorizeReader(family, own.caller(request), { family: family.name, action, id, params })
-  return readBy(mount, reader)
+  return readBy(own.as(reader.family).shown, reader)
 }
 
 /** Whether the caller may list the items, such as for a link to them. */

@@ -3,7 +3,7 @@ import { type Family } from '../../core/family/family.js'
 import type { PageLinks } from '../../core/query/grammar.js'
 import { intendToList, intendToRead, type Intent } from '../../core/service/caller.js'
 import type { CommandRecord } from '../../core/service/record.js'
-import type { Field, Id, Stored } from '../../core/storage/storage.js'
+import type { Id, Stored } from '../../core/storage/storage.js'
 import type { OneView, PageView } from '../../representations/representation.js'
 import { findCommand } from '../forms/rest-commands.js'
 import { type Exchange, mountOf } from '../mount.js'
@@ -47,7 +47,8 @@ function makeLoading<Q> (
   { request, choice: { representation } }: Exchange, reading: Reading, query: Q, intent: Intent, name = ''
 ): Loading<Q> {
   const reader = readerOf(reading)
-  return { request, caller: reader.called.caller, reader, intent, name, query, representation }
+  const { caller } = reader.called
+  return { mount: mountOf(reading.mount), request, caller, reader, intent, name, query, representation }
 }
 
 async function loadListing (exchange: Exchange, listing: Listing): Promise<LoadedPage> {
@@ -58,10 +59,10 @@ async function loadListing (exchange: Exchange, listing: Listing): Promise<Loade
 /** The items of a list. Sets the headers of its response, such as `Link`. */
 export async function loadList (responding: Responding, reading: Reading, query: ListQuery): Promise<LoadedPage> {
   const exchange = toExchange(responding)
-  const { mount, mount: { family } } = exchange
+  const { mount: { family } } = exchange
   const parsed = asParsed(query)
   const loading = makeLoading(exchange, reading, parsed, intendToList(family))
-  return await loadListing(exchange, await listItems(mount, loading, parsed))
+  return await loadListing(exchange, await listItems(loading, parsed))
 }
 
 /** The items whose field has the value, of a list under `/query/`; undefined if there are none. */
@@ -69,10 +70,11 @@ export async function loadQueryList (
   responding: Responding, reading: Reading, query: ListQuery, field: string, value: string
 ): Promise<LoadedPage | undefined> {
   const exchange = toExchange(responding)
-  const { mount, mount: { family } } = exchange
+  const { mount: { family } } = exchange
   const loading = makeLoading(exchange, reading, refuseCount(asParsed(query)), intendToList(family), value)
-  const narrowed = await narrow(loading, family.fields.find(({ name }) => name === field) as Field)
-  return narrowed && await loadListing(exchange, await listItems(mount, loading, narrowed, true))
+  const known = family.fields.find(({ name }) => name === field)
+  const narrowed = known && await narrow(loading, known)
+  return narrowed && await loadListing(exchange, await listItems(loading, narrowed, true))
 }
 
 function findOperation (family: Family, noun: string | undefined) {
@@ -84,10 +86,10 @@ export async function loadLog (
   responding: Responding, reading: Reading, query: ListQuery, id: Id, noun?: string
 ): Promise<LoadedPage<LogRecord>> {
   const exchange = toExchange(responding)
-  const { mount, mount: { family } } = exchange
+  const { mount: { family } } = exchange
   const loading = makeLoading(exchange, reading, asParsed(query), intendToRead(family, id))
   const operation = findOperation(family, noun)
-  const { items, ...page } = await loadListing(exchange, listLog(mount, loading, asParsed(query), { operation }))
+  const { items, ...page } = await loadListing(exchange, listLog(loading, asParsed(query), { operation }))
   const entries = (items as readonly CommandRecord[]).map(entry => showRecord(family, entry, reading.principal))
   return { ...page, items: entries }
 }
@@ -111,7 +113,7 @@ export async function loadCommand (
   const exchange = toExchange(responding)
   const { mount, reply } = exchange
   const intent = intendToRead(mount.family, undefined, { command })
-  const found = await findCommand(mount, makeLoading(exchange, reading, query, intent, command))
+  const found = await findCommand(makeLoading(exchange, reading, query, intent, command))
   if (found === undefined) return undefined
   retire(reply, mount.retirement)
   return showLoaded(exchange, reading, query, found.record, {})
