@@ -29,6 +29,9 @@ const decided = (part: Partial<Decided>): Decided => ({
 })
 const entry = { id: 'c-1', family: 'deals', target: 'd-1', action: 'HoldDeal', params: { reason: 'a' } }
 const { params, ...unnamed } = entry
+// A deletion has the whole item.
+const { revision: _, ...whole } = deal
+const gone = Object.fromEntries(Object.entries(whole).map(([name, from]) => [name, { from }]))
 // Of what changes nothing, the parameters are not kept.
 const small = { ...unnamed, digest: digestParams(params) }
 const refused = new Problem('wrong-state', 'no', { members: { state: 'held' } })
@@ -64,7 +67,7 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
       command: { ...hold, action: 'DeleteDeal', params: {} },
       decision: { outcome: 'done', after: undefined }
     }),
-    { ...entry, action: 'DeleteDeal', params: {}, outcome: 'done', revision: 4 },
+    { ...entry, action: 'DeleteDeal', params: {}, outcome: 'done', revision: 4, changes: gone },
     [{ type: 'delete', family: 'deals', id: 'd-1', expected: 3, current: deal }]
   ],
   [

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type TObject, Type } from '@sinclair/typebox'
 import { invalidBody } from '../problems.js'
-import type { Field } from '../storage/storage.js'
+import type { Field, Stored } from '../storage/storage.js'
 import { readDecimal } from '../values/decimals.js'
 import { transformText } from '../values/formats.js'
 import { isObject, type MemberFlaw, type Members } from '../values/json.js'
@@ -118,6 +118,13 @@ export function listChanges (fields: readonly Field[], before: Members, after: M
     if (to !== undefined) change.to = to
   }
   return changes
+}
+
+/** What goes with an item, also what only other versions have. */
+export function listRemoved (fields: readonly Field[], { revision, ...item }: Stored): FieldChanges {
+  const secrets = new Set(fields.flatMap(({ name, writeOnly }) => writeOnly === true ? name : []))
+  return Object.fromEntries(Object.entries(item).flatMap(([name, from]) =>
+    from === undefined ? [] : [[name, secrets.has(name) ? {} : { from }]]))
 }
 
 function isShort (value: unknown): boolean {

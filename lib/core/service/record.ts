@@ -4,7 +4,7 @@ import { nameAction } from '../family/declared-operations.js'
 import type { NounOperation } from '../family/definition.js'
 import { type Family, listReferred } from '../family/family.js'
 import { logFields } from '../family/fields.js'
-import { type FieldChanges, hideSecrets, listChanges } from '../family/params.js'
+import { type FieldChanges, hideSecrets, listChanges, listRemoved } from '../family/params.js'
 import { Problem, type ProblemCode, problemCodes, type ProblemOptions } from '../problems.js'
 import type { OrderedList } from '../query/cursor.js'
 import { matcher } from '../storage/conditions.js'
@@ -106,17 +106,20 @@ function deriveId (content: readonly (string | null)[]): string {
 export interface Decided {
   readonly command: Command
   readonly context: Context
-  /** Undefined for a creation. */
+  /** Undefined for a creation and a restoration. */
   readonly current: Stored | undefined
+  /** Of a restoration: the item as it was, with the revision of its deletion. */
+  readonly deleted?: Stored | undefined
   readonly others: readonly NeededItem[]
   readonly decision: Decision
 }
 
 /** Commands that change nothing are unlimited in number and size, so only what a replay needs is stored. */
 export function makeRecord (family: Family, decided: Decided, row?: string, makers?: Makers): CommandRecord {
-  const { command, context, current, decision } = decided
-  const after = decision.outcome === 'done' ? decision.after : current
-  const item = after ?? current as Stored
+  const { command, context, current, deleted, decision } = decided
+  const before = current ?? deleted
+  const after = decision.outcome === 'done' ? decision.after : before
+  const item = after ?? before as Stored
   return {
     id: row ?? context.command,
     ...(row === undefined || row === context.command ? {} : { chosenId: context.command }),
@@ -133,7 +136,8 @@ export function makeRecord (family: Family, decided: Decided, row?: string, make
     ...(context.principal === undefined ? {} : { principal: context.principal }),
     ...(decision.outcome === 'refused' ? { problem: keepProblem(decision.problem) } : {}),
     ...(hasIdentity(command) && isShownAgain(decided) ? { result: hideSecrets(family.ownFields, item) } : {}),
-    ...(current === undefined && markCreation(family, item.id, makers, command.params.id !== undefined))
+    ...(before === undefined && markCreation(family, item.id, makers, command.params.id !== undefined)),
+    ...(deleted !== undefined && decision.outcome === 'done' && markRestoration(family, item))
   }
 }
 
@@ -147,14 +151,18 @@ function recordParams (family: Family, { command, decision }: Decided): Pick<Com
   return { params, digest: content?.() ?? digestParams(command.params) }
 }
 
-function recordChanges ({ ownFields }: Family, { current, decision }: Decided): Pick<CommandRecord, 'changes'> {
-  const after = decision.outcome === 'done' ? decision.after : undefined
-  return current === undefined || after === undefined ? {} : { changes: listChanges(ownFields, current, after) }
+function recordChanges (
+  { ownFields }: Family, { current, deleted, decision }: Decided
+): Pick<CommandRecord, 'changes'> {
+  if (decision.outcome !== 'done' || (current ?? deleted) === undefined) return {}
+  const { after } = decision
+  if (after === undefined) return { changes: listRemoved(ownFields, current as Stored) }
+  return { changes: listChanges(ownFields, current ?? {}, after) }
 }
 
 /** Whether a replay, if there may be one, needs the item as it was after the command. */
-function isShownAgain ({ command, current, decision }: Decided): boolean {
-  return (current === undefined || command.keepsItem === true) && decision.outcome !== 'refused'
+function isShownAgain ({ command, current, deleted, decision }: Decided): boolean {
+  return ((current ?? deleted) === undefined || command.keepsItem === true) && decision.outcome !== 'refused'
 }
 
 function hasIdentity ({ key, id }: Command): boolean {
@@ -166,7 +174,16 @@ function markCreation (
   { name, idKind }: Family, id: Id, makers: Makers | undefined, isChosen = false
 ): Pick<CommandRecord, 'createdHigh' | 'createdLow'> {
   if (!isChosen && idKind === 'string' && makers?.makeId === undefined) return {}
-  const hash = createHash('sha256').update(`${name}/${id}`).digest()
+  return markOnce(`${name}/${id}`)
+}
+
+/** Two processes may find the same deletion, and the item may be restored and deleted again in between. */
+function markRestoration ({ name }: Family, { id, revision }: Stored): ReturnType<typeof markCreation> {
+  return markOnce(JSON.stringify([name, id, revision]))
+}
+
+function markOnce (content: string): Pick<CommandRecord, 'createdHigh' | 'createdLow'> {
+  const hash = createHash('sha256').update(content).digest()
   // An index of two integers costs every entry of the log much less than one of texts.
   return { createdHigh: hash.readUIntBE(0, 6), createdLow: hash.readUIntBE(6, 6) }
 }
