@@ -3,6 +3,7 @@ import type { ChangedItem, Confirmation, ItemAffordances, RelatedList } from '..
 import { renderChildren } from './children.js'
 import { formatReason, renderOperation, renderRefusal, renderRequests } from './form.js'
 import { type Content, type Markup, markup, renderHidden, renderLink, renderTerms } from './markup.js'
+import { renderNow, renderPast } from './past.js'
 import {
   omitRepeated, renderChanges, renderLive, renderMessage, renderParams, renderTimeline
 } from './timeline.js'
@@ -14,9 +15,11 @@ export async function renderItem (words: Words, view: OneView, affordances?: Ite
   const { texts } = words
   if (affordances === undefined) return renderMembers(words, document, undefined)
   const { operations, unavailable, log, refused, technical, feedback, entry, related, children, title } = affordances
-  const { live } = affordances
+  const { live, past } = affordances
   if (entry !== undefined) return await renderEntryPage(words, document, affordances)
-  const members = Object.entries(document).filter(([name]) => name !== title || title === 'id')
+  // The heading has the title, unless it is different now.
+  const isListed = (name: string): boolean => name !== title || title === 'id' || past?.now[title] !== undefined
+  const members = Object.entries(document).filter(([name]) => isListed(name))
   const select = (isTechnical: boolean) =>
     Object.fromEntries(members.filter(([name]) => technical.includes(name) === isTechnical))
   const dangerous = operations.filter(({ danger }) => danger === true)
@@ -24,7 +27,7 @@ export async function renderItem (words: Words, view: OneView, affordances?: Ite
   const meanwhile = refused !== undefined && refused.meanwhile.length > 0 && markup`
 <h2>${texts.changesOfOthers}</h2>
 ${await renderTimeline(words, refused.meanwhile)}`
-  return markup`${feedback && renderMessage(words, feedback)}
+  return markup`${feedback && renderMessage(words, feedback)}${past && renderPast(words, past)}
 ${renderRefusal(words, refused, operations, meanwhile)}
 ${live && renderLive(words, live)}
 <div class="item${log === undefined && ' alone'}">
@@ -56,8 +59,8 @@ ${await renderTimeline(words, log.entries)}
 async function renderEntryPage (words: Words, document: Members, affordances: ItemAffordances): Promise<Content> {
   const { entry } = affordances
   // The entry shows them in a better form than JSON.
-  const { params, problem, ...members } = document
-  return entry && markup`${await renderTimeline(words, [entry])}
+  const { params, changes, problem, ...members } = document
+  return entry && markup`${await renderTimeline(words, [entry], true)}
 <h2>${words.texts.technical}</h2>
 ${renderMembers(words, members, affordances)}`
 }
@@ -75,7 +78,7 @@ ${related.map(list => {
 
 // A link to the page itself is left out; a link named like a member is shown on that member.
 function renderMembers (words: Words, document: Members, affordances: ItemAffordances | undefined): Content {
-  const { kinds = {}, referred = {}, inRows, entry } = affordances ?? {}
+  const { kinds = {}, referred = {}, inRows, entry, past } = affordances ?? {}
   const { links = {}, ...members } = document as { links?: Record<string, string> }
   const linkOf = (name: string) => Object.hasOwn(links, name) ? links[name] : undefined
   const others = Object.entries(links).filter(([rel, href]) => href !== entry?.href && !Object.hasOwn(members, rel))
@@ -84,7 +87,11 @@ function renderMembers (words: Words, document: Members, affordances: ItemAfford
       const its = Object.hasOwn(referred, name) ? referred[name] : undefined
       const content = renderValue(words, value, { kind: kinds[name], referred: its, name, kinds, inRows, isLong: true })
       const href = its === undefined ? linkOf(name) : undefined
-      return [nameField(words, name), href === undefined ? fold(words, content) : renderLink(href, content)] as const
+      const shown = href === undefined ? fold(words, content) : renderLink(href, content)
+      return [
+        nameField(words, name),
+        past === undefined ? shown : renderNow(words, past, name, shown, { kind: kinds[name], name, kinds, inRows })
+      ] as const
     }),
     ...others.filter(([rel]) => !Object.hasOwn(referred, rel))
       .map(([rel, href]) => [nameField(words, rel), renderLink(href, href)] as const)

@@ -50,6 +50,8 @@ p { margin: 0 0 .75rem }
 .hint, .ago, .absent, dt, footer { color: var(--faint) }
 .hint { font-size: .875rem; font-weight: 400; display: block }
 .ago { font-size: .875rem }
+.then { background: var(--warning-paper) }
+.past a { margin-inline-end: 1rem }
 .number, td.number, time { white-space: nowrap; font-variant-numeric: tabular-nums }
 footer { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; padding-top: 2rem; padding-bottom: 2rem;
   font-size: .875rem }

@@ -185,8 +185,17 @@ export const english = {
   by: (principal: string): string => `by ${principal}`,
   /** The item that the command was for, in the log of another that changed with it. */
   togetherWith: (item: string): string => `together with ${lowerFirst(item)}`,
-  /** For a member whose values were too long to keep. */
+  /** For a member whose values are too long to show, or were too long to keep. */
   changed: 'changed',
+  /** A link to the item as it was after an entry, and the note on that page. */
+  asItWas: 'as it was',
+  wasThen: (revision: string, moment: string | undefined): string =>
+    moment === undefined ? `This was ${lowerFirst(revision)}.` : `This was ${lowerFirst(revision)}, of ${moment}.`,
+  earlier: 'Earlier',
+  later: 'Later',
+  showCurrent: 'As it is now',
+  /** Instead of a value that the log does not have. */
+  notLogged: 'too long for the log',
 
   // Refusals. The detail is the problem's, as in every representation.
   status: (status: number): string => `Status ${status}`,

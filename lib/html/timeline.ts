@@ -10,14 +10,15 @@ import {
   findDay, findDayOf, formatDate, nameDone, nameField, nameOperation, nameSingular, withLabels, type Words
 } from './words.js'
 
-export async function renderTimeline (words: Words, entries: readonly LogEntry[]): Promise<Markup> {
+/** @param isWhole whether long values are shown in full */
+export async function renderTimeline (words: Words, entries: readonly LogEntry[], isWhole = false): Promise<Markup> {
   return markup`<ol class="timeline">
-${await writeInTurns(entries, entry => renderEntry(words, entry))}</ol>`
+${await writeInTurns(entries, entry => renderEntry(words, entry, isWhole))}</ol>`
 }
 
-function renderEntry (page: Words, entry: LogEntry): Markup {
+function renderEntry (page: Words, entry: LogEntry, isWhole: boolean): Markup {
   const { texts } = page
-  const { outcome, href, at, principal, revision, item: its, about, reason, wrongState } = entry
+  const { outcome, href, then, at, principal, revision, item: its, about, reason, wrongState } = entry
   const words = its === undefined ? page : withLabels(page, its.labels)
   const on = its && markup` · <bdi>${renderLink(its.href, nameItem(words, entry.singular, its))}</bdi>`
   const { changes, params } = omitRepeated(entry)
@@ -31,11 +32,12 @@ function renderEntry (page: Words, entry: LogEntry): Markup {
   const item = beside !== undefined && markup` · <bdi>${renderLink(about?.href, beside)}</bdi>`
   return markup`<li class="${outcome}">
 <p class="what"><strong>${what}</strong>${on} ${href !== undefined &&
-  markup`<a class="revision" href="${href}">${texts.revision(revision)}</a>`}</p>
+  markup`<a class="revision" href="${href}">${texts.revision(revision)}</a>`}${then !== undefined &&
+  markup` <a class="revision" href="${then}">${texts.asItWas}</a>`}</p>
 <p class="hint">${renderValue(words, at, { kind: 'date-time', isLong: true })}${by}${item}</p>
 ${its?.restore && renderTakeBack(texts.restore, its.restore)}${
   reason !== undefined && markup`<p dir="auto">${formatReason(words, reason, wrongState)}</p>
-`}${renderChanges(words, changes)}${renderParams(theirs ?? words, params)}</li>
+`}${renderChanges(words, changes, isWhole)}${renderParams(theirs ?? words, params)}</li>
 `
 }
 
@@ -65,18 +67,30 @@ function lastWord (name: string): string | undefined {
   return /[A-Z]?[^A-Z_-]*$/.exec(name)?.[0].toLowerCase()
 }
 
-// The item, or another representation of the entry, has the whole text.
+// The page of the entry has the whole text.
 const maxText = 1000
 const maxChange = 200
 
-export function renderChanges (words: Words, changes: readonly ShownChange[]): Content {
+export function renderChanges (words: Words, changes: readonly ShownChange[], isWhole = false): Content {
+  const { texts } = words
   return renderTerms(changes.map(change => {
-    const { referred } = change
-    const from = renderShort(words, change.from, { ...change, referred: referred?.from }, maxChange)
-    const to = renderShort(words, change.to, { ...change, referred: referred?.to }, maxChange)
-    const shown = markup`<bdi class="before">${from}</bdi> → <bdi>${to}</bdi>`
-    return [nameField(words, change.name), isKnown(change) ? shown : words.texts.changed]
+    const { from, to, referred, omitted = [] } = change
+    const isShown = isKnown(change) && (isWhole || (!isLong(from) && !isLong(to)))
+    const show = (end: 'from' | 'to'): Content => {
+      if (omitted.includes(end)) return texts.notLogged
+      const shown = { ...change, referred: referred?.[end] }
+      return isWhole
+        ? fold(words, renderValue(words, change[end], shown))
+        : renderShort(words, change[end], shown, maxChange)
+    }
+    const both = isShown && markup`<bdi class="before">${show('from')}</bdi> → <bdi>${show('to')}</bdi>`
+    return [nameField(words, change.name), isShown ? both : texts.changed]
   }), 'changes')
+}
+
+/** Whether it would be a long table. */
+function isLong (value: unknown): boolean {
+  return typeof value === 'object' && value !== null && JSON.stringify(value).length > maxChange
 }
 
 export function renderParams (words: Words, params: readonly ShownMember[]): Content {

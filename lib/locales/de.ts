@@ -325,6 +325,12 @@ export const de: Texts = {
   by: principal => `von ${principal}`,
   togetherWith: item => `zusammen mit ${item}`,
   changed: 'geändert',
+  asItWas: 'wie es war',
+  wasThen: (revision, moment) => moment === undefined ? `Das war ${revision}.` : `Das war ${revision}, vom ${moment}.`,
+  earlier: 'Früher',
+  later: 'Später',
+  showCurrent: 'Wie es jetzt ist',
+  notLogged: 'zu lang für das Protokoll',
 
   status: status => `Status ${status}`,
   notDone: 'Nicht ausgeführt',

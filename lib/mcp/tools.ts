@@ -55,7 +55,7 @@ function nameEnd ({ kind, name, words: { verb = name } }: ActionModel): string {
 function listReadTools (mount: FamilyMount): Tool[] {
   const find = makeFindTool(mount)
   const ofItem = compile({ id: describeTarget(mount) })
-  const get = makeGetTool(mount, ofItem)
+  const get = makeGetTool(mount)
   return mount.model.isWritable ? [find, get, makeOperationsTool(mount, ofItem)] : [find, get]
 }
 
@@ -82,7 +82,11 @@ function makeFindTool (mount: FamilyMount): Tool {
   }
 }
 
-function makeGetTool (mount: FamilyMount, { schema, validate }: Arguments): Tool {
+function makeGetTool (mount: FamilyMount): Tool {
+  const revision = Type.Integer({ minimum: 1, description: 'As it was after this change. Default: as it is' })
+  const { schema, validate } = compile({
+    id: describeTarget(mount), ...mount.model.isWritable && { revision: Type.Optional(revision) }
+  })
   return {
     mount,
     end: 'get',
@@ -92,7 +96,8 @@ function makeGetTool (mount: FamilyMount, { schema, validate }: Arguments): Tool
     hints: readHints,
     async call (request, sent) {
       refuseArguments(validate(sent))
-      return await mount.book(request).get(sent.id as Id)
+      const { id, revision } = sent as { readonly id: Id, readonly revision?: number }
+      return await mount.book(request).get(id, { ...revision !== undefined && { revision } })
     }
   }
 }

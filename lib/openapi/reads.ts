@@ -7,11 +7,17 @@ import {
   describeReadItem, objectOf, strict, toSchemaName
 } from './schemas.js'
 
+const past: Readonly<Record<string, JsonSchema>> = {
+  revision: { type: 'integer', minimum: 1, description: 'The item as it was after this change' },
+  at: { type: 'string', format: 'date-time', description: 'The item as it was at this time, instead of revision' }
+}
+
 /** The list of the items has all parameters, the others mention the rest. */
 function describeQuerystring (
-  part: DocumentPart, kind: 'page' | 'log' | 'feed' | 'bare' | 'one' | 'format'
+  part: DocumentPart, kind: 'page' | 'log' | 'feed' | 'bare' | 'item' | 'format'
 ): JsonSchema {
-  const { model: { filters, parameters, logFilters: { family, ...ofLog } }, options: { representations = [] } } = part
+  const { options: { representations = [] }, model } = part
+  const { filters, parameters, isWritable, logFilters: { family, ...ofLog } } = model
   const { after, maxpagesize, expand, fields } = parameters as Record<string, JsonSchema>
   const format = { type: 'string', enum: representations.map(({ name }) => name), description: 'Instead of Accept' }
   const ifAny = { ...expand && { expand } }
@@ -20,7 +26,7 @@ function describeQuerystring (
     log: { after, maxpagesize, ...ofLog },
     feed: { after, maxpagesize, family, ...ofLog },
     bare: { after, maxpagesize, ...ifAny },
-    one: { fields, ...ifAny },
+    item: { fields, ...ifAny, ...isWritable && past },
     format: { format }
   }
   return objectOf({}, known[kind] as Record<string, JsonSchema>, strict)
@@ -62,7 +68,7 @@ export function describeItemRoute (part: DocumentPart): Description {
     tag: name,
     summary: `Read ${one}`,
     description: 'With the ETag of an earlier response in If-None-Match: 304 if nothing has changed.',
-    querystring: describeQuerystring(part, 'one'),
+    querystring: describeQuerystring(part, 'item'),
     headers: describeRequestHeaders('if-none-match'),
     response: {
       200: describeAnswer(part, 'one', `The ${singular}`, describeReadItem(part), 'etag'),

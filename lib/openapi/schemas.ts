@@ -93,12 +93,15 @@ function replaceAt (
   return { ...schema, properties: { ...properties, [name]: enter(property) } }
 }
 
+const past = { current: linkSchema, prev: linkSchema, next: linkSchema }
+
 export function describeItemLinks (part: DocumentPart): JsonSchema {
   const { references, isWritable } = part.model
   const referred = Object.fromEntries(Object.keys(references).map(field => [field, linkSchema]))
   return part.name(`${toSchemaName(part)}Links`, objectOf({
-    self: linkSchema, collection: linkSchema, ...isWritable && { log: linkSchema, operations: linkSchema }
-  }, referred))
+    self: linkSchema, collection: linkSchema, ...isWritable && { log: linkSchema }
+    // An item as it was has no operations.
+  }, { ...referred, ...isWritable && { operations: linkSchema, ...past } }))
 }
 
 export function findAction ({ model: { actions } }: DocumentPart, wanted: string | undefined): ActionModel | undefined {
@@ -162,7 +165,7 @@ export function describeLogEntry (part: DocumentPart): JsonSchema {
 }
 
 export function describeCommand (part: DocumentPart): JsonSchema {
-  const links = objectOf({ self: linkSchema, [part.model.singular]: linkSchema })
+  const links = objectOf({ self: linkSchema, [part.model.singular]: linkSchema }, { revision: linkSchema })
   return part.name(`${toSchemaName(part)}Command`, describeMembers(part, links))
 }
 

@@ -1,6 +1,6 @@
 import type { Count, Kind, Members, OperatorName } from '../exports.js'
 import type {
-  Feedback, Kinds, LabelTable, LogEntry, Referred, RowReferences, ShownChange, ShownKind, ShownMember, ShownState,
+  Feedback, Kinds, LabelTable, LogEntry, Past, Referred, RowReferences, ShownChange, ShownKind, ShownMember, ShownState,
   WrongState
 } from './shown.js'
 
@@ -102,6 +102,8 @@ export interface ItemAffordances extends Affordances {
   /** Set if the item is itself an entry of a log. */
   readonly entry?: LogEntry | undefined
   readonly confirm?: Confirmation | undefined
+  /** Set if the item is shown as it was. */
+  readonly past?: Past | undefined
 }
 
 /** A list of the items of a family that refer to an item. */

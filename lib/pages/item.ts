@@ -1,6 +1,6 @@
 import {
-  checkRevision, type FamilyMount, type Id, loadOperations, type Members, notFound, openReading, type Parameter,
-  type Reading, refuseListParameters, splitQuery, type Stored
+  checkRevision, type FamilyMount, type Id, loadOperations, type Members, type Moment, notFound, openReading,
+  type Parameter, type Reading, refuseListParameters, splitMoment, splitQuery, type Stored
 } from '../exports.js'
 import { endFeedback } from './feedback.js'
 import {
@@ -8,6 +8,7 @@ import {
 } from './item-affordances.js'
 import { checkFrom, findSite, trailToItem } from './links.js'
 import type { PageRequest } from './page-reads.js'
+import { sendPastPage } from './past.js'
 import { linkPage } from './references.js'
 import { parseSent } from './sent.js'
 import { itemUrl } from './urls.js'
@@ -22,12 +23,14 @@ export function parseSingle (mount: FamilyMount, search: string, listed?: 'items
 }
 
 /** Pages link with `from`, and people copy their addresses. */
-function parseItem (mount: FamilyMount, search: string): ItemQuery {
-  if (!search.includes('from')) return parseSingle(mount, search)
+function parseItem (mount: FamilyMount, sent: string): ItemQuery & { readonly when?: Moment | undefined } {
+  const { name, isWritable: writable } = mount.model
+  const { rest: search, when } = splitMoment(sent, { name, writable })
+  if (!search.includes('from')) return { ...parseSingle(mount, search), when }
   const parts = splitQuery(search)
   const from = parts.find(({ name }) => name === 'from') as Parameter | undefined
   const rest = parts.filter(({ name }) => name !== 'from').map(({ raw }) => raw).join('&')
-  return { ...parseSingle(mount, rest), ...from !== undefined && { from: checkFrom(mount, from.value) } }
+  return { ...parseSingle(mount, rest), when, ...from !== undefined && { from: checkFrom(mount, from.value) } }
 }
 
 /** The page of an item; undefined if there is none. */
@@ -39,7 +42,9 @@ export async function sendItemPage (
 ): Promise<boolean> {
   const { mount, request, reply } = responding
   const reading = await openReading(mount, request, { action: 'read', id })
-  const query: ItemQuery = { ...parseItem(mount, search), ...also }
+  const { when, ...parsed } = parseItem(mount, search)
+  const query: ItemQuery = { ...parsed, ...also }
+  if (when !== undefined) return await sendPastPage(responding, id, query, when)
   const { fields, refused } = query
   const parts = await loadItem(responding, reading, id, query)
   if (parts === undefined) return await refuseGone(responding, reading, id)

@@ -48,7 +48,7 @@ export async function findLastTitle (reading: Reading, id: Id): Promise<string |
   const entries = await reading.log(id, { where, order, offset: 0, limit: shownChanges, count: false })
   const creation = actions.find(({ kind }) => kind === 'create')
   for (const { action, params, changes } of entries) {
-    const named = action === creation?.action ? params?.[title] : changes?.[title]?.to
+    const named = action === creation?.action ? params?.[title] : changes?.[title]?.to ?? changes?.[title]?.from
     if (named !== undefined) return titleOf(mount, { id, [title]: named })
   }
   return undefined
@@ -56,13 +56,16 @@ export async function findLastTitle (reading: Reading, id: Id): Promise<string |
 
 export function showEntry ({ mount, request }: Here, record: LogRecord, noun?: string): LogEntry {
   const { name, singular } = mount.model
-  const { id, target, action, params = {}, changes = {}, about, createdAt, principal, problem } = record
+  const { id, target, action, params = {}, changes = {}, about, createdAt, principal, problem, outcome } = record
   const there = about && (about.family === name ? mount : mount.beside(about.family))
   const acting = there ?? mount
+  const isRemoval = findKnownAction(acting, action)?.kind === 'remove'
+  const then = isRemoval && about === undefined ? record.revision - 1 : record.revision
   return {
     ...makeFeedback(acting, record),
     singular,
     href: hasPages(mount) ? commandUrl(mount, request, target, id, noun) : undefined,
+    then: hasPages(mount) && outcome === 'done' ? `${itemUrl(mount, request, target)}?revision=${then}` : undefined,
     at: createdAt,
     principal,
     about: about && {
@@ -72,13 +75,14 @@ export function showEntry ({ mount, request }: Here, record: LogRecord, noun?: s
       href: linkPage(there, request, about.id)
     },
     params: showParams(acting, action, params),
-    changes: showChanges(mount, pickOwn(changes)),
+    // The item as it was says what went with it.
+    changes: isRemoval && about === undefined ? [] : showChanges(mount, pickOwn(changes)),
     reason: problem?.detail,
     wrongState: problem && readWrongState(mount, problem)
   }
 }
 
-/** A deletion has everything that went with the item. */
+/** What came back has everything that it had. */
 function pickOwn ({ id, createdAt, updatedAt, ...changes }: FieldChanges): FieldChanges {
   return changes
 }

@@ -41,10 +41,12 @@ export interface ShownMember {
   readonly inRows?: RowReferences | undefined
 }
 
-/** A member before and after a change; both are undefined where they were too long to keep. */
+/** A member before and after a change; both are undefined if no one reads it. */
 export interface ShownChange extends Omit<ShownMember, 'value' | 'referred'> {
   readonly from?: unknown
   readonly to?: unknown
+  /** The values that were too long to keep. */
+  readonly omitted?: readonly string[]
   /** The items that the values refer to. */
   readonly referred?: { readonly from?: Referred | undefined, readonly to?: Referred | undefined } | undefined
 }
@@ -85,6 +87,8 @@ export interface LogEntry extends Feedback {
   readonly item?: LoggedItem | undefined
   /** Undefined if the family has no pages. */
   readonly href?: string | undefined
+  /** The URL of the item as it was after it, or before it was deleted. */
+  readonly then?: string | undefined
   readonly at: string
   readonly principal?: string | undefined
   /** The item that the command was for, if it changed this one too. */
@@ -112,4 +116,19 @@ export interface LoggedItem {
   readonly labels?: LabelTable | undefined
   /** Whether entries of several families are listed. */
   readonly isShared: boolean
+}
+
+/** When an item was as its page shows it, and what it is now. */
+export interface Past {
+  readonly revision: number
+  /** Undefined if the log does not have it. */
+  readonly at: string | undefined
+  /** The URL of the item; undefined if it was deleted. */
+  readonly current: string | undefined
+  readonly prev: string | undefined
+  readonly next: string | undefined
+  /** The members whose values the log does not have. */
+  readonly missing: readonly string[]
+  /** The members that are different now. */
+  readonly now: Readonly<Record<string, { readonly value: unknown }>>
 }

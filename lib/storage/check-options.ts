@@ -4,7 +4,7 @@ import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 
 export type OptionRules<O> = { readonly [K in keyof O]-?: TSchema }
 
-export const queueRules = { maxHeavyReads: rules.size, maxWaitingReads: rules.count }
+export const storageRules = { maxHeavyReads: rules.size, maxWaitingReads: rules.count, maxLogged: rules.count }
 
 export function checkStorageOptions<O extends object> (options: O, rules: OptionRules<O>): void {
   refuseInvalidOption(findFlaw(membersOf(rules), options, 'option'))

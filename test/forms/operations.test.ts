@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
+import type { Members } from '../../lib/index.js'
 import type { Checks, Entry, Item, TestRequest, TestResponse } from '../deals/app.js'
 import { createDeal, dealsApp, home, readDeal, readLog, withoutTimes } from '../deals/app.js'
 import type { Form } from '../deals/forms.js'
@@ -61,6 +62,14 @@ for (const { name, make } of anyStorage) {
   })
 }
 
+/** What a log says of a change. */
+function compare (before: Members, after: Members): Members {
+  const names = Object.keys({ ...before, ...after }).filter(name => !['revision', 'updatedAt'].includes(name))
+  const ends = (from: unknown, to: unknown) => ({ ...from !== undefined && { from }, ...to !== undefined && { to } })
+  return Object.fromEntries(names.filter(name => before[name] !== after[name])
+    .map(name => [name, ends(before[name], after[name])]))
+}
+
 /** The operation in a state that allows it: deal, log, status, headers and body. */
 async function checkDone (t: Checks, app: FastifyInstance, described: ExpectedOperation, form: Form): Promise<void> {
   const before = await createDealAfter(app, described.before)
@@ -82,6 +91,7 @@ async function checkDone (t: Checks, app: FastifyInstance, described: ExpectedOp
     deal: before.id,
     action: described.action,
     params: described.params,
+    changes: compare(before, after),
     outcome: 'done',
     revision: before.revision + 1
   }, `${label} the entry`)
@@ -121,9 +131,10 @@ function checkAnswer (
     return
   }
   const self = `${home}/${deal.id}/${form.name === 'noun' ? described.noun : 'commands'}/${entry.id}`
+  const { changes, ...sent } = entry
   t.strictSame(
     answer.json(),
-    { ...entry, links: { self, deal: `${home}/${deal.id}` } },
+    { ...sent, links: { self, deal: `${home}/${deal.id}` } },
     `${label} the entry with links`
   )
   t.equal(headers.location, self, `${label} where the entry is`)

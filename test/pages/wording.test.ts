@@ -110,8 +110,8 @@ t.test('a timeline says everything once', async t => {
       [['change-completion-date', { newDate: '2027-03-31', amercement: 3, whyChanged: 'Storms' }]],
       'Completion date Not set → 31 Mar 2027 Fee Not set → 3 Why changed Storms'
     ],
-    [[['edit', { name: long }]], `Name ${long.trim()}`],
-    [[['hold', { reason: long }]], `Held No → Yes Hold reason changed Reason ${long.trim()}`],
+    [[['edit', { name: long }]], `Name Ten tons of tea → ${long.slice(0, 199)}…`],
+    [[['hold', { reason: long }]], `Held No → Yes Hold reason Not set → ${long.slice(0, 199)}…`],
     // What has the same value by chance is another thing.
     [
       [['hold', { reason: 'cancelled' }], ['cancel', { amercement: 3, reason: 'cancelled' }]],

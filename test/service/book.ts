@@ -48,6 +48,6 @@ export async function refusal (call: Promise<unknown>): Promise<Problem> {
 
 /** Without what depends on the clock or on chance. */
 export function timeless (item: object | undefined): object {
-  const { id, deal, createdAt, updatedAt, ...members } = item as Readonly<Record<string, unknown>>
-  return members
+  const { id, deal, createdAt, updatedAt, changes, ...members } = item as Readonly<Record<string, unknown>>
+  return typeof changes === 'object' ? { ...members, changes: timeless(changes ?? {}) } : members
 }

@@ -33,7 +33,9 @@ for (const { name, make } of storages) {
         t.match(await readAccount(app, to), { balance: 35, revision: 2 })
 
         const [sent, received] = [(await readAccountLog(app, from)).at(-1), (await readAccountLog(app, to)).at(-1)]
-        t.strictSame(received, { ...sent, account: to, about: { family: 'accounts', id: from } },
+        const changes = { balance: { from: 5, to: 35 } }
+        t.strictSame(sent?.['changes'], { balance: { from: 100, to: 70 } })
+        t.strictSame(received, { ...sent, account: to, changes, about: { family: 'accounts', id: from } },
           'the command is in the log of both')
         if (hasId) t.equal(sent?.['id'], command)
         const entry = await app.inject(`/accounts/${to}/commands/${String(received?.['id'])}`)

@@ -1,20 +1,29 @@
 import { type TProperties, Type } from '@sinclair/typebox'
 import t from 'tap'
 import { compileFamily } from '../../lib/core/family/compile.js'
-import { getFamily } from '../../lib/core/family/family.js'
+import { type Family, getFamily } from '../../lib/core/family/family.js'
 import { Problem } from '../../lib/core/problems.js'
+import { readMakers } from '../../lib/core/service/caller.js'
 import type { Command } from '../../lib/core/service/decide.js'
 import {
-  type CommandRecord, type Decided, digestParams, identifyCommand, isSameCommand, listChangedOthers, makeChanges,
-  makeRecord, nameOtherRow, nameRecord, readTarget, restoreProblem, showCommand
+  type CommandRecord, type Decided, digestParams, identifyCommand, isSameCommand,
+  listChangedOthers as listLoggedOthers, makeChanges, makeRecord as makeLogged, nameOtherRow, nameRecord, readTarget,
+  restoreProblem, showCommand
 } from '../../lib/core/service/record.js'
 import { nameRecordOf } from '../../lib/core/service/renamed.js'
 import { toShown } from '../../lib/core/service/shown.js'
+import { guardStorage } from '../../lib/core/service/storage-access.js'
 import type { Stored } from '../../lib/core/storage/storage.js'
 import { deals } from '../../lib/deals/deals.js'
 import { defineFamily, type FamilyDefinition, memoryStorage } from '../../lib/index.js'
 
 const family = compileFamily(deals.definition as unknown as FamilyDefinition)
+const storage = guardStorage(memoryStorage())
+const makeRecord = (family: Family, what: Decided, row?: string, makers = readMakers(family, {})): CommandRecord =>
+  makeLogged(family, what, { row, makers, storage })
+const listChangedOthers = (
+  family: Family, decision: Decided['decision'], others: Parameters<typeof listLoggedOthers>[2], own: CommandRecord
+) => listLoggedOthers(family, decision, others, own, { makers: readMakers(family, {}), storage })
 const now = '2026-02-02T00:00:00.000Z'
 const deal: Stored = { id: 'd-1', name: 'tea', price: 1, revision: 3, createdAt: now, updatedAt: now }
 const changed: Stored = { ...deal, price: 2, revision: 4 }
@@ -29,9 +38,6 @@ const decided = (part: Partial<Decided>): Decided => ({
 })
 const entry = { id: 'c-1', family: 'deals', target: 'd-1', action: 'HoldDeal', params: { reason: 'a' } }
 const { params, ...unnamed } = entry
-// A deletion has the whole item.
-const { revision: _, ...whole } = deal
-const gone = Object.fromEntries(Object.entries(whole).map(([name, from]) => [name, { from }]))
 // Of what changes nothing, the parameters are not kept.
 const small = { ...unnamed, digest: digestParams(params) }
 const refused = new Problem('wrong-state', 'no', { members: { state: 'held' } })
@@ -67,7 +73,20 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
       command: { ...hold, action: 'DeleteDeal', params: {} },
       decision: { outcome: 'done', after: undefined }
     }),
-    { ...entry, action: 'DeleteDeal', params: {}, outcome: 'done', revision: 4, changes: gone },
+    {
+      ...entry,
+      action: 'DeleteDeal',
+      params: {},
+      outcome: 'done',
+      changes: {
+        id: { from: 'd-1' },
+        name: { from: 'tea' },
+        price: { from: 1 },
+        createdAt: { from: now },
+        updatedAt: { from: now }
+      },
+      revision: 4
+    },
     [{ type: 'delete', family: 'deals', id: 'd-1', expected: 3, current: deal }]
   ],
   [
@@ -102,7 +121,12 @@ const table: readonly (readonly [given: string, decided: Decided, record: object
   [
     'a change of what is absent, and of what is long',
     decided({ decision: { outcome: 'done', after: { ...changed, name: 'x'.repeat(201), price: 1, holdReason: 'a' } } }),
-    { ...entry, outcome: 'done', changes: { name: {}, holdReason: { to: 'a' } }, revision: 4 },
+    {
+      ...entry,
+      outcome: 'done',
+      changes: { name: { from: 'tea', to: 'x'.repeat(201) }, holdReason: { to: 'a' } },
+      revision: 4
+    },
     [{
       type: 'replace',
       family: 'deals',
@@ -378,7 +402,9 @@ t.test('of an entry, a version shows what it has', async t => {
     ['an unknown operation', { action: 'AuditBox', params: { a: 1 } }, { params: undefined }],
     ['no parameters', { action: 'AuditBox' }],
     ['changes', { action: 'NoteBox', changes: { a: change, pin: {} } }, { changes: { a: change, pin: {} } }],
-    ['changes of what it shows', { action: 'NoteBox', changes: { a: change, shown: {} } }],
+    ['changes of what it shows', { action: 'NoteBox', changes: { a: change, shown: { to: x, omitted: ['from'] } } }],
+    ['changes that an earlier version left out', { action: 'NoteBox', changes: { a: change, shown: {} } },
+      { changes: { a: change, shown: { omitted: ['from', 'to'] } } }],
     ['more changes', { action: 'NoteBox', changes: { a: change, b: change } }, { changes: { a: change } }],
     ['a secret change', { action: 'NoteBox', changes: { pin: change } }, { changes: { pin: {} } }],
     ['a refusal', { action: 'NoteBox', problem: problem() }],

@@ -213,7 +213,7 @@ t.test('options of a call that are misspelt, or not what they must be', async t 
     [() => book.run('hold', id, { reason: 'a' }, wrong({ comand: 'c' })), /unknown option "comand"/],
     [() => book.run('hold', id, { reason: 'a' }, wrong({ revision: '1' })), /"revision" must be an integer/],
     [() => book.remove(id, wrong({ principle: 'ann' })), /unknown option "principle". Did you mean "principal"\?/],
-    [() => book.get(id, wrong({ revision: 1 })), /unknown option "revision"/],
+    [() => book.get(id, wrong({ revison: 1 })), /unknown option "revison". Did you mean "revision"\?/],
     [() => book.find('', wrong({ limt: 1 })), /unknown option "limt". Did you mean "limit"\?/],
     [() => book.log(id, wrong({ order: 'id' })), /unknown option "order"/]
   ]

@@ -31,7 +31,12 @@ testOverStorages(async (t, { book, storage }) => {
     t.notOk('item' in removed)
     await t.rejects(book.get(id), { name: 'Problem', code: 'not-found', message: `There is no deal "${id}"` })
     t.same((await book.find(`id=${id}`)).items, [])
-    const items = [made.command, held.command, removed.command]
+    const { revision, ...gone } = held.item as Members
+    const items = [
+      made.command,
+      { ...held.command, changes: { held: { from: false, to: true }, holdReason: { to: 'Papers' } } },
+      { ...removed.command, changes: Object.fromEntries(Object.entries(gone).map(([name, from]) => [name, { from }])) }
+    ]
     t.same(await book.log(id), { items, hasNext: false }, 'its log stays')
   })
 

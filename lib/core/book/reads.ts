@@ -1,14 +1,16 @@
 import { findReferred, listExpandable } from '../family/family.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { compileGrammar, type Grammar, type ItemPage, type PageOptions } from '../query/grammar.js'
+import { type Moment, readMoment } from '../query/moment.js'
 import { performance } from '../runtime.js'
 import { findItems, parseFind, parseQuery, pickReadable, programLimits, toItemPage } from '../service/arguments.js'
 import { findBounded } from '../service/bounded.js'
 import { intendToList, intendToRead } from '../service/caller.js'
 import { Feed, showFollowed } from '../service/feed.js'
 import { follow } from '../service/follow.js'
+import { lacksValues, notThen } from '../service/history.js'
 import { authorizeReader, type Find, findPage, type Reader } from '../service/reader.js'
-import { type CommandRecord, logList, nameRecord, showCommand } from '../service/record.js'
+import { type CommandRecord, logList, nameRecord, showEntry } from '../service/record.js'
 import type {
   CallOptions, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand
 } from '../service/service.js'
@@ -37,14 +39,35 @@ export async function findItem (
 
 export async function readOne (book: BookParts, id: Id, options: GetOptions) {
   const { family } = book
-  const { expand = [] } = options
-  const { item, reader } = await findItem(book, id, options, 'get')
+  const { expand = [], revision, at } = options
+  const { item, reader } = revision === undefined && at === undefined
+    ? await findItem(book, id, options, 'get')
+    : await findPast(book, id, options)
   const expandable = listExpandable(family)
   const flaw = expand.find(name => !expandable.includes(name))
   if (flaw !== undefined) throw invalidQuery([{ parameter: 'expand', detail: `${flaw} refers to no item` }])
   if (expand.length === 0) return pickReadable(family, item)
   const [shown = item] = await (await makeExpand(family, reader.called.caller, expand, { one: item }))([item])
   return pickReadable(family, shown)
+}
+
+/** An item as it was. */
+async function findPast (book: BookParts, id: Id, { revision, at, ...options }: GetOptions) {
+  const { family, source } = book
+  const target = book.checkId(id)
+  const reader = await authorizeReader(family, source.open(options, 'get'), intendToRead(family, target))
+  const moment = readMoment({
+    revision: revision === undefined ? undefined : String(revision),
+    at: at instanceof Date ? writeDate(at) : at && String(at)
+  }, family) as Moment
+  const past = await reader.getPast(target, moment)
+  if (past === undefined) throw notThen(family, target, moment)
+  if (past.missing.length > 0) throw lacksValues(past.missing)
+  return { item: past.item, reader }
+}
+
+function writeDate (date: Date): string {
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
 export async function readPage (
@@ -100,7 +123,7 @@ export async function findLogged (
 }
 
 function showLogged ({ called: { family }, grant: { principal } }: Reader, entry: CommandRecord): LoggedCommand {
-  return showCommand(family, entry, nameRecord(entry, principal)) as LoggedCommand
+  return showEntry(family, entry, nameRecord(entry, principal)) as LoggedCommand
 }
 
 export async function * followLog (book: BookParts, options: FollowOptions): AsyncGenerator<FollowedCommand> {

@@ -1,6 +1,6 @@
+import type { FieldChanges } from '../family/changes.js'
 import type { Family, Renaming } from '../family/family.js'
 import { invertNames, type Names, type NameTree, renameWithin } from '../family/name-tree.js'
-import type { FieldChanges } from '../family/params.js'
 import { mapConditions } from '../storage/conditions.js'
 import type { Condition, FoundText, Query, StorageReads, Stored } from '../storage/storage.js'
 import { makeListWriter, type Members } from '../values/json.js'
@@ -30,8 +30,8 @@ export class VersionNames implements Renaming {
 
   showChanges (changes: FieldChanges): FieldChanges {
     const { inner } = this.tree
-    return takeKnown(this.names, mapEach(changes, (name, change) =>
-      mapEach(change, (_end, value) => renameWithin(inner.get(name), value))))
+    return takeKnown(this.names, mapEach(changes, (name, change) => mapEach(change, (member, value) =>
+      member === 'omitted' ? value : renameWithin(inner.get(name), value))))
   }
 
   parse (item: Stored): Stored {

@@ -4,6 +4,7 @@ import type { Condition, FamilyShape, Field, Id, Order, StorageReads, Stored } f
 import type { Members } from '../values/json.js'
 import type { PathValue } from '../values/paths.js'
 import type { Validator } from '../values/validate.js'
+import type { FieldChanges } from './changes.js'
 import type { Context } from './context.js'
 import type {
   AttributeForm, FamilyDefinition, NounOperation, Operation, QueryDefinition, RemoveDefinition
@@ -11,7 +12,7 @@ import type {
 import { commandsShape } from './fields.js'
 import type { NameTree } from './name-tree.js'
 import type { Conversions } from './nested.js'
-import type { FieldChanges, Params } from './params.js'
+import type { Params } from './params.js'
 import type { Presentation } from './presentation.js'
 import type { AnyFamily } from './types.js'
 

@@ -118,6 +118,13 @@ export const CommandMembers = Type.Object({
     additionalProperties: true,
     description: 'The parameters of the operation, if it changed something'
   })),
+  changes: Type.Optional(Type.Record(Type.String(), Type.Object({
+    from: Type.Optional(Type.Unknown({ description: 'The value before it' })),
+    to: Type.Optional(Type.Unknown({ description: 'The value after it' })),
+    omitted: Type.Optional(Type.Array(Type.Union([Type.Literal('from'), Type.Literal('to')]), {
+      description: 'The values that are too long for the log'
+    }))
+  }), { description: 'What it changed of the item, by field, if that existed: all of it if it was deleted' })),
   outcome: Type.Union([Type.Literal('done'), Type.Literal('unchanged'), Type.Literal('refused')], {
     description: 'Its outcome'
   }),
@@ -145,7 +152,6 @@ export const commandsShape: FamilyShape = {
     createdHigh: Type.Optional(Type.Integer()),
     createdLow: Type.Optional(Type.Integer()),
     digest: Type.Optional(Type.String()),
-    changes: Type.Optional(Type.Object({})),
     position: Type.Optional(Type.Integer()),
     updatedAt: Type.String({ format: 'date-time' })
   })),

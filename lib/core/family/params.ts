@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type TObject, Type } from '@sinclair/typebox'
 import { invalidBody } from '../problems.js'
-import type { Field, Stored } from '../storage/storage.js'
+import type { Field } from '../storage/storage.js'
 import { readDecimal } from '../values/decimals.js'
 import { transformText } from '../values/formats.js'
 import { isObject, type MemberFlaw, type Members } from '../values/json.js'
@@ -98,36 +98,4 @@ export function hideSecrets<T extends Members> (fields: readonly Field[], member
 export function listSecrets (fields: readonly Field[], before: Members, after: Members): Members | undefined {
   const secrets = fields.filter(({ name, writeOnly }) => writeOnly === true && after[name] !== before[name])
   return secrets.length === 0 ? undefined : Object.fromEntries(secrets.map(({ name }) => [name, after[name]]))
-}
-
-/** What changed of an item, by field; long values, and those that no client reads, are left out. */
-export type FieldChanges = Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
-
-// Longer values are in the item, and would be in its log twice more.
-const maxLogged = 200
-
-/** The log has only the names of fields with long values, and of those that clients never read. */
-export function listChanges (fields: readonly Field[], before: Members, after: Members): FieldChanges {
-  const changes: Record<string, { from?: unknown, to?: unknown }> = {}
-  for (const { name, kind, writeOnly } of fields) {
-    const [from, to] = [before[name], after[name]]
-    if (from === to || (kind === 'json' && isDeepStrictEqual(from, to))) continue
-    const change: { from?: unknown, to?: unknown } = changes[name] = {}
-    if (writeOnly === true || !isShort(from) || !isShort(to)) continue
-    if (from !== undefined) change.from = from
-    if (to !== undefined) change.to = to
-  }
-  return changes
-}
-
-/** What goes with an item, also what only other versions have. */
-export function listRemoved (fields: readonly Field[], { revision, ...item }: Stored): FieldChanges {
-  const secrets = new Set(fields.flatMap(({ name, writeOnly }) => writeOnly === true ? name : []))
-  return Object.fromEntries(Object.entries(item).flatMap(([name, from]) =>
-    from === undefined ? [] : [[name, secrets.has(name) ? {} : { from }]]))
-}
-
-function isShort (value: unknown): boolean {
-  if (typeof value === 'string') return value.length <= maxLogged
-  return typeof value !== 'object' || value === null || JSON.stringify(value).length <= maxLogged
 }

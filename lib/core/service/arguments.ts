@@ -41,7 +41,7 @@ export const callRules = {
     makeCommandId: callback
   }, ['storage']),
   call: membersOf(call),
-  get: membersOf({ ...call, expand: rules.words }),
+  get: membersOf({ ...call, expand: rules.words, revision: any, at: any }),
   create: membersOf({ ...call, key: any, command: any }),
   run: membersOf({ ...call, ...ids }),
   runAll: membersOf({ ...call, atomic: rules.flag }),

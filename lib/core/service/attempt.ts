@@ -57,12 +57,13 @@ export async function replayOrLoad (execution: Execution): Promise<DecidedComman
 }
 
 async function decideCommand (execution: Execution, loaded: Loaded): Promise<DecidedCommand> {
-  const { family, caller, identity } = execution
+  const { family, caller, storage, identity } = execution
   const made = await loadAndDecide(execution, loaded)
   const { command, current, deleted, others, created, context, decision } = made
   const item = decision.outcome === 'done' ? decision.after : current
-  const record = makeRecord(family, made, identity?.row, caller.makers)
-  const changedOthers = listChangedOthers(family, decision, [...others, ...created], record)
+  const settings = { row: identity?.row, makers: caller.makers, storage }
+  const record = makeRecord(family, made, settings)
+  const changedOthers = listChangedOthers(family, decision, [...others, ...created], record, settings)
   await refuseUngranted(execution, made)
   await refuseTaken(execution)
   // Without an id from the client there is nothing to replay, so only changes are recorded.

@@ -12,7 +12,7 @@ import {
   findEnd, findEntries, findKeys, findPruned, keysPerRead, numbered, refusePruned, selectByPosition, wasPruned
 } from './log-reads.js'
 import type { Find, FoundPage, Reader } from './reader.js'
-import { feedList, prunedId, showCommand } from './record.js'
+import { feedList, prunedId, showEntry } from './record.js'
 import type { FollowedCommand, LoggedCommand } from './service.js'
 import type { GuardedStorage } from './storage-access.js'
 
@@ -255,10 +255,9 @@ export function findPosition (cursor: string): number | undefined {
 }
 
 export function showFollowed (family: Family, entry: FeedEntry, id = entry.id): FollowedCommand {
-  const { changes, position } = entry
-  const shown = showCommand(family, entry, id) as LoggedCommand
-  const place = { family: family.name, position, cursor: writePosition(position) }
-  return { ...shown, ...changes !== undefined && { changes }, ...place }
+  const { position } = entry
+  const shown = showEntry(family, entry, id) as LoggedCommand
+  return { ...shown, family: family.name, position, cursor: writePosition(position) }
 }
 
 /** What a page begins with: all that is numbered, or what is after its cursor, or before it. */

@@ -1,13 +1,14 @@
+import { type FieldChanges, isUnknown, lacks } from '../family/changes.js'
 import { type Family, findPast } from '../family/family.js'
-import type { FieldChanges } from '../family/params.js'
 import { invalidBody, Problem } from '../problems.js'
 import { completer } from '../storage/shapes.js'
-import type { FieldCondition, Id, Storage, Stored } from '../storage/storage.js'
+import type { FieldCondition, Id, Stored } from '../storage/storage.js'
 import { type CommandRecord, readTarget, selectLog } from './record.js'
+import type { GuardedStorage } from './storage-access.js'
 
 // Items as they were, by their log.
 
-type Reads = Pick<Storage, 'find'>
+type Reads = Pick<GuardedStorage, 'find' | 'secretsOf'>
 type Signal = AbortSignal | undefined
 
 /**
@@ -18,7 +19,7 @@ export async function findDeleted (
   storage: Reads, family: Family, id: Id, signal: Signal
 ): Promise<Stored | undefined> {
   const [last] = await findChanges(storage, selectLog(family, id), 1, signal)
-  return last !== undefined && isDeletion(family, last) ? readDeleted(family, last) : undefined
+  return last !== undefined && isDeletion(family, last) ? readDeleted(storage, family, last) : undefined
 }
 
 function isDeletion ({ lifecycle }: Family, { action }: CommandRecord): boolean {
@@ -26,10 +27,11 @@ function isDeletion ({ lifecycle }: Family, { action }: CommandRecord): boolean 
 }
 
 /** @param entry of a deletion */
-function readDeleted (family: Family, entry: CommandRecord): Stored {
+function readDeleted (storage: Reads, family: Family, entry: CommandRecord): Stored {
   const { changes = {}, revision } = entry
   const id = readTarget(family, entry)
-  const members = Object.entries(changes).filter(([name, change]) => 'from' in change || !isSecret(family, name))
+  const secrets = storage.secretsOf(family.name)
+  const members = Object.entries(changes).filter(([name, change]) => 'from' in change || !secrets.has(name))
   // Entries of earlier versions have no values.
   if (members.length === 0 || members.some(([, change]) => !('from' in change))) {
     throw new Problem('pruned', `The log does not have all values of the ${family.singular} "${id}"`)
@@ -49,6 +51,7 @@ export async function findEarlier (
   const refuse = (): Problem => new Problem('pruned', `The log of the ${family.singular} does not reach revision ${to}`)
   if (to > revision) throw refuseRevision(`must be a revision before the present one, ${revision}`)
   const was: Record<string, unknown> = { ...current, revision: to }
+  const secrets = storage.secretsOf(family.name)
   for (let reached = revision; reached > to;) {
     const where: FieldCondition[] = [
       ...selectLog(family, id),
@@ -62,7 +65,7 @@ export async function findEarlier (
       const isRestored = findPast(family, entry.action) === 'restore'
       if (isRestored && reached === to + 1) throw refuseRevision(`must not be ${to}: it was deleted then`)
       // It was restored as it had been.
-      if (!isRestored && !isDeletion(family, entry) && !undo(family, was, entry.changes)) throw refuse()
+      if (!isRestored && !isDeletion(family, entry) && !undo(secrets, was, entry.changes)) throw refuse()
       reached--
     }
   }
@@ -74,18 +77,16 @@ function refuseRevision (detail: string): Problem {
 }
 
 /** Returns whether the log has the values. */
-function undo (family: Family, item: Record<string, unknown>, changes: FieldChanges | undefined): boolean {
+function undo (
+  secrets: ReadonlySet<string>, item: Record<string, unknown>, changes: FieldChanges | undefined
+): boolean {
   for (const [name, change] of Object.entries(changes ?? {})) {
-    if ('from' in change) item[name] = change.from
-    // Anything else says that a value was too long for the log.
-    else if (Object.keys(change).join() === 'to') delete item[name]
-    else if (!isSecret(family, name)) return false
+    if (secrets.has(name)) continue
+    if (isUnknown(change) || lacks(change, 'from')) return false
+    if (change.from === undefined) delete item[name]
+    else item[name] = change.from
   }
   return changes !== undefined
-}
-
-function isSecret ({ ownFields }: Family, name: string): boolean {
-  return ownFields.some(field => field.name === name && field.writeOnly === true)
 }
 
 /** The changes of an item, last first. */

@@ -3,6 +3,7 @@ import type { Family } from '../family/family.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { findPositionsAround, listParts, type OrderedList, type Position, type Start } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
+import type { Moment } from '../query/moment.js'
 import { listFieldConditions, mapConditions, matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
 import { askOneMore, findByIds, findMembers, selectById } from '../storage/pages.js'
@@ -10,6 +11,7 @@ import type {
   Condition, FieldCondition, Found, FoundText, Id, Query, StorageReads, Stored
 } from '../storage/storage.js'
 import { type Caller, canSee, type Grant, intendToRead, type Intent } from './caller.js'
+import { findRevisionAt, rebuild, type Rebuilt, type State } from './history.js'
 import {
   type CommandId, type CommandRecord, hasLog, identifyCommand, isInLog, nameOtherRow, nameRow, readTarget, selectLog
 } from './record.js'
@@ -23,6 +25,15 @@ type FindVisible = (reader: Reader) => Promise<ReadonlySet<Id>> | undefined
 interface Owner {
   readonly family: Family | undefined
   readonly visible: ReadonlySet<Id>
+}
+
+/** An item as it was. */
+export interface PastItem extends Pick<Rebuilt, 'isDeleted' | 'prev' | 'next'> {
+  readonly item: Stored
+  /** The members whose values the log does not have. They are not in the item. */
+  readonly missing: readonly string[]
+  /** What it is now, or was when it was deleted. */
+  readonly last: Stored
 }
 
 /** The part of a family that a caller may see: items that meet the grant's conditions, and their logs. */
@@ -89,6 +100,29 @@ export class Reader {
   get (id: Id): Promise<Stored | undefined> {
     const getting = this.#items.get(this.family.name, id, this.signal)
     return this.#where.length === 0 ? getting : getting.then(item => canSee(this.grant, item) ? item : undefined)
+  }
+
+  /** An item as it was; undefined if it did not exist then, or not for this caller. */
+  async getPast (id: Id, moment: Moment): Promise<PastItem | undefined> {
+    const revision = moment.revision ?? await findRevisionAt(this, id, moment.at)
+    const rebuilt = revision === undefined ? undefined : await rebuild(this, id, revision)
+    if (rebuilt === undefined || !this.#seesPast(rebuilt)) return undefined
+    const { item, unknown, last, ...around } = rebuilt
+    const { renaming, members } = this.family
+    return {
+      ...around,
+      item: renaming?.show(item) ?? item,
+      missing: members.filter(name => unknown.has(renaming?.toBase(name) ?? name)),
+      last: renaming?.show(last.item) ?? last.item
+    }
+  }
+
+  /** Its log says what it was: who may not see the item now may not see that either. */
+  #seesPast ({ item, unknown, last }: Rebuilt): boolean {
+    if (!this.isNarrowed) return true
+    const isSeen = (state: State): boolean =>
+      this.fields.every(field => !state.unknown.has(field)) && this.holdsStored(state.item)
+    return isSeen(last) && (item.revision === last.item.revision || isSeen({ item, unknown }))
   }
 
   async find (query: Query): Promise<Found> {

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
+import { type FieldChanges, listChanges, listRemoved } from '../family/changes.js'
 import type { Context } from '../family/context.js'
 import { nameAction } from '../family/declared-operations.js'
 import type { NounOperation } from '../family/definition.js'
 import { type Family, listReferred } from '../family/family.js'
 import { logFields } from '../family/fields.js'
-import { type FieldChanges, hideSecrets, listChanges, listRemoved } from '../family/params.js'
+import { hideSecrets } from '../family/params.js'
 import { Problem, type ProblemCode, problemCodes, type ProblemOptions } from '../problems.js'
 import type { OrderedList } from '../query/cursor.js'
 import { matcher } from '../storage/conditions.js'
@@ -14,6 +15,7 @@ import { isObject, type Members } from '../values/json.js'
 import type { Makers } from './caller.js'
 import type { Command, Decision, DoneDecision } from './decide.js'
 import { nameOther, type NeededItem } from './open-others.js'
+import type { GuardedStorage } from './storage-access.js'
 
 export interface KeptProblem extends Pick<ProblemOptions, 'status' | 'errors' | 'headers'> {
   readonly code: ProblemCode
@@ -35,7 +37,7 @@ export interface CommandRecord extends Stored {
   /** Identifies its parameters, if they are not all in the log, or the content that was interpreted. */
   readonly digest?: string
   readonly outcome: 'done' | 'unchanged' | 'refused'
-  /** What it changed of an existing item; undefined in old entries. */
+  /** What it changed of an existing item: all of it if that was deleted. Undefined in old entries. */
   readonly changes?: FieldChanges
   readonly principal?: string
   readonly problem?: KeptProblem
@@ -114,8 +116,17 @@ export interface Decided {
   readonly decision: Decision
 }
 
+/** How a command is logged. */
+export interface LogSettings {
+  /** That of the log, if the client gave an id or a key. */
+  readonly row?: string | undefined
+  readonly makers: Makers
+  readonly storage: Pick<GuardedStorage, 'maxLogged' | 'secretsOf'>
+}
+
 /** Commands that change nothing are unlimited in number and size, so only what a replay needs is stored. */
-export function makeRecord (family: Family, decided: Decided, row?: string, makers?: Makers): CommandRecord {
+export function makeRecord (family: Family, decided: Decided, settings: LogSettings): CommandRecord {
+  const { row, makers } = settings
   const { command, context, current, deleted, decision } = decided
   const before = current ?? deleted
   const after = decision.outcome === 'done' ? decision.after : before
@@ -128,7 +139,7 @@ export function makeRecord (family: Family, decided: Decided, row?: string, make
     action: command.action ?? nameAction('Update', family.singular),
     ...recordParams(family, decided),
     outcome: decision.outcome,
-    ...recordChanges(family, decided),
+    ...recordChanges(family, decided, settings),
     // A deletion is a change too, though no item has its revision.
     revision: after === undefined ? item.revision + 1 : item.revision,
     createdAt: context.now,
@@ -152,12 +163,16 @@ function recordParams (family: Family, { command, decision }: Decided): Pick<Com
 }
 
 function recordChanges (
-  { ownFields }: Family, { current, deleted, decision }: Decided
+  { name, ownFields }: Family, { current, deleted, decision }: Decided, { storage }: LogSettings
 ): Pick<CommandRecord, 'changes'> {
-  if (decision.outcome !== 'done' || (current ?? deleted) === undefined) return {}
+  if ((current ?? deleted) === undefined || decision.outcome !== 'done') return {}
+  const { maxLogged } = storage
   const { after } = decision
-  if (after === undefined) return { changes: listRemoved(ownFields, current as Stored) }
-  return { changes: listChanges(ownFields, current ?? {}, after) }
+  return {
+    changes: after === undefined
+      ? listRemoved(current as Stored, storage.secretsOf(name), maxLogged)
+      : listChanges(ownFields, current ?? {}, after, maxLogged)
+  }
 }
 
 /** Whether a replay, if there may be one, needs the item as it was after the command. */
@@ -211,7 +226,8 @@ export function listChangedOthers<O extends Other> (
   family: Family,
   decision: Decision,
   others: readonly O[],
-  own: CommandRecord
+  own: CommandRecord,
+  { storage: { maxLogged } }: LogSettings
 ): ChangedOther<O>[] {
   if (decision.outcome !== 'done' || others.length === 0) return []
   const { result, id: row, changes, createdHigh, createdLow, ...entry } = own
@@ -229,7 +245,7 @@ export function listChangedOthers<O extends Other> (
       about,
       ...(other.current === undefined
         ? markCreation(other.family, after.id, other.caller?.makers)
-        : { changes: listChanges(other.family.ownFields, other.current, after) }),
+        : { changes: listChanges(other.family.ownFields, other.current, after, maxLogged) }),
       revision: after.revision
     }
     return { other, after, record }
@@ -298,8 +314,15 @@ export function nameRecord ({ id, chosenId = id, principal }: CommandRecord, rea
   return principal === reader ? chosenId : id
 }
 
+/** An entry of the log. The answer to a command does not have what it changed: its sender need not be a reader. */
+export function showEntry (family: Family, record: CommandRecord, id: string): Members {
+  return showCommand(family, record, id, record.changes)
+}
+
 /** @param id undefined if it is not in the log */
-export function showCommand (family: Family, record: CommandRecord, id: string | undefined): Members {
+export function showCommand (
+  family: Family, record: CommandRecord, id: string | undefined, changes?: FieldChanges
+): Members {
   const { action, params, outcome, revision, createdAt, principal, chosenId = id, problem, about } = record
   // Spreading optional members into one literal takes ten times as long.
   const shown: Record<string, unknown> = {}
@@ -307,6 +330,7 @@ export function showCommand (family: Family, record: CommandRecord, id: string |
   shown[family.singular] = readTarget(family, record)
   shown.action = action
   if (params !== undefined) shown.params = params
+  if (changes !== undefined) shown.changes = changes
   shown.outcome = outcome
   shown.revision = revision
   shown.createdAt = createdAt

@@ -52,6 +52,10 @@ export interface RunAllOptions extends CallOptions {
 export interface GetOptions extends CallOptions {
   /** Fields whose ids become the items that they refer to, as far as the caller may read them. */
   readonly expand?: readonly string[]
+  /** The item as it was after this change. The problem `pruned` says that the log does not reach back to it. */
+  readonly revision?: number
+  /** The item as it was at this time; instead of `revision`. Text is as in RFC 3339. */
+  readonly at?: Date | string
 }
 
 /** Options of `find` and `log`. */
@@ -165,8 +169,6 @@ export interface Service<
 /** An entry that a follower or a consumer gets. */
 export type FollowedCommand = LoggedCommand & {
   readonly params?: Readonly<Record<string, unknown>>
-  /** What it changed of an item that existed, by field. Long values, and those that no client reads, are left out. */
-  readonly changes?: Readonly<Record<string, { readonly from?: unknown, readonly to?: unknown }>>
   readonly family: string
   /** Its place in the log: higher than that of every entry before it. */
   readonly position: number

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox'
+import { type FieldChange, type FieldChanges, isUnknown } from '../family/changes.js'
 import type { Family } from '../family/family.js'
-import type { FieldChanges } from '../family/params.js'
 import { type Flaw, problemCodes } from '../problems.js'
 import { isObject, type Members, unescapePointer } from '../values/json.js'
 import type { CommandRecord, KeptProblem } from './record.js'
@@ -64,21 +64,26 @@ function compileKnown ({ schema, members, ownFields, lifecycle, operations, edit
 }
 
 function keepChanges ({ fields, names }: KnownParts, changes: FieldChanges): FieldChanges {
-  const kept: Record<string, FieldChanges[string]> = {}
+  const kept: Record<string, FieldChange> = {}
   let isWhole = true
   for (const name of Object.keys(changes)) {
-    const change = changes[name] as FieldChanges[string]
+    const change = changes[name] as FieldChange
     const schema = fields.properties[name] as TSchema | undefined
     // The log shows that a field was changed which clients never read, but not its values.
-    const its = schema === undefined ? names.has(name) ? {} : undefined : keepKnown([describeChange(schema)], change)
+    const its = schema === undefined ? names.has(name) ? {} : undefined : keepKnownChange(schema, change)
     if (its !== undefined) kept[name] = its
     isWhole &&= its === change
   }
   return isWhole ? changes : kept
 }
 
-function describeChange (schema: TSchema): TSchema {
-  return { type: 'object', properties: { from: schema, to: schema } } as unknown as TSchema
+const omitted: TSchema = Type.Array(Type.String())
+
+/** Where both values are missing, an earlier version left them out. */
+function keepKnownChange (schema: TSchema, change: FieldChange): FieldChange {
+  if (isUnknown(change)) return { omitted: ['from', 'to'] }
+  const properties = { from: schema, to: schema, omitted }
+  return keepKnown([{ type: 'object', properties } as unknown as TSchema], change)
 }
 
 /** Why a command of another version was refused may be about what this one does not have. */

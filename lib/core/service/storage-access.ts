@@ -50,6 +50,8 @@ const guarded = new WeakMap<Storage, GuardedStorage>()
 export interface GuardedStorage extends Storage {
   readonly writers: WriteQueue
   readonly counters: Counters
+  /** The fields of a family that clients of no version read. */
+  secretsOf (family: string): ReadonlySet<string>
   /** In one read, if there are few. Those that do not exist are left out. */
   getMany (family: string, ids: readonly Id[], signal?: AbortSignal): Promise<ReadonlyMap<Id, Stored>>
   /** @param ended called when it is durable, or with the error, also after a deadline has ended the waiting */
@@ -63,7 +65,7 @@ export function guardStorage (storage: Storage): GuardedStorage {
 }
 
 function makeGuarded (storage: Storage): GuardedStorage {
-  const { nextId, confirm, watch, replica, seen } = storage
+  const { nextId, confirm, watch, replica, seen, maxLogged } = storage
   const endsItself = isDeadlineAware(storage)
   const reads = guardReads(storage)
   return {
@@ -72,6 +74,8 @@ function makeGuarded (storage: Storage): GuardedStorage {
     prepare: shape => storage.prepare(shape),
     ...reads,
     getMany: (family, ids, signal) => findByIds(reads, family, ids, signal),
+    secretsOf: family => notedSecrets.get(storage)?.get(family) ?? noSecrets,
+    ...(maxLogged !== undefined && { maxLogged }),
     ...(replica !== undefined && { replica: seen => guardReads(replica.call(storage, seen)) }),
     ...(seen !== undefined && { seen: () => seen.call(storage) }),
     ...(nextId !== undefined && {
@@ -174,11 +178,20 @@ export function isStorage (value: unknown): value is Storage {
 }
 
 const notedNames = new WeakMap<Storage, Set<string>>()
+const notedSecrets = new WeakMap<Storage, Map<string, ReadonlySet<string>>>()
+const noSecrets: ReadonlySet<string> = new Set()
 
 export function noteShapes (storage: Storage, shapes: readonly FamilyShape[]): void {
   let names = notedNames.get(storage)
   if (names === undefined) notedNames.set(storage, names = new Set())
-  for (const { name } of shapes) names.add(name)
+  const secrets = notedSecrets.get(storage) ?? new Map<string, ReadonlySet<string>>()
+  notedSecrets.set(storage, secrets)
+  for (const { name, fields } of shapes) {
+    names.add(name)
+    const own = fields.flatMap(({ name, writeOnly }) => writeOnly === true ? name : [])
+    // A version that lacks a field may delete an item that has it.
+    if (own.length > 0) secrets.set(name, new Set([...secrets.get(name) ?? noSecrets, ...own]))
+  }
 }
 
 /** Refuses settings for an unknown family: its name is misspelt, and the family would get a different table. */

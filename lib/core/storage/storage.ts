@@ -226,6 +226,8 @@ export interface Storage extends StorageReads {
   replica? (seen?: string): StorageReads
   /** The current state, for `replica` in all processes: a short token for a header. Undefined if it is unknown. */
   seen? (): Promise<string | undefined>
+  /** The characters of a value, as JSON, that the log keeps of a change; longer ones are left out. Default: all. */
+  readonly maxLogged?: number
   /** Metrics by name, such as the depth of a queue. It must be cheap. */
   metrics? (): Readonly<Record<string, number>>
 }

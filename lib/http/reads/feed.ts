@@ -12,7 +12,7 @@ import { follow } from '../../core/service/follow.js'
 import type { FeedEntry } from '../../core/service/log-part.js'
 import { isPruned } from '../../core/service/log-reads.js'
 import { authorizeReader } from '../../core/service/reader.js'
-import { nameRecord, showCommand } from '../../core/service/record.js'
+import { nameRecord, showEntry } from '../../core/service/record.js'
 import type { Condition, Id } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import { readSearch } from '../body.js'
@@ -208,7 +208,7 @@ export function listMembers (mounts: readonly Mount[], isShared = false): string
 
 function show (scope: Scope, feed: Feed<Source>, entry: FeedEntry): Members {
   const { family, reader } = feed.get(entry)
-  const shown = showCommand(family, entry, nameRecord(entry, reader.grant.principal))
+  const shown = showEntry(family, entry, nameRecord(entry, reader.grant.principal))
   if (!scope.isShared) return shown
   const { id, ...rest } = shown
   return { id, family: family.name, ...rest }

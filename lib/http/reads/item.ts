@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { makeExpand } from '../../core/book/expand.js'
 import { findOffers, findTargets, type Target } from '../../core/book/offers.js'
 import type { Family } from '../../core/family/family.js'
+import { type Moment, splitMoment } from '../../core/query/moment.js'
 import { type Parameter, splitQuery } from '../../core/query/query-string.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Reader } from '../../core/service/reader.js'
@@ -14,6 +15,7 @@ import { sendOne, sendText } from '../reply.js'
 import { readItemId, refuseParameters } from '../request.js'
 import type { Endpoint } from '../routes.js'
 import { writeRows } from './page.js'
+import { loadPast } from './past.js'
 import { type OneQuery, parseOne, type Read, readEndpoints } from './read.js'
 
 /** `GET /customers/{id}`, also with a suffix of the id that names the representation. */
@@ -21,7 +23,11 @@ export function itemEndpoints (mount: Mount): Endpoint[] {
   return readEndpoints(itemRead(mount), `${mount.home}/:id`, { kind: 'item' })
 }
 
-function itemRead (mount: Mount): Read<OneQuery> {
+interface ItemQuery extends OneQuery {
+  readonly when?: Moment | undefined
+}
+
+function itemRead (mount: Mount): Read<ItemQuery> {
   const { family, grammar } = mount
   return {
     mount,
@@ -29,8 +35,14 @@ function itemRead (mount: Mount): Read<OneQuery> {
     noun: family.singular,
     parameter: 'id',
     ...ofItem(family),
-    parse: search => parseOne(grammar, splitFrom(search).rest),
-    async load ({ request, caller, reader, intent, query: { fields, expand } }) {
+    parse (search) {
+      const { rest, when } = splitMoment(splitFrom(search).rest, family)
+      const query = parseOne(grammar, rest)
+      return when === undefined ? query : { ...query, when }
+    },
+    async load (loading) {
+      const { request, caller, reader, intent, query, query: { fields, expand, when } } = loading
+      if (when !== undefined) return await loadPast(mount, loading, query, when)
       const item = await reader.get(intent.id as Id)
       if (item === undefined) return undefined
       const expandOne = expand && await makeExpand(family, caller, expand, { one: item })

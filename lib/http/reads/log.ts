@@ -6,7 +6,7 @@ import { intendToRead } from '../../core/service/caller.js'
 import type { Outcome } from '../../core/service/execute.js'
 import { Feed, placeAfter } from '../../core/service/feed.js'
 import { type Find, findPage } from '../../core/service/reader.js'
-import { type CommandRecord, nameRecord, readTarget, showCommand } from '../../core/service/record.js'
+import { type CommandRecord, nameRecord, readTarget, showCommand, showEntry } from '../../core/service/record.js'
 import type { Id } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import type { OneView } from '../../representations/representation.js'
@@ -102,7 +102,7 @@ export function listLog (
     find,
     findPage: async parsed => ({ ...await findPage(find, parsed), follow }),
     reader,
-    show: entry => pick(showCommand(family, entry as CommandRecord,
+    show: entry => pick(showEntry(family, entry as CommandRecord,
       nameRecord(entry as CommandRecord, reader.grant.principal)))
   }
 }
@@ -144,20 +144,29 @@ export function viewEntry (
   found: Pick<Outcome, 'record' | 'id'>,
   noun?: string
 ): OneView {
-  const whole = linkCommand(exchange, found, noun)
+  const whole = linkCommand(exchange, found, noun, true)
   const document = fields === undefined ? whole : makePicker(fields)(whole)
   return { kind: 'one', name: 'command', document, mount: exchange.mount.shown }
 }
 
-/** `noun` names the part of the log that shows the command. A command that is not in the log has no id. */
+/**
+ * `noun` names the part of the log that shows the command. A command that is not in the log has no id.
+ *
+ * @param isEntry whether it is read: the answer to a command has neither its changes nor the item after it
+ */
 export function linkCommand (
   { mount, request }: Exchange,
   { record, id }: Pick<Outcome, 'record' | 'id'>,
-  noun?: string
+  noun?: string,
+  isEntry = false
 ): Members & { readonly links: { readonly self?: string } } {
   const { family, urls } = mount
   const target = readTarget(family, record)
   const self = id === undefined ? {} : { self: urls.command(request, target, id, noun) }
-  const shown = showCommand(family, record, id)
-  return { ...shown, links: { ...self, [family.singular]: urls.item(request, target) } }
+  const shown = showCommand(family, record, id, isEntry ? record.changes : undefined)
+  const item = urls.item(request, target)
+  // The item after it.
+  const isKept = isEntry && record.outcome === 'done' && record.action !== family.lifecycle?.deletion?.operation.action
+  const after = isKept ? { revision: `${item}?revision=${record.revision}` } : {}
+  return { ...shown, links: { ...self, [family.singular]: item, ...after } }
 }

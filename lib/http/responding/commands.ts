@@ -1,5 +1,5 @@
 import { isGranted } from '../../core/book/offers.js'
-import { type FieldChanges, listChanges } from '../../core/family/params.js'
+import { type FieldChanges, listChanges } from '../../core/family/changes.js'
 import { preconditionFailed, type Problem } from '../../core/problems.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { execute, type Outcome, preview, type PreviewedOther } from '../../core/service/execute.js'

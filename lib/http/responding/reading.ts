@@ -2,13 +2,14 @@ import type { FastifyRequest } from 'fastify'
 import type { Offer } from '../../core/book/book.js'
 import { makeExpand } from '../../core/book/expand.js'
 import { findTargets, mayOffer, toAction } from '../../core/book/offers.js'
+import type { FieldChanges } from '../../core/family/changes.js'
 import type { Family } from '../../core/family/family.js'
-import type { FieldChanges } from '../../core/family/params.js'
 import type { ProblemCode } from '../../core/problems.js'
+import type { Moment } from '../../core/query/moment.js'
 import type { Intent } from '../../core/service/caller.js'
 import { writePosition } from '../../core/service/feed.js'
 import { findEnd } from '../../core/service/log-reads.js'
-import { authorizeReader, type Reader } from '../../core/service/reader.js'
+import { authorizeReader, type PastItem, type Reader } from '../../core/service/reader.js'
 import { type CommandRecord, nameRecord, readTarget } from '../../core/service/record.js'
 import { explainState, readState, type StateReason } from '../../core/service/refusal.js'
 import type { Condition, Found, Id, Query, Stored } from '../../core/storage/storage.js'
@@ -36,7 +37,7 @@ export interface LogRecord {
   readonly principal?: string
   /** Why it was refused. */
   readonly problem?: { readonly code: ProblemCode, readonly detail: string, readonly members: Members }
-  /** What it changed of an existing item; long values are left out. */
+  /** What it changed of an existing item: all of it if that was deleted. */
   readonly changes?: FieldChanges
 }
 
@@ -60,6 +61,8 @@ export interface Reading {
   readonly isNarrowed: boolean
   /** Undefined if the item does not exist for the caller. */
   get (id: Id): Promise<Stored | undefined>
+  /** An item as it was; undefined if it did not exist then, or not for the caller. */
+  past (id: Id, when: Moment): Promise<PastItem | undefined>
   /** @param members if only these are needed, since items may be long */
   find (query: Query, members?: readonly string[]): Promise<Found>
   /** The item with those that its fields refer to in the place of their ids, as far as the caller may see them. */
@@ -120,6 +123,7 @@ export function readBy (mount: FamilyMount, reader: Reader): Reading {
     principal,
     isNarrowed,
     get: id => reader.get(id),
+    past: (id, when) => reader.getPast(id, when),
     find: async (query, members) => members === undefined
       ? await reader.find(query)
       : { items: await reader.findMembers(query, members) },

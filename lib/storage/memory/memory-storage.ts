@@ -8,7 +8,7 @@ import {
   type Id, isExpected, type Query, type Storage, type Stored, Watchers
 } from '../../core/storage/storage.js'
 import { HeavyReadQueue, Turn } from '../../core/storage/turns.js'
-import { checkStorageOptions, queueRules } from '../check-options.js'
+import { checkStorageOptions, storageRules } from '../check-options.js'
 import { type KeptItems, KeyRules, listKeys } from '../key-rules.js'
 import { countBelow, MemoryItems } from './memory-items.js'
 
@@ -18,6 +18,8 @@ export interface MemoryOptions {
   readonly maxHeavyReads?: number
   /** Heavy reads that may wait; those of one request count as one. Further ones fail with `BusyError`. Default: 50. */
   readonly maxWaitingReads?: number
+  /** The characters of a value, as JSON, that the log keeps of a change; longer ones are left out. Default: all. */
+  readonly maxLogged?: number
 }
 
 /**
@@ -27,7 +29,7 @@ export interface MemoryOptions {
  * app.register(customers, { storage: memoryStorage() })
  */
 export function memoryStorage (options: MemoryOptions = {}): Storage {
-  checkStorageOptions(options, queueRules)
+  checkStorageOptions(options, storageRules)
   const families = new Map<string, MemoryFamily>()
   const queue = new HeavyReadQueue(options)
   const rules = new KeyRules()
@@ -38,6 +40,8 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
   }
 
   return markDeadlineAware<Storage>({
+    ...options.maxLogged !== undefined && { maxLogged: options.maxLogged },
+
     async prepare (shape) {
       const before = families.get(shape.name)
       const items = before?.items ?? new MemoryItems()

@@ -1,5 +1,5 @@
 import { oneOf, rules } from '../../core/values/rules.js'
-import { queueRules } from '../check-options.js'
+import { storageRules } from '../check-options.js'
 import type { TableMappings } from './layout.js'
 
 /** Options that all SQL storages have. */
@@ -14,10 +14,12 @@ export interface SqlOptions {
   readonly maxWaitingReads?: number
   /** Commits that may wait. Further ones fail with `BusyError`. Default: 1000. */
   readonly maxWaitingCommits?: number
+  /** The characters of a value, as JSON, that the log keeps of a change; longer ones are left out. Default: all. */
+  readonly maxLogged?: number
 }
 
 export const sqlRules = {
-  ...queueRules,
+  ...storageRules,
   tables: rules.object,
   migrate: oneOf('auto', 'check', 'off'),
   maxWaitingCommits: rules.size

@@ -53,12 +53,13 @@ export interface SqlConnection<Write> {
 /** Opens the database when the first family is prepared. `location` is for errors at boot, without a password. */
 export function createSqlStorage<Write> (
   open: () => Promise<SqlConnection<Write>>,
-  options: Pick<SqlOptions, 'tables' | 'migrate'>,
+  options: Pick<SqlOptions, 'tables' | 'migrate' | 'maxLogged'>,
   location = 'SQL'
 ): Storage {
   const tables = new SqlTables(open, options, location)
   return markDeadlineAware<Storage>({
     mappedFamilies: Object.keys(options.tables ?? {}),
+    ...options.maxLogged !== undefined && { maxLogged: options.maxLogged },
 
     async prepare (shape) {
       await tables.prepare(shape)
