@@ -28,6 +28,7 @@ export const problemCodes = {
   'wrong-state': { status: 409, title: 'The operation is not allowed in this state' },
   taken: { status: 409, title: 'The value is already taken' },
   'in-use': { status: 409, title: 'Other items refer to it' },
+  missing: { status: 409, title: 'It refers to an item that does not exist' },
   constraint: { status: 409, title: 'A rule of the database rejects it' },
   'precondition-failed': { status: 412, title: 'The precondition failed' },
   'id-reused': { status: 422, title: 'The id was used for a different request' },

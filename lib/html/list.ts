@@ -48,15 +48,16 @@ ${renderInputs(words, form)}
 </details>`
 }
 
-function renderStates (words: Words, { states, everyState }: PageAffordances): Content {
-  if (states.length === 0) return undefined
+function renderStates (words: Words, { states, everyState, deleted }: PageAffordances): Content {
+  if (states.length === 0 && deleted === undefined) return undefined
   const isAll = states.every(({ isCurrent }) => !isCurrent)
   return markup`<nav class="states" aria-label="${words.texts.state}"><ul>
 <li><a href="${everyState}"${isAll && markup` aria-current="true"`}>${words.texts.all}</a></li>
 ${states.map(state => markup`<li><a href="${state.href}"${state.isCurrent && markup` aria-current="true"`}>
 <span class="dot ${state.tone}"></span>${nameState(words, state.state)}
 <span class="count">${formatCount(words, state)}</span></a></li>
-`)}</ul></nav>`
+`)}${deleted !== undefined && markup`<li><a href="${deleted}">${words.texts.deleted}</a></li>
+`}</ul></nav>`
 }
 
 // The number of filters that are always shown.

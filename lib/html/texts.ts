@@ -142,6 +142,10 @@ export const english = {
   // The message on the page after a form was sent.
   created: 'Created',
   deleted: 'Deleted',
+  restored: 'Restored',
+  /** The buttons that take back a change, and a deletion. */
+  undo: 'Undo',
+  restore: 'Restore',
   done: (operation: string): string => `Done: ${lowerFirst(operation)}`,
   revision: (revision: number): string => `Revision ${revision}`,
   unchanged: 'Nothing changed',

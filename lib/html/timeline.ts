@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { readDateTime, writeInTurns } from '../exports.js'
 import type {
-  Feedback, Home, ItemAffordances, Live, LogEntry, LoggedItem, ShownChange, ShownMember
+  Feedback, Home, ItemAffordances, Live, LogEntry, LoggedItem, ShownChange, ShownMember, TakeBack
 } from '../pages/affordances.js'
 import { formatReason } from './form.js'
-import { type Content, type Markup, markup, renderLink, renderTerms } from './markup.js'
+import { type Content, type Markup, markup, renderHidden, renderLink, renderTerms } from './markup.js'
 import { fold, renderShort, renderValue } from './values.js'
 import {
   findDay, findDayOf, formatDate, nameDone, nameField, nameOperation, nameSingular, withLabels, type Words
@@ -35,7 +35,8 @@ function renderEntry (page: Words, entry: LogEntry, isWhole: boolean): Markup {
   markup`<a class="revision" href="${href}">${texts.revision(revision)}</a>`}${then !== undefined &&
   markup` <a class="revision" href="${then}">${texts.asItWas}</a>`}</p>
 <p class="hint">${renderValue(words, at, { kind: 'date-time', isLong: true })}${by}${item}</p>
-${reason !== undefined && markup`<p dir="auto">${formatReason(words, reason, wrongState)}</p>
+${its?.restore && renderTakeBack(texts.restore, its.restore)}${
+  reason !== undefined && markup`<p dir="auto">${formatReason(words, reason, wrongState)}</p>
 `}${renderChanges(words, changes, isWhole)}${renderParams(theirs ?? words, params)}</li>
 `
 }
@@ -115,11 +116,18 @@ export function describeResult (
 /** It has the focus, so that screen readers begin with it. */
 export function renderMessage (words: Words, feedback: Feedback): Markup {
   const { texts } = words
-  const { revision, current = revision, log } = feedback
+  const { revision, current = revision, log, undo } = feedback
   return markup`<div class="message" role="status" tabindex="-1" autofocus>
 <p>${describeOutcome(words, feedback)}.${current > revision && ` ${texts.changedSince(current)}`}${
   log !== undefined && markup` <a href="${log}">${texts.logOfDeleted}</a>`}</p>
-</div>`
+${undo && renderTakeBack(texts.undo, undo)}</div>`
+}
+
+function renderTakeBack (text: string, { action, entered }: TakeBack): Markup {
+  return markup`<form method="post" action="${action}" class="operation">
+${renderHidden(entered)}<button type="submit">${text}</button>
+</form>
+`
 }
 
 /** Entries under their days, in the zone of the page; the script moves them where it is that of the reader. */

@@ -82,6 +82,7 @@ export function nameDone (words: Words, operation: Named): string {
   const label = Object.hasOwn(operations, name) ? operations[name] : undefined
   if (typeof label === 'object' && label.done !== undefined) return label.done
   if (name === 'create') return texts.created
+  if (name === 'restore') return texts.restored
   return name === 'delete' ? texts.deleted : texts.done(nameOperation(words, operation))
 }
 

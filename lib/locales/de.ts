@@ -22,7 +22,9 @@ const germanNames: Readonly<Record<string, string>> = {
   reason: 'Grund',
   create: 'Anlegen',
   edit: 'Bearbeiten',
-  delete: 'Löschen'
+  delete: 'Löschen',
+  restore: 'Wiederherstellen',
+  revert: 'Zurücksetzen'
 }
 
 const choices: Readonly<Record<string, string>> = { done: 'Erledigt', unchanged: 'Unverändert', refused: 'Abgelehnt' }
@@ -56,6 +58,7 @@ export const de: Texts = {
     'The operation is not allowed in this state': 'Das ist im jetzigen Zustand nicht möglich',
     'The value is already taken': 'Das ist schon vergeben',
     'Other items refer to it': 'Es wird noch gebraucht',
+    'It refers to an item that does not exist': 'Es verweist auf etwas, das es nicht mehr gibt',
     'A rule of the database rejects it': 'Eine Regel der Datenbank lässt das nicht zu',
     'The precondition failed': 'Es wurde inzwischen geändert',
     'The id was used for a different request': 'Die Kennung ist schon vergeben',
@@ -155,6 +158,11 @@ export const de: Texts = {
     'It cannot be deleted while {} refer to it. Nothing was done':
       'Anderes verweist noch darauf. Es wurde nicht gelöscht',
     'The database does not allow this: {}. Nothing was done': 'Die Datenbank lässt das nicht zu. Nichts wurde geändert',
+    '{} must be an existing id of {}. Nothing was done':
+      'Es verweist auf etwas, das es nicht mehr gibt. Nichts wurde geändert',
+    'The log does not have all values of the {} "{}"': 'Der Verlauf reicht nicht weit genug zurück',
+    'The log of the {} does not reach revision {}': 'Der Verlauf reicht nicht weit genug zurück',
+    'The earlier value of {} is not valid any more: it {}': 'Ein früherer Wert ist nicht mehr zulässig',
     '{} is already taken. Nothing was done': 'Das ist schon vergeben. Nichts wurde geändert',
     'The {} does not match the precondition; it is at revision {}': 'Es wurde inzwischen geändert',
     'Send {} with the revision of the {} that you know': 'Öffnen Sie die Seite neu, und versuchen Sie es noch einmal',
@@ -281,6 +289,9 @@ export const de: Texts = {
 
   created: 'Angelegt',
   deleted: 'Gelöscht',
+  restored: 'Wiederhergestellt',
+  undo: 'Rückgängig machen',
+  restore: 'Wiederherstellen',
   done: operation => `Erledigt: ${operation}`,
   revision: revision => `Revision ${revision}`,
   unchanged: 'Nichts geändert',

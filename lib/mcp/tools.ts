@@ -204,6 +204,7 @@ function listWriteTools (mount: FamilyMount, needsCommand: boolean): Tool[] {
 
 function explainMore ({ kind, final, isConditional }: ActionModel): string {
   if (kind === 'remove') return 'Its log is kept.'
+  if (kind === 'restore') return 'As it was, from its log. Does nothing if it exists.'
   const more = [final && 'It cannot be undone.', isConditional && 'Refused if the state does not allow it.']
   return more.filter(Boolean).join(' ')
 }
@@ -231,8 +232,9 @@ function makeWriteTool (mount: FamilyMount, action: ActionModel, needsCommand: b
     [name, required.includes(name) ? Type.Unsafe(schema) : Type.Optional(Type.Unsafe(schema))]))
   const unchecked = Object.fromEntries(Object.keys(properties).map(name => [name, Type.Optional(Type.Unknown())]))
   const { schema, validate } = compile({ ...own, ...unchecked }, { ...own, ...params })
-  // An edit only sets values.
-  const isRepeatable = isPartial || kind === 'remove' || (isNew && Object.hasOwn(properties, 'id'))
+  // These only set values.
+  const isRepeatable = isPartial || ['remove', 'restore', 'revert'].includes(kind) ||
+    (isNew && Object.hasOwn(properties, 'id'))
   const isDestructive = danger || final || kind === 'remove'
   const hints = { destructiveHint: isDestructive, idempotentHint: isRepeatable || needsCommand }
   return {

@@ -1,15 +1,17 @@
 import {
-  type Activity, type FamilyMount, type Id, type LoadedFeed, loadFeed, type LogRecord, makePageUrl
+  type Activity, type FamilyMount, type Id, type LoadedFeed, loadFeed, type LogRecord, makePageUrl, type Reading
 } from '../exports.js'
-import type { LogEntry, PageAffordances } from './affordances.js'
+import type { LogEntry, PageAffordances, TakeBack } from './affordances.js'
 import { listLogFilters } from './filter-fields.js'
 import { labelsOf } from './labels.js'
 import { linkList, trailToItem } from './links.js'
-import { listEvents, showEntry } from './log-entries.js'
+import { listEvents, makeRestore, showEntry } from './log-entries.js'
 import { makeRowAffordances } from './page-affordances.js'
 import { type PageRequest, readTitles } from './page-reads.js'
 import { linkPage, nameInLog } from './references.js'
 import { parseSent } from './sent.js'
+import { titleOf } from './titles.js'
+import type { Here } from './urls.js'
 import { sendView } from './views.js'
 
 /** The entries with the titles of their items: for each family one read of these, and one of those they refer to. */
@@ -28,15 +30,42 @@ export async function showEntries (
       readTitles(reading, ids),
       nameInLog(here, own.map(entry => showEntry(here, entry)))
     ])
+    const restores = await findRestores(here, reading, own.filter(({ target }) => !titles.has(String(target))))
     for (const [index, entry] of own.entries()) {
       const id = String(entry.target)
       const title = titles.get(id)
       const url = linkPage(mount, request, entry.target)
       const href = title === undefined && url !== undefined ? `${url}/commands` : url
-      shown.set(entry, { ...named[index] as LogEntry, item: { id, title, href, labels: labelsOf(mount), isShared } })
+      const called = title ?? findRemovedTitle(mount, entry)
+      const item = { id, title: called, href, restore: restores.get(entry), labels: labelsOf(mount), isShared }
+      shown.set(entry, { ...named[index] as LogEntry, item })
     }
   }))
   return entries.map(entry => shown.get(entry) as LogEntry)
+}
+
+/** The entry of a deletion has the item. */
+function findRemovedTitle (mount: FamilyMount, { target, changes = {} }: LogRecord): string | undefined {
+  const { title } = mount.model
+  const { from, to } = changes[title] ?? {}
+  if (title === 'id' || from === undefined || to !== undefined) return undefined
+  return titleOf(mount, { id: target, [title]: from })
+}
+
+/** By the last deletions of items that are gone. */
+async function findRestores (
+  here: Here, reading: Reading, entries: readonly LogRecord[]
+): Promise<ReadonlyMap<LogRecord, TakeBack>> {
+  const deletion = here.mount.model.actions.find(({ kind }) => kind === 'remove')?.action
+  const last = new Map<Id, LogRecord>()
+  for (const entry of entries) {
+    const { target, action, outcome, revision } = entry
+    const isDeletion = action === deletion && outcome === 'done'
+    if (isDeletion && revision > (last.get(target)?.revision ?? 0)) last.set(target, entry)
+  }
+  const restores = await Promise.all(Array.from(last.values(), async entry =>
+    [entry, await makeRestore(here, reading, entry)] as const))
+  return new Map(restores.flatMap(([entry, restore]) => restore === undefined ? [] : [[entry, restore]]))
 }
 
 /** The page of a feed: who did what, of all families at the prefix, of one, or to one item. */

@@ -190,6 +190,8 @@ export interface PageAffordances extends Affordances {
   readonly isActivity?: boolean
   /** The URL of the commands of all items of the list. */
   readonly activity?: string | undefined
+  /** The URL of the deletions, from which items can be restored. */
+  readonly deleted?: string | undefined
   /** The URL of the page with some parameters changed; `undefined` removes one. */
   url (changes: Readonly<Record<string, string | undefined>>): string
   /** The URL of the item in a row, and of the item that one of its members refers to. */

@@ -4,7 +4,7 @@ import {
   type Stored
 } from '../exports.js'
 import type {
-  ChangedItem, Feedback, FormAffordance, ItemAffordances, LogEntry, Referred, RowReferences, ShownMember
+  ChangedItem, Feedback, FormAffordance, ItemAffordances, LogEntry, Referred, RowReferences, ShownMember, TakeBack
 } from './affordances.js'
 import { readFeedback } from './feedback.js'
 import type { RefusedForm } from './fields.js'
@@ -111,12 +111,27 @@ export async function makeAffordances (
           wrongState: wrongState && { ...wrongState, singular: model.singular }
         }]),
     log: model.isWritable ? { href: itemUrl(mount, request, item.id, 'commands'), entries } : undefined,
-    feedback,
+    feedback: feedback && { ...feedback, undo: makeUndo(responding, item, feedback, offers) },
     live: cursor === undefined
       ? undefined
       : followItem(responding, item, cursor, linkItemFrom(mount, request, item.id, from)),
     refused: refused &&
       explainRefusal(mount, refused, operations.some(({ action }) => action === refused.action), meanwhile)
+  }
+}
+
+/** Of the command that was just sent, if it is the last change. */
+function makeUndo (
+  { mount, request }: PageRequest, { id, revision }: Stored, feedback: Feedback, offers: readonly ItemOffer[]
+): TakeBack | undefined {
+  const revert = mount.model.actions.find(({ kind }) => kind === 'revert')
+  const isAllowed = offers.some(({ action, reason }) => action === revert?.action && reason === undefined)
+  // Before these, there was no item.
+  const isBegin = ['create', 'restore'].includes(feedback.name)
+  if (!isAllowed || isBegin || feedback.outcome !== 'done' || feedback.revision !== revision) return undefined
+  return {
+    action: itemUrl(mount, request, id, revert?.words.noun),
+    entered: [['_key', mount.makeCommandId()], ['_revision', String(revision)], ['to', String(revision - 1)]]
   }
 }
 

@@ -6,7 +6,7 @@ import type { PageAffordances } from './affordances.js'
 import { endFeedback, readFeedback } from './feedback.js'
 import type { RefusedForm } from './fields.js'
 import { linkList } from './links.js'
-import { makeFeedback } from './log-entries.js'
+import { makeFeedback, makeRestore } from './log-entries.js'
 import { readSelection, type Selection, showSelection } from './many.js'
 import { makeCollectionAffordances, makeRowAffordances } from './page-affordances.js'
 import { finding } from './page-form.js'
@@ -89,7 +89,10 @@ async function makeListAffordances (
   const log = record && hasLog ? itemUrl(mount, request, record.target, 'commands') : undefined
   const whole = makePageUrl('', parsed, ['format']).slice(1)
   const shown = { items, total, reading, links, from: whole === `sort=${mount.newestFirst}` ? '' : whole }
-  return await makeCollectionAffordances(responding, parsed, shown, refused, feedback && { ...feedback, log })
+  const undo = record && feedback?.name === 'delete' && feedback.outcome === 'done'
+    ? await makeRestore(responding, reading, record)
+    : undefined
+  return await makeCollectionAffordances(responding, parsed, shown, refused, feedback && { ...feedback, log, undo })
 }
 
 /** A filter by a part of a title becomes one by the ids of the items that fit. */

@@ -2,7 +2,9 @@ import {
   type ActionModel, type Condition, describeForm, type FamilyModel, type FamilyMount, type FieldChanges,
   findStateReason, type Id, type LogRecord, type Members, type Reading, type Stored
 } from '../exports.js'
-import type { ActionChoice, Feedback, Live, LogEntry, ShownChange, ShownMember, WrongState } from './affordances.js'
+import type {
+  ActionChoice, Feedback, Live, LogEntry, ShownChange, ShownMember, TakeBack, WrongState
+} from './affordances.js'
 import { labelsOf, listKinds } from './labels.js'
 import { linkPage } from './references.js'
 import { titleOf } from './titles.js'
@@ -74,10 +76,15 @@ export function showEntry ({ mount, request }: Here, record: LogRecord, noun?: s
     },
     params: showParams(acting, action, params),
     // The item as it was says what went with it.
-    changes: isRemoval && about === undefined ? [] : showChanges(mount, changes),
+    changes: isRemoval && about === undefined ? [] : showChanges(mount, pickOwn(changes)),
     reason: problem?.detail,
     wrongState: problem && readWrongState(mount, problem)
   }
+}
+
+/** What came back has everything that it had. */
+function pickOwn ({ id, createdAt, updatedAt, ...changes }: FieldChanges): FieldChanges {
+  return changes
 }
 
 export function makeFeedback (mount: FamilyMount, { action, outcome, revision }: LogRecord): Feedback {
@@ -102,6 +109,24 @@ export function getAction (mount: FamilyMount, action: string): ActionModel {
 /** The name that texts have for it. */
 export function nameForTexts ({ kind, name }: ActionModel): string {
   return kind === 'remove' ? 'delete' : name
+}
+
+/** Whether it means the same for several items of a list. */
+export function isForMany ({ kind, isPartial }: ActionModel): boolean {
+  return !['create', 'restore', 'revert'].includes(kind) && !isPartial
+}
+
+/** A form that restores an item, unless it has been restored since; undefined if the caller may not. */
+export async function makeRestore (
+  { mount, request }: Here, reading: Reading, { target, revision }: Pick<LogRecord, 'target' | 'revision'>
+): Promise<TakeBack | undefined> {
+  const { model: { actions }, forms } = mount
+  const restore = actions.find(({ kind }) => kind === 'restore')
+  if (restore === undefined || !forms.includes('noun') || !await reading.mayOffer(restore.action)) return undefined
+  return {
+    action: itemUrl(mount, request, target, restore.words.noun),
+    entered: [['_key', mount.makeCommandId()], ['_revision', String(revision)]]
+  }
 }
 
 export function showParams (mount: FamilyMount, action: string, params: Members): ShownMember[] {

@@ -9,7 +9,7 @@ import type { RefusedForm } from './fields.js'
 import { explainRefusal, makeForm } from './form-fields.js'
 import { startPage } from './item-affordances.js'
 import { checkFrom, linkFrom, linkItemFrom, linkList } from './links.js'
-import { findLastTitle, nameForTexts, readWrongState } from './log-entries.js'
+import { findLastTitle, isForMany, nameForTexts, readWrongState } from './log-entries.js'
 import { listShownAgain, type PageForm } from './page-form.js'
 import type { PageRequest } from './page-reads.js'
 import { resolveEntries } from './references.js'
@@ -64,7 +64,7 @@ function writeSelection ({ mount, request }: PageRequest, selection: Selection):
 function findTarget (
   { model: { actions } }: FamilyMount, { operation, items }: Pick<Selection, 'operation' | 'items'>
 ): ActionModel {
-  const target = actions.find(each => nameForTexts(each) === operation && each.kind !== 'create' && !each.isPartial)
+  const target = actions.find(each => nameForTexts(each) === operation && isForMany(each))
   if (target !== undefined && items.size > 0 && items.size <= maxItems) return target
   throw new Problem('bad-request', items.size > maxItems
     ? `Select at most ${maxItems} rows`

@@ -10,7 +10,7 @@ import { isText, makeFilterFields } from './filter-fields.js'
 import { explainRefusal, makeForm, makeSampleRequest } from './form-fields.js'
 import { labelsOf, listKinds, showKind } from './labels.js'
 import { checkFrom, findSite, linkItemFrom, linkOthers } from './links.js'
-import { nameForTexts } from './log-entries.js'
+import { isForMany, nameForTexts } from './log-entries.js'
 import type { PageRequest } from './page-reads.js'
 import { findReferenceFields, findReferred } from './references.js'
 import { listStateFields, showState } from './states.js'
@@ -52,7 +52,7 @@ export async function makeCollectionAffordances (
   const { items, links, reading, total, from } = shown
   const columns = parsed.fields ?? model.list
   const filtered = listActiveFilters(responding, parsed, ownUrl(responding), 'items')
-  const [rows, active, refer, states, found, create, many, hasActivity] = await Promise.all([
+  const [rows, active, refer, states, found, create, many, hasActivity, deleted] = await Promise.all([
     makeRowAffordances(responding, parsed, { ...describeRows(responding, shown), filtered }, refused),
     nameFiltered(responding, filtered.active),
     findReferred(responding, columns, items),
@@ -60,7 +60,8 @@ export async function makeCollectionAffordances (
     total === undefined ? countFound(reading, parsed, shown) : { total },
     makeCreationForm(responding, reading, refused, from),
     items.length > 0 ? makeManyAffordance(responding, reading, from) : undefined,
-    model.isWritable && reading.mayOffer('read')
+    model.isWritable && reading.mayOffer('read'),
+    findDeletedPage(responding, reading)
   ])
   const exported = listRepresentations(mount).find(other => other.name === 'csv' && canShow(other, 'page'))
   return {
@@ -74,6 +75,7 @@ export async function makeCollectionAffordances (
     search: model.search.length === 0 ? undefined : parsed.search ?? '',
     exported: exported && rows.others.find(({ title }) => title === exported.name)?.href,
     activity: hasActivity ? `${listUrl(mount, request)}/commands` : undefined,
+    deleted: hasActivity ? deleted : undefined,
     active,
     refer: (index, member) => refer.of(items[index] ?? {}, member),
     inRows: refer.inRows
@@ -103,6 +105,16 @@ function describeRows ({ mount, request }: PageRequest, { items, links, from }: 
       }
       : undefined
   }
+}
+
+/** The deletions in the activity. The log of a deleted item is not shown to callers who see only some of the items. */
+async function findDeletedPage (
+  { mount, mount: { model: { actions } }, request }: PageRequest, reading: Reading
+): Promise<string | undefined> {
+  const find = (wanted: string) => actions.find(({ kind }) => kind === wanted)?.action
+  const [remove, restore] = [find('remove'), find('restore')]
+  if (restore === undefined || reading.isNarrowed || !await reading.mayOffer(restore)) return undefined
+  return `${listUrl(mount, request)}/commands?action=${remove}&outcome=done`
 }
 
 /** By numbers, as far as pages are counted, so that people see their position. */
@@ -202,7 +214,7 @@ async function makeManyAffordance (
   from: string
 ): Promise<ManyAffordance | undefined> {
   if (!actions.some(({ kind }) => kind === 'create') || !forms.includes('noun')) return undefined
-  const targeted = actions.filter(({ kind, isPartial }) => kind !== 'create' && !isPartial)
+  const targeted = actions.filter(isForMany)
   const isGranted = await Promise.all(targeted.map(({ action }) => reading.mayOffer(action)))
   const granted = targeted.filter((_, index) => isGranted[index])
   const operations = granted.map(each => ({ name: nameForTexts(each), singular }))

@@ -59,6 +59,12 @@ export interface WrongState {
   readonly allowed: readonly string[]
 }
 
+/** A form with one button, which takes back what was done. */
+export interface TakeBack {
+  readonly action: string
+  readonly entered: readonly (readonly [name: string, value: string])[]
+}
+
 /** The outcome of a command. */
 export interface Feedback {
   /** The name of the operation, `create` or `delete`; the action, if the family no longer has the operation. */
@@ -71,6 +77,8 @@ export interface Feedback {
   readonly current?: number | undefined
   /** The URL of the log, if the item was deleted. */
   readonly log?: string | undefined
+  /** Undefined if it cannot be taken back, or someone has changed the item since. */
+  readonly undo?: TakeBack | undefined
 }
 
 /** An entry of the log, as pages show it. */
@@ -103,6 +111,8 @@ export interface LoggedItem {
   /** Undefined where it is gone. */
   readonly title: string | undefined
   readonly href?: string | undefined
+  /** Of one that is gone. */
+  readonly restore?: TakeBack | undefined
   readonly labels?: LabelTable | undefined
   /** Whether entries of several families are listed. */
   readonly isShared: boolean

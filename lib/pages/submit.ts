@@ -8,7 +8,7 @@ import type { RefusedForm } from './fields.js'
 import { sendConfirmation, sendItemPage } from './item.js'
 import { checkFrom, linkFrom, linkItemFrom, mayRepeat } from './links.js'
 import { sendListPage } from './list.js'
-import { getAction } from './log-entries.js'
+import { findKnownAction, getAction } from './log-entries.js'
 import { answerSelection } from './many.js'
 import { listShownAgain, type PageForm, readPageForm } from './page-form.js'
 import { PageReads, type PageRequest } from './page-reads.js'
@@ -33,6 +33,8 @@ export async function submit (
     else await run(responding, action, form)
   } catch (error) {
     if (!(error instanceof Problem) || mayRepeat(error)) throw error
+    // A deleted item has no page that could show it.
+    if (form.operation === undefined && findKnownAction(mount, action)?.kind === 'restore') throw error
     await showAgain(responding, form, error)
   }
 }

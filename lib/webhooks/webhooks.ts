@@ -52,6 +52,8 @@ const defineWebhooks = (settings: Required<WebhookSettings>) => defineFamily({
   singular: 'webhook',
   fields: WebhookFields,
   create: ['url', 'secret', 'families', 'actions'],
+  // Its secret is gone, and events were missed.
+  remove: { restore: false },
   edit: ['url', 'families', 'actions'],
   prepare ({ item, params }) {
     const flaw = params.url === undefined ? undefined : findUrlFlaw(params.url, settings.allowPrivate)

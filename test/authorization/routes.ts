@@ -112,6 +112,7 @@ async function bodyForAction (app: FastifyInstance, action: string): Promise<obj
     const noun = `${singular[0]?.toUpperCase()}${singular.slice(1)}`
     if (action === `Create${noun}`) return create
     const operation = operations.find(each => each.action === action)
+    if (action === nameRestore(name)) return { id: (await itemFor(app, name, 'restore')).id }
     if (operation === undefined && action !== `Delete${noun}`) continue
     return { id: (await itemFor(app, name, operation)).id, ...operation?.params }
   }
@@ -147,8 +148,9 @@ async function requestForItem (
   const tail = (route.split(`/rest/v1/${name}`)[1] as string).replace(/\/$/, '')
   const word = /^\/:id\/([a-z-]+)/.exec(tail)?.[1] ?? ''
   const named = operations.find(({ verb, participle, noun }) => [verb, participle, noun].includes(word))
-  const operation = word === 'deletions' ? 'delete' : named ?? operations[0]
-  const { action, params } = operation === 'delete' || operation === undefined ? { action: '', params: {} } : operation
+  const usual = named ?? operations[0] ?? (method === 'PUT' ? 'restore' : undefined)
+  const operation = word === 'deletions' ? 'delete' : restoring.includes(word) ? 'restore' : usual
+  const { action, params } = typeof operation === 'object' ? operation : { action: nameRestore(name), params: {} }
   const { id, command } = await itemFor(app, name, operation, isRead({ method }) && word !== '')
   const url = route.replace(':id', String(id)).replace(':command', command).replace(':extension', 'json')
   const request = { method: method as 'GET', url }
@@ -157,6 +159,13 @@ async function requestForItem (
   if (method === 'PATCH') return { ...request, payload: {} }
   return { ...request, payload: tail === '/:id' || word === 'commands' ? { action, params } : params }
 }
+
+function nameRestore (name: string): string {
+  const { singular } = families[name] as Walked
+  return `Restore${singular[0]?.toUpperCase()}${singular.slice(1)}`
+}
+
+const restoring = ['restore', 'restored', 'restorations']
 
 function isRead ({ method }: { readonly method: string }): boolean {
   return method === 'GET' || method === 'HEAD'
@@ -168,7 +177,7 @@ let commands = 0
 async function itemFor (
   app: FastifyInstance,
   name: string,
-  operation: Words | 'delete' | undefined,
+  operation: Words | 'delete' | 'restore' | undefined,
   done = false
 ): Promise<{ id: string | number, command: string }> {
   const home = `/rest/v1/${name}`
@@ -178,9 +187,11 @@ async function itemFor (
   }>()
   const item = `${home}/${id}`
   const command = `c${++commands}`
-  if (operation === 'delete') {
+  if (operation === 'restore') await injectTrusted(app, { method: 'DELETE', url: item })
+  if (operation === 'delete' || operation === 'restore') {
     if (!done) return { id, command }
-    const { headers } = await injectTrusted(app, { method: 'POST', url: `${item}/deletions`, payload: {} })
+    const noun = operation === 'delete' ? 'deletions' : 'restorations'
+    const { headers } = await injectTrusted(app, { method: 'POST', url: `${item}/${noun}`, payload: {} })
     return { id, command: String(headers.location).split('/').at(-1) as string }
   }
   if (operation?.action === 'UnholdDeal') {

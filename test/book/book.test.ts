@@ -192,7 +192,7 @@ t.test('an operation may have the name of a method', async t => {
   t.equal((await book.remove(id)).command.action, 'DeleteThing')
   t.strictSame(describe(things).actions.map(({ kind, name, action }) => [kind, name, action]), [
     ['create', 'create', 'CreateThing'], ['operation', 'remove', 'ArchiveThing'], ['operation', 'get', 'FetchThing'],
-    ['remove', 'remove', 'DeleteThing']
+    ['remove', 'remove', 'DeleteThing'], ['restore', 'restore', 'RestoreThing']
   ])
 })
 

@@ -243,7 +243,7 @@ t.test('prepare has facts for it', async t => {
 
 t.test('a definition with a flaw', async t => {
   for (const [definition, message] of [
-    [{ remove: 1 }, /"remove" must be true, false, or an object with allowed, with and apply/],
+    [{ remove: 1 }, /"remove" must be true, false, or an object with allowed, with, apply and restore/],
     [{ remove: { allow: () => true } }, /remove/],
     [{ remove: { allowed: true } }, /remove/],
     [{ remove: { with: { other: 'text' } } }, /remove: with "other": "text" is not in references/],

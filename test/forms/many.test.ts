@@ -646,9 +646,9 @@ t.test('what a command alone must have, and in which order its flaws are listed'
     return answer.json<{ detail: string }>().detail
   }
   const [{ item } = {} as Result] = await send([{ action: 'CreateCustomer', params: {} }])
-  const none = 'The body must have one of these, with the id of the item: deal'
-  t.equal(await refuse({}), none, 'customers have no operations')
-  t.equal(await refuse({ customer: item?.id, action: 'DeleteCustomer' }), none)
+  const none = 'The body must have one of these, with the id of the item: deal, customer'
+  t.equal(await refuse({}), none)
+  t.equal(await refuse({ customer: item?.id, action: 'DeleteCustomer' }), '/action must be one of RestoreCustomer.')
   t.equal(await refuse({ action: 'CreateDeal', params: { name: 'a', price: 1 } }), none)
   t.match(await refuse({ deal, action: 'CreateCustomer' }), '/action must be one of HoldDeal')
   t.match(await refuse({ deal, action: 'hold' }, 'a%20b'), 'A command id has')

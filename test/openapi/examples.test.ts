@@ -110,6 +110,25 @@ const cases: readonly Case[] = [
     await make('/bills', { customer: id })
     return { url: `/people/${id}` }
   }],
+  ['missing', 'PUT', '/bills/{id}/restore', async () => {
+    const customer = await make('/people', { name: 'Cid' })
+    const url = `/bills/${await make('/bills', { customer })}`
+    await app.inject({ method: 'DELETE', url })
+    await app.inject({ method: 'DELETE', url: `/people/${customer}` })
+    return { url: `${url}/restore` }
+  }],
+  ['pruned', 'PUT', `${home}/{id}/restore`, async () => {
+    const id = await makeDeal()
+    await app.inject({ method: 'DELETE', url: `${home}/${id}` })
+    const where = [
+      { field: 'target', op: 'eq', values: [id] }, { field: 'action', op: 'eq', values: ['DeleteDeal'] }
+    ] as const
+    const order = [{ field: 'id', descending: false }]
+    const [entry] = (await storage.find('commands', { where, order, offset: 0, limit: 1, count: false })).items
+    const { changes, ...old } = entry as NonNullable<typeof entry> & { readonly changes?: unknown }
+    await storage.commit([{ type: 'replace', family: 'commands', item: old, expected: old.revision }])
+    return { url: `${home}/${id}/restore` }
+  }],
   ['taken', 'POST', '/people', async () => {
     await make('/people', { name: 'Bob' })
     return { url: '/people', payload: { name: 'Bob' } }

@@ -38,7 +38,7 @@ const base = {
     id: Type.Integer(), label: Type.String({ default: '' }), shelf: Type.Optional(Type.String())
   })
 }
-const whole = { create: ['label'], edit: ['label'], operations: { put } }
+const whole = { create: ['label'], edit: ['label'], remove: { restore: false }, operations: { put } }
 
 /** What a document says of the writes of boxes: words, parameters, bodies and answers. */
 async function describeBoxes (more: object, options: Partial<FamilyOptions> = {}) {
@@ -241,8 +241,13 @@ t.test('what a family cannot do is not described', async t => {
   const table: [object, string[], Word?, Word?, Word?, Word?][] = [
     [{}, []],
     [{ create: ['label'], remove: false }, made, 'CreateBox', undefined, 'json SentCreateBox'],
-    [{ create: ['label'] }, [...made, 'delete /boxes/{id}', 'post /boxes/{id}/{word}'],
+    [{ create: ['label'], remove: { restore: false } }, [...made, 'delete /boxes/{id}', 'post /boxes/{id}/{word}'],
       'CreateBox,DeleteBox', undefined, 'json SentBoxCommand SentCreateBox'],
+    [{ create: ['label'] }, [
+      ...made, 'delete /boxes/{id}', 'post /boxes/{id}/{word}', 'put /boxes/{id}', 'put /boxes/{id}/restore',
+      'put /boxes/{id}/{word}', 'put /boxes/{id}/commands/{command}', 'put /rest/commands/{command}',
+      'get /rest/commands/{command}'
+    ], 'RestoreBox,CreateBox,DeleteBox', undefined, 'json SentBoxCommand SentCreateBox', 'json'],
     [{ operations: { put } }, puts, 'PutBox', 'none', 'json SentBoxCommand', 'json PutBoxCommand'],
     [{ operations: { put }, attributes }, puts, 'PutBox', 'shelf', 'json SentBoxCommand', 'json PutBoxCommand'],
     [{ edit: ['label', 'shelf'] }, edits, 'EditBox', 'label, shelf', 'json SentBoxCommand', 'json EditBoxCommand']

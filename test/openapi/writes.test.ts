@@ -195,7 +195,7 @@ t.test('a document that a hook of the host asks for has all actions', async t =>
   await app.ready()
   const { parameters = [], ...described } = asked['/command/{word}']?.['post'] as Described
   const words = parameters.find(({ name }) => name === 'word')?.schema.enum ?? []
-  const others = ['CreateCustomer', 'DeleteCustomer', 'CreateDeal', 'DeleteDeal']
+  const others = ['Create', 'Delete', 'Restore'].flatMap(verb => [`${verb}Customer`, `${verb}Deal`])
   const actions = [...others, ...operations.map(({ action }) => action)]
   t.strictSame([...words].sort(), actions.sort())
   t.equal(bodyOf(described).anyOf?.length, actions.length)
@@ -215,7 +215,7 @@ t.test('every mounted path is described, but for its other spellings', async t =
   )
   t.equal(
     answers.filter(each => each.startsWith('put /crm/rest/v1/')).length,
-    7 + 3,
+    8 + 3,
     'a verb for each operation, the participles, the item and its commands'
   )
   t.strictSame(

@@ -117,7 +117,7 @@ t.test('authorize knows that nothing is about to be done', async t => {
   t.strictSame(list, { family: 'deals', action: 'list', id: undefined, params: {} })
   t.strictSame(created.map(({ action }) => action).sort(), [
     'CancelDeal', 'ChangeDealCompletionDate', 'ChangeDealPrice', 'CompleteDeal', 'CreateDeal', 'DeleteDeal', 'HoldDeal',
-    'UnholdDeal', 'read'
+    'RestoreDeal', 'UnholdDeal', 'read'
   ], 'what can be created, done with selected rows, or read of the activity')
   for (const { action, ...offer } of created) {
     t.strictSame(offer, { family: 'deals', id: undefined, params: {}, tentative: true }, action)

@@ -463,7 +463,8 @@ t.test('states are tabs that count what they lead to', async t => {
   const link = (state = '') => `${home}?search=ea&sort=-id${state}`
   t.strictSame(shown, [
     [link(), false, 'All'], [link('&state=open'), false, 'Open 0'], [link('&state=held'), true, 'Held 1'],
-    [link('&state=completed'), false, 'Completed 0'], [link('&state=cancelled'), false, 'Cancelled 0']
+    [link('&state=completed'), false, 'Completed 0'], [link('&state=cancelled'), false, 'Cancelled 0'],
+    [`${home}/commands?action=DeleteDeal&outcome=done`, false, 'Deleted']
   ])
   t.match(body, '<input type="search" name="search" value="ea" aria-label="Search">')
   t.match(body, '<input type="hidden" name="state" value="held">', 'another search stays in this state')
@@ -534,7 +535,7 @@ t.test('a history for people', async t => {
     ['', 'Any'], ['CreateDeal', 'Create the deal'], ['HoldDeal', 'Hold'], ['UnholdDeal', 'Release'],
     ['CompleteDeal', 'Complete'], ['CancelDeal', 'Cancel the deal'], ['ChangeDealPrice', 'Change the price'],
     ['ChangeDealCompletionDate', 'Change the completion date'], ['EditDeal', 'Rename'],
-    ['DeleteDeal', 'Delete the deal']
+    ['DeleteDeal', 'Delete the deal'], ['RestoreDeal', 'Restore the deal']
   ])
   t.strictSame(entries(await read('?action=HoldDeal&outcome=&principal.has=')), ['Held'])
   t.strictSame(entries(await read('?sort=revision')).at(0), 'Created', 'another order can be asked for')

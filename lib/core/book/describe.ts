@@ -26,7 +26,7 @@ export interface JsonSchema {
 /** Something that changes items: an operation, `create`, `edit` or `remove`. */
 export interface ActionModel {
   /** The method of a book that does it: `run`, if it is an operation or `edit`. */
-  readonly kind: 'create' | 'edit' | 'operation' | 'remove'
+  readonly kind: 'create' | 'edit' | 'operation' | 'remove' | 'restore' | 'revert'
   /** As `run` and `runAll` have it. */
   readonly name: string
   /** As `authorize` and the log have it, such as `HoldDeal`. */

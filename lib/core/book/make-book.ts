@@ -1,5 +1,8 @@
 import type { Family } from '../family/family.js'
+import { canSee } from '../service/caller.js'
+import { findDeleted } from '../service/past.js'
 import { readErrorStatus } from '../service/reader.js'
+import { asBase } from '../service/renamed.js'
 import type { CallOptions, RunOptions } from '../service/service.js'
 import type { Id } from '../storage/storage.js'
 import type { Book } from './book.js'
@@ -21,6 +24,10 @@ export function makeBook (family: Family, source: BookSource): Book {
       const { item, ...done } = await runAction(book, book.findOwn('remove'), id, {}, options)
       return done
     },
+    restore: async (id, options = {}) =>
+      await runAction(book, book.findOwn('restore'), id, {}, options),
+    revert: async (id, params, options = {}) =>
+      await runAction(book, book.findOwn('revert'), id, params, options),
     runAll: async (commands: readonly AnyCommand[], options = {}) =>
       await runAll(book, commands, options) as never,
     get: async (id, options = {}) => await readOne(book, id, options) as never,
@@ -47,6 +54,7 @@ async function listOffers (book: BookParts, id: Id | undefined, options: CallOpt
 async function can (book: BookParts, name: string, id: Id | undefined, options: CallOptions): Promise<boolean> {
   const asked = book.find(name)
   try {
+    if (id !== undefined && asked.kind === 'restore') return await canRestore(book, asked.action, id, options)
     if (id === undefined || asked.target === undefined) {
       if (id === undefined || asked.kind !== 'get') {
         return (await askForAny(book.open(options, 'call'), [asked])).length > 0
@@ -61,4 +69,13 @@ async function can (book: BookParts, name: string, id: Id | undefined, options: 
     if ([401, 403, 404].includes(readErrorStatus(error))) return false
     throw error
   }
+}
+
+async function canRestore (book: BookParts, action: string, id: Id, options: CallOptions): Promise<boolean> {
+  const { family, caller } = asBase(book.open(options, 'call'))
+  const target = book.checkId(id)
+  const grant = await caller.authorize({ family: family.name, action, id: target, params: {}, tentative: true })
+  const storage = await caller.storage()
+  if (await storage.get(family.name, target, caller.signal) !== undefined) return false
+  return canSee(grant, await findDeleted(storage, family, target, caller.signal))
 }

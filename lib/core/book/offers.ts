@@ -26,16 +26,23 @@ export interface OpenTarget extends Target {
   readonly reason: string | undefined
 }
 
-/** Those that a caller from whom something is hidden cannot run are left out. */
+/** Of an item that exists. Those that a caller from whom something is hidden cannot run are left out. */
 export function listTargets ({ operations, lifecycle, hiding }: Family): Target[] {
-  const all: Target[] = [...operations.values(), ...lifecycle?.deletion === undefined ? [] : [lifecycle.deletion]]
+  const present = [...operations.values()].filter(({ past }) => past !== 'restore')
+  const all: Target[] = [...present, ...lifecycle?.deletion === undefined ? [] : [lifecycle.deletion]]
   return hiding === undefined ? all : all.filter(({ operation: { action } }) => !hiding.unavailable.has(action))
+}
+
+/** Also of a deleted one. */
+export function listAllTargets (family: Family): Target[] {
+  const restore = [...family.operations.values()].filter(({ past }) => past === 'restore')
+  return [...listTargets(family), ...restore]
 }
 
 /** What a caller may do. */
 export interface Action {
   /** What does it: an operation may have the name of another method. */
-  readonly kind: 'find' | 'get' | 'create' | 'edit' | 'operation' | 'remove'
+  readonly kind: 'find' | 'get' | 'create' | 'edit' | 'operation' | 'remove' | 'restore' | 'revert'
   /** As a program names it. */
   readonly name: string
   /** As `authorize` does. */
@@ -62,14 +69,15 @@ function makeActions (family: Family): Action[] {
   const { createAction: action = '', params } = lifecycle ?? {}
   const isAvailable = params !== undefined && hiding?.unavailable.has(action) !== true
   const creation: Action[] = !isAvailable ? [] : [{ kind: 'create', name: 'create', action, params }]
-  return [...reading, ...creation, ...(writable ? listTargets(family) : []).map(target => toAction(family, target))]
+  return [...reading, ...creation, ...(writable ? listAllTargets(family) : []).map(target => toAction(family, target))]
 }
 
-export function toAction ({ lifecycle, edit }: Family, target: Target): Action {
+export function toAction ({ operations, lifecycle, edit }: Family, target: Target): Action {
   const { operation: { name, action }, params } = target
   const isDeletion = target.operation === lifecycle?.deletion?.operation
   if (isDeletion) return { kind: 'remove', name: 'remove', action, params, target }
-  return { kind: target.operation === edit?.operation ? 'edit' : 'operation', name, action, params, target }
+  const kind = target.operation === edit?.operation ? 'edit' : operations.get(action)?.past ?? 'operation'
+  return { kind, name, action, params, target }
 }
 
 /** Whether it asks the caller to sign in, or for a further permission. */

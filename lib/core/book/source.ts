@@ -48,7 +48,7 @@ export class BookParts {
     return found !== undefined && kinds.includes(found.kind) ? found : this.refuseOperation(name)
   }
 
-  findOwn (kind: 'create' | 'remove'): Action {
+  findOwn (kind: 'create' | 'remove' | 'restore' | 'revert'): Action {
     return this.actions.find(each => each.kind === kind) ?? this.refuseOperation(kind)
   }
 
@@ -65,5 +65,5 @@ export class BookParts {
 }
 
 /** What `run` does. */
-export const changes = ['edit', 'operation'] as const
+export const changes = ['edit', 'operation', 'restore', 'revert'] as const
 const allKinds = [...changes, 'find', 'get', 'create', 'remove'] as const

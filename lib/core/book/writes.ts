@@ -96,14 +96,16 @@ export async function previewChange (
   book: BookParts, name: string, id: Id, params: object, options: CallOptions & { readonly revision?: number }
 ): Promise<Preview<never>> {
   const { family, source } = book
-  const command = readCommand(book, book.find(name, [...changes, 'remove']), id, params, options)
+  const action = book.find(name, [...changes, 'remove'])
+  const command = readCommand(book, action, id, params, options)
   const caller = source.open(options, 'preview')
   const { decision } = await preview(family, caller, command)
   if (decision.outcome === 'refused') throw decision.problem
   const reader = await tryReader(family, caller, intendToRead(family, id))
   const before = await reader?.get(id)
   const after = decision.outcome === 'done' ? decision.after : before
-  const isShown = before !== undefined && after !== undefined && reader?.holds(after) === true
+  const isThere = before !== undefined || action.kind === 'restore'
+  const isShown = isThere && after !== undefined && reader?.holds(after) === true
   return {
     changed: decision.outcome === 'done',
     item: (isShown ? pickReadable(reader.family, hideIn(reader.family, after)) : undefined) as never

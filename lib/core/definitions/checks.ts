@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import { listOperations, nameAction, readCreate, readEdit } from '../family/declared-operations.js'
+import { canRestore, listOperations, nameAction, readCreate, readEdit } from '../family/declared-operations.js'
 import type { FamilyDefinition, Operation } from '../family/definition.js'
 import { type AnyFamily, findFamily } from '../family/family.js'
 import { CommandMembers, declaresNull, findKind, listFields, ServiceFields } from '../family/fields.js'
@@ -103,7 +103,15 @@ export function findUnset (definition: FamilyDefinition, names: readonly string[
 export function * checkRemove (definition: FamilyDefinition): Generator<MaybeFlaw> {
   const { create, remove = false } = definition
   yield create === undefined && remove !== false && 'remove needs create: nothing can be deleted'
-  if (typeof remove === 'object') yield * checkWith(definition, 'remove', { with: remove.with as Operation['with'] })
+  if (typeof remove !== 'object') return
+  yield * checkWith(definition, 'remove', { with: remove.with as Operation['with'] })
+  yield remove.apply !== undefined && remove.restore === true &&
+    'remove has "apply" and "restore: true": give restore a function that undoes what apply does, or false'
+}
+
+export function * checkRevert ({ edit, operations = {}, revert = false }: FamilyDefinition): Generator<MaybeFlaw> {
+  yield revert !== false && edit === undefined && Object.keys(operations).length === 0 &&
+    'revert needs edit or operations: items never change'
 }
 
 export function * checkInitial ({ create, initial }: FamilyDefinition): Generator<MaybeFlaw> {
@@ -145,7 +153,11 @@ export function * checkEdit (definition: FamilyDefinition): Generator<MaybeFlaw>
 }
 
 export function * checkOperations (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  const { fields, operations = {} } = definition
+  const { fields, operations = {}, revert = false } = definition
+  yield revert !== false && Object.hasOwn(operations, 'revert') &&
+    'revert defines the operation "revert"; give your operation a different name'
+  yield canRestore(definition) && Object.hasOwn(operations, 'restore') &&
+    'deleted items have the operation "restore"; give yours a different name, or set remove: { restore: false }'
   for (const [key, { params }] of Object.entries(operations)) {
     yield findFlawInObject(`params of the operation "${key}"`, params)
   }

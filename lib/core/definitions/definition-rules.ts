@@ -1,7 +1,7 @@
 import { Kind, TransformKind, type TSchema, Type } from '@sinclair/typebox'
 import type { CreateDefinition } from '../family/creation.js'
 import type {
-  AttributeForm, ConstraintText, EditDefinition, Operation, QueryDefinition, RemoveDefinition
+  AttributeForm, ConstraintText, EditDefinition, Operation, QueryDefinition, RemoveDefinition, RevertDefinition
 } from '../family/definition.js'
 import { withoutNull } from '../family/fields.js'
 import { type Labels, type OperationLabel, type StateDefinition, tones } from '../family/presentation.js'
@@ -167,8 +167,11 @@ const create = membersOf({
 const remove = membersOf({
   allowed: callback,
   with: others,
-  apply: callback
+  apply: callback,
+  restore: Type.Union([flag, callback], { description: 'true, false, or a function' })
 } satisfies RulesOf<RemoveDefinition<unknown>>)
+
+const revert = membersOf({ allowed: callback } satisfies RulesOf<RevertDefinition<unknown>>)
 
 const constraint = membersOf({
   detail: suchAs(word, '"It is booked already"'),
@@ -217,7 +220,10 @@ const labels = membersOf({
 /** The rules of members that are objects, or lists of objects. */
 export const memberRules = {
   create: Type.Union([words, create], { description: 'a list of names, or an object' }),
-  remove: Type.Union([flag, remove], { description: 'true, false, or an object with allowed, with and apply' }),
+  remove: Type.Union([flag, remove], {
+    description: 'true, false, or an object with allowed, with, apply and restore'
+  }),
+  revert: Type.Union([flag, revert], { description: 'true, false, or an object with allowed' }),
   operations: namedOf(operation, 'the operation'),
   edit: Type.Union([words, edit], { description: 'a list of names, or an object' }),
   attributes: attributesRule,

@@ -6,8 +6,8 @@ import { isObject, type Members } from '../values/json.js'
 import { findFlaw, membersOf, rules, suchAs } from '../values/rules.js'
 import {
   checkAttributes, checkCreate, checkDerive, checkEdit, checkFields, checkIndexes, checkInitial, checkLabels,
-  checkList, checkName, checkOperations, checkOrder, checkQueries, checkReferences, checkRemove, checkSearch,
-  checkSingular, checkStates, checkTitle, checkUnique, findUnset
+  checkList, checkName, checkOperations, checkOrder, checkQueries, checkReferences, checkRemove, checkRevert,
+  checkSearch, checkSingular, checkStates, checkTitle, checkUnique, findUnset
 } from './checks.js'
 import { findFlawInObject, memberRules } from './definition-rules.js'
 import type { MaybeFlaw } from './other-checks.js'
@@ -112,6 +112,12 @@ const members: { readonly [M in keyof FamilyDefinition]-?: MemberOf<M> } & { rea
     extend: (base, added, extending) =>
       added && addFields('edit', readEdit(base ?? []), readEdit(added), extending),
     rename: (edit, renamer) => ({ ...readEdit(edit), fields: renamer.rename(readEdit(edit).fields) })
+  },
+  revert: {
+    rule: memberRules.revert,
+    check: checkRevert,
+    extend: replace,
+    rename: keep
   },
   attributes: {
     rule: memberRules.attributes,

@@ -6,7 +6,7 @@ import { hashText, maxChosenId, newIdPattern, readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import { addArticle } from '../values/words.js'
-import { listOperations, nameAction, readCreate } from './declared-operations.js'
+import { canRestore, findPastName, listOperations, nameAction, readCreate } from './declared-operations.js'
 import type { AttributeForm, FamilyDefinition, Operation } from './definition.js'
 import {
   type CompiledChange, type CompiledOperation, type Deletion, type Family, findFamily, type Lifecycle, type Renaming
@@ -138,7 +138,8 @@ function compileOperations (definition: FamilyDefinition): Map<string, CompiledO
     const isEdit = edit !== undefined && operation.name === 'edit'
     const others = compileOthers(definition, operation.params.properties, operation.with)
     const creates = compileCreates(operation.creates)
-    return [operation.action, { operation, params: compileParams(operation.params, isEdit), others, creates }]
+    const past = definition.operations?.[operation.name] === undefined ? findPastName(operation.name) : undefined
+    return [operation.action, { operation, params: compileParams(operation.params, isEdit), others, creates, past }]
   }))
 }
 
@@ -161,7 +162,7 @@ function compileLifecycle (definition: FamilyDefinition): Lifecycle {
     if (create.includes(name)) sent[name] = property.default === undefined ? property : Type.Optional(property)
   }
   Object.assign(sent, extra)
-  const { with: removed, ...rules } = typeof remove === 'object' ? remove : {}
+  const { with: removed, restore, ...rules } = typeof remove === 'object' ? remove : {}
   const deletion: Deletion['operation'] = {
     ...rules as Pick<Deletion['operation'], 'allowed' | 'apply'>,
     name: 'delete',
@@ -169,7 +170,7 @@ function compileLifecycle (definition: FamilyDefinition): Lifecycle {
     action: nameAction('Delete', singular),
     summary: `Delete ${addArticle(singular)}`,
     danger: true,
-    final: true
+    final: !canRestore(definition)
   }
   if (sent.id?.type === 'string') sent.id = { ...sent.id, allOf: [{ pattern: newIdPattern }] }
   if (sent.id?.type === 'integer') sent.id = { ...sent.id, allOf: [{ maximum: maxChosenId }] }

@@ -2,6 +2,8 @@ import { type TSchema, Type } from '@sinclair/typebox'
 import type { Members } from '../values/json.js'
 import type { CreateDefinition } from './creation.js'
 import type { EditDefinition, FamilyDefinition, Operation } from './definition.js'
+import type { CompiledOperation } from './family.js'
+import { listFields } from './fields.js'
 
 // What a definition declares in a short form.
 
@@ -11,9 +13,13 @@ export function nameAction (verb: string, singular: string): string {
 }
 
 export function listOperations (definition: FamilyDefinition): Readonly<Record<string, Operation<Members>>> {
-  const { edit, operations = {} } = definition
-  const declared = operations as unknown as Record<string, Operation<Members>>
-  return edit === undefined ? declared : { ...declared, edit: makeEdit(definition, readEdit(edit)) }
+  const { edit, operations, revert = false } = definition
+  return {
+    ...operations as unknown as Record<string, Operation<Members>>,
+    ...edit !== undefined && { edit: makeEdit(definition, readEdit(edit)) },
+    ...revert !== false && { revert: makeRevert(definition) },
+    ...canRestore(definition) && { restore: makeRestore(definition) }
+  }
 }
 
 export function readCreate ({ create = [] }: Pick<FamilyDefinition, 'create'>): CreateDefinition<unknown> {
@@ -56,4 +62,56 @@ function addNull (schema: TSchema): TSchema {
   return schema.anyOf === undefined
     ? Type.Union([schema, Type.Null()])
     : { ...schema, anyOf: [...schema.anyOf, Type.Null()] }
+}
+
+// Operations that need an item as it was: they are like those that a host declares, but for what is loaded for them.
+
+/** Without a rule that undoes what the deletion did to others, these would differ from before. */
+export function canRestore ({ create, remove = true, fields }: FamilyDefinition): boolean {
+  if (create === undefined || remove === false) return false
+  const { apply, restore = apply === undefined } = remove === true ? {} : remove
+  // The log never has the values of fields that no client reads.
+  return restore !== false && !listFields(fields).some(({ writeOnly, optional, default: value }) =>
+    writeOnly === true && !optional && value === undefined)
+}
+
+export function findPastName (name: string): CompiledOperation['past'] {
+  return name === 'restore' || name === 'revert' ? name : undefined
+}
+
+/** @param definition of a family whose deleted items can be restored */
+export function makeRestore ({ singular, remove }: FamilyDefinition): Operation<Members> {
+  const { with: others, restore } = typeof remove === 'object' ? remove : {}
+  return {
+    name: 'restore',
+    verb: 'restore',
+    participle: 'restored',
+    noun: 'restorations',
+    action: nameAction('Restore', singular),
+    summary: `Restore a deleted ${singular}`,
+    params: Type.Object({}),
+    ...others !== undefined && { with: others as NonNullable<Operation['with']> },
+    // Like that of a deletion, it returns others only.
+    apply: (item, params, context) =>
+      (typeof restore === 'function' ? restore(item as never, params, context) : undefined) as never
+  }
+}
+
+export function makeRevert ({ singular, fields, revert }: FamilyDefinition): Operation<Members> {
+  const { allowed } = typeof revert === 'object' ? revert : {}
+  const { required = [] } = fields
+  return {
+    name: 'revert',
+    verb: 'revert',
+    participle: 'reverted',
+    noun: 'reversions',
+    action: nameAction('Revert', singular),
+    summary: `Give the ${singular} the values of an earlier revision`,
+    params: Type.Object({ to: Type.Integer({ minimum: 1, description: 'The revision' }) }),
+    ...allowed !== undefined && { allowed: allowed as NonNullable<Operation<Members>['allowed']> },
+    apply (item, _params, { items: { was = item } }) {
+      const kept = required.filter(name => was[name] === undefined).map(name => [name, item[name]])
+      return { ...was, ...Object.fromEntries(kept) }
+    }
+  }
 }

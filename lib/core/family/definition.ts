@@ -22,6 +22,27 @@ export interface RemoveDefinition<
   readonly apply?: (
     item: Item, params: {}, context: Context<Items, {}>
   ) => { readonly others: ChangedItems<Items> } | undefined | void
+  /**
+   * Whether a deleted item can be restored. Default: unless there is `apply`, whose effect on others stays. A function
+   * returns the other items after a restoration. Pure. It may throw a problem.
+   *
+   * @example
+   * restore: (book, params, { items: { shelf } }) => ({ others: { shelf: { ...shelf, books: shelf.books + 1 } } })
+   */
+  readonly restore?: boolean | ((
+    item: Item, params: {}, context: Context<Items, {}>
+  ) => { readonly others: ChangedItems<Items> } | undefined | void)
+}
+
+/** Whether an item can get the values of an earlier revision. */
+export interface RevertDefinition<Item> {
+  /**
+   * Whether the state of the item allows it, or why not. `items.was` is the item as it was at the revision; undefined
+   * if it is only offered. It may throw a problem.
+   */
+  readonly allowed?: (
+    item: Item, params: { readonly to: number } | undefined, context: Context<{ readonly was: Item | undefined }, {}>
+  ) => boolean | string
 }
 
 /** The words of an operation in the URL forms, its parameters, and its appearance in pages. */
@@ -281,6 +302,13 @@ export interface FamilyDefinition<
   readonly operations?: Operations<Fields, Params, With, Creates, Referred>
   /** The fields that a client may change directly, by an operation called `edit`. */
   readonly edit?: readonly Edited[] | EditDefinition<ItemOf<Fields>, Edited>
+  /**
+   * Adds the operation `revert`, which gives an item the values of an earlier revision. Default: false.
+   *
+   * @example
+   * revert: { allowed: deal => deal.status === 'open' || 'Only open deals can be reverted' }
+   */
+  readonly revert?: boolean | RevertDefinition<ItemOf<Fields>>
   /** Fields that can also be changed by writing them, and the operation for it. */
   readonly attributes?: AttributeForm<ItemOf<Fields>>
   /**

@@ -22,6 +22,8 @@ export interface CompiledOperation {
   readonly params: Params
   readonly others: readonly OtherDefinition[]
   readonly creates: readonly NewDefinition[]
+  /** Of one that needs an item as it was: before it was deleted, or at an earlier revision. */
+  readonly past: 'restore' | 'revert' | undefined
 }
 
 /** Another item, or a list of them, that a change needs. */
@@ -229,6 +231,11 @@ export function hasFieldsOf (version: Family, declared: Family): boolean {
 
 /** What changes an existing item. */
 export type CompiledChange = CompiledOperation | Deletion
+
+/** What an operation needs of the past of an item. */
+export function findPast ({ operations }: Family, action: string | undefined): CompiledOperation['past'] {
+  return action === undefined ? undefined : operations.get(action)?.past
+}
 
 interface Needed {
   readonly name: string

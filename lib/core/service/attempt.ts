@@ -1,10 +1,10 @@
-import { type Family, listReferred } from '../family/family.js'
+import { type Family, findPast, listReferred } from '../family/family.js'
 import { hideSecrets, listSecrets } from '../family/params.js'
 import { Problem } from '../problems.js'
 import { ConflictError, ConstraintError, type Id, type Stored } from '../storage/storage.js'
 import { type Caller, canSee, type Grant } from './caller.js'
 import type { DecidedCommand } from './commit.js'
-import { decide, decideCreated, decideCreation, type Decision } from './decide.js'
+import { addPast, decide, decideCreated, decideCreation, decideRestoration, type Decision } from './decide.js'
 import { showGranted } from './granted.js'
 import {
   type Execution, load, type Loaded, makeContext, noOthers, prepareFacts, readItem
@@ -15,7 +15,7 @@ import {
   type CommandRecord, type Decided, findAfter, findFirst, listChangedOthers, makeChanges, makeRecord, nameRecord,
   readTarget
 } from './record.js'
-import { explainConstraint, type ReferencedItems, refuseByConstraint } from './refusal.js'
+import { explainConstraint, explainPast, type ReferencedItems, refuseByConstraint } from './refusal.js'
 import { repeatIfDone, replayIfDone } from './replay.js'
 import { pointToParams } from './sent-values.js'
 import { type ChangedItem, nameItem, refuseUnreadable } from './unreadable.js'
@@ -60,7 +60,7 @@ export async function replayOrLoad (execution: Execution): Promise<DecidedComman
 async function decideCommand (execution: Execution, loaded: Loaded): Promise<DecidedCommand> {
   const { family, caller, storage, identity } = execution
   const made = await loadAndDecide(execution, loaded)
-  const { command, current, others, created, context, decision } = made
+  const { command, current, deleted, others, created, context, decision } = made
   const item = decision.outcome === 'done' ? decision.after : current
   const settings = { row: identity?.row, makers: caller.makers, storage }
   const record = makeRecord(family, made, settings)
@@ -71,7 +71,7 @@ async function decideCommand (execution: Execution, loaded: Loaded): Promise<Dec
   const isRecorded = decision.outcome === 'done' || identity !== undefined
   const families = [family, ...others.map(other => other.family), ...created.map(each => each.family)]
   const secrets = family.hasSecrets && item !== undefined && decision.outcome === 'done'
-    ? listSecrets(family.ownFields, current ?? {}, item)
+    ? listSecrets(family.ownFields, current ?? deleted ?? {}, item)
     : undefined
   const problem = decision.outcome === 'refused' ? decision.problem : undefined
   return {
@@ -81,7 +81,8 @@ async function decideCommand (execution: Execution, loaded: Loaded): Promise<Dec
     changes: isRecorded ? makeChanges(family, made, record, changedOthers) : [],
     explain (error) {
       const ofOthers = changedOthers.map(({ other, after }) => ({ family: other.family, after }))
-      return explainConstraint(families, pointToParams(error, ofOthers, command.params))
+      const explained = explainConstraint(families, pointToParams(error, ofOthers, command.params))
+      return findPast(family, command.action) === undefined ? explained : explainPast(explained)
     },
     notify () {
       if (decision.outcome !== 'done') return
@@ -117,17 +118,20 @@ export interface GrantedDecision extends Decided {
 
 export async function loadAndDecide (execution: Execution, loaded: Loaded): Promise<GrantedDecision> {
   const { family, caller, storage, identity, command: { params } } = execution
-  const { command, grant, current, others, creating } = loaded
+  const { command, grant, current, deleted, was, others, creating } = loaded
   if (family.prepare !== undefined) await prepareFacts(execution, loaded)
-  const newId = current === undefined
+  const isNew = current === undefined && deleted === undefined
+  const newId = isNew
     ? params.id as Id | undefined ?? await makeNewId(family, caller.makers, storage, caller.signal)
     : undefined
   let created: readonly IdentifiedItem[] = creating.length === 0 ? noOthers : await identifyNew(creating, storage)
   const id = identity?.id ?? caller.makers.makeCommandId()
-  const context = makeContext(caller.makers, grant, id, created, execution.facts)
-  const decideNow = (referenced?: ReferencedItems): Decision => current === undefined
-    ? decideCreation(family, newId as Id, command.params, context, { others, newIds: created })
-    : decide(family, current, command, context, others, referenced, created)
+  const context = addPast(family, was, makeContext(caller.makers, grant, id, created, execution.facts))
+  const decideNow = (referenced?: ReferencedItems): Decision => {
+    if (isNew) return decideCreation(family, newId as Id, command.params, context, { others, newIds: created })
+    if (current !== undefined) return decide(family, current, command, context, others, referenced, created)
+    return decideRestoration(family, deleted as Stored, command, context, others)
+  }
   let decision = caller.trace === undefined ? decideNow() : await caller.trace('decide', async () => decideNow())
   // A refusal lists the allowed operations, which may depend on the items that this one refers to.
   if (decision.outcome === 'refused' && current !== undefined) {
@@ -139,7 +143,7 @@ export async function loadAndDecide (execution: Execution, loaded: Loaded): Prom
     decision = decideCreated(current, decision, made, context)
     created = [...created, ...made]
   }
-  return { command, grant, current, others, created, context, decision }
+  return { command, grant, current, deleted, others, created, context, decision }
 }
 
 function notifyCommitted (

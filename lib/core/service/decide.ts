@@ -9,7 +9,8 @@ import { Problem, problemCodes } from '../problems.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { freeze, type Members } from '../values/json.js'
 import {
-  addDerived, compareItem, completeItem, type ItemAfter, type OpenItem, openItem, readFields, refuseInvalidItem
+  addDerived, compareItem, completeItem, findInvalidChanges, type ItemAfter, type OpenItem, openItem, readFields,
+  refuseInvalidItem
 } from './open-items.js'
 import {
   addItems, compareOthers, completeAll, listMade, type MadeItem, type MadeItems, nameOther, type NeededItem,
@@ -166,11 +167,14 @@ export function decide (
   if (action === undefined) return { outcome: 'unchanged' }
   const change = family.changes.get(action) as CompiledChange
   const { operation, operation: { name } } = change
+  // It need not be restored.
+  if (isOperation(change) && change.past === 'restore') return { outcome: 'unchanged' }
   const own = openItem(family, current)
   const opened = change.others.length === 0 ? nothingOpen : openOthers(others, change.others)
   const withItems = change.others.length === 0 ? context : addItems(context, opened)
-  const refuse = (): Decision | undefined => {
-    const reason = runRule(family, name, 'allowed', () => explainForbidden(operation, own.known, params, withItems))
+  const refuse = (given?: Members): Decision | undefined => {
+    const reason = runRule(family, name, 'allowed', () => explainForbidden(operation, own.known, params, withItems)) ??
+      explainUnfit(own, change, given)
     if (reason === undefined) return undefined
     return { outcome: 'refused', problem: refuseInState(family, name, own.known, reason, context, referenced) }
   }
@@ -179,7 +183,7 @@ export function decide (
     const made = applyOperation(family, change, { own, opened, newIds }, params, withItems)
     const { after, changed, created, unnamed } = made
     const isSame = !after.isChanged && changed.size === 0 && created.length === 0 && unnamed.length === 0
-    return isSame ? { outcome: 'unchanged' } : refuse() ?? completeAfter(made, name, context)
+    return isSame ? { outcome: 'unchanged' } : refuse(after.given) ?? completeAfter(made, name, context)
   })
 }
 
@@ -191,6 +195,38 @@ function takeRefusal (work: () => Decision): Decision {
     if (!(error instanceof Problem) || error.statusCode !== problemCodes['wrong-state'].status) throw error
     return { outcome: 'refused', problem: copyRefusal(error) }
   }
+}
+
+/** Values of an earlier revision may not be valid any more. */
+function explainUnfit (own: OpenItem, change: CompiledChange, given: Members | undefined): string | undefined {
+  if (!isOperation(change) || change.past !== 'revert' || given === undefined) return undefined
+  const [flaw] = findInvalidChanges(own, given)
+  return flaw && `The earlier value of ${flaw.pointer} is not valid any more: it ${flaw.detail}`
+}
+
+/** With the item as it was, for the rules of a reversion. */
+export function addPast (family: Family, was: Stored | undefined, context: Context): Context {
+  if (was === undefined) return context
+  return Object.freeze({ ...context, items: Object.freeze({ was: openItem(family, was).known }) }) as Context
+}
+
+/** @param deleted the item as it was, with the revision of its deletion */
+export function decideRestoration (
+  family: Family,
+  deleted: Stored,
+  { action = '', params }: Command,
+  context: Context,
+  others: readonly NeededItem[]
+): Decision {
+  const { operation: { name, apply }, others: needed } = family.changes.get(action) as CompiledOperation
+  const own = openItem(family, deleted)
+  const opened = openOthers(others, needed)
+  return takeRefusal(() => {
+    const result: unknown = runRule(family, name, 'apply', () => apply(own.known, params, addItems(context, opened)))
+    const changed = readOthers(family, name, result, opened)
+    const after = completeItem(compareItem(own, name, own.known), name, context.now)
+    return { outcome: 'done', after, ...changed.size > 0 && { others: completeAll(changed, name, context.now) } }
+  })
 }
 
 function isOperation (change: CompiledChange): change is CompiledOperation {
@@ -206,15 +242,24 @@ function removeItem (
 ): DoneDecision {
   const done = { outcome: 'done', after: undefined } as const
   const result: unknown = apply && runRule(family, name, 'apply', () => apply(own.known, noParams, context))
-  if (result === undefined) return done
+  const changed = readOthers(family, name, result, opened)
+  return changed.size === 0 ? done : { ...done, others: completeAll(changed, name, context.now) }
+}
+
+/** Of a rule that returns other items only, or nothing. */
+function readOthers (
+  family: Family, name: string, result: unknown, opened: OpenOthers
+): ReadonlyMap<string, ItemAfter> {
+  if (result === undefined) return noneChanged
   const { item, others, created } = readMade(family, name, result, opened)
   if (item !== undefined || Object.keys(created).length > 0) {
     const flaw = `must be { others } or nothing, but the rule returned ${describeReturned(result)}`
     throw new errorCodes.FST_DEALBOOK_INVALID_ITEM(family.name, name, 'it', flaw)
   }
-  const changed = compareOthers(family, opened, name, others)
-  return changed.size === 0 ? done : { ...done, others: completeAll(changed, name, context.now) }
+  return compareOthers(family, opened, name, others)
 }
+
+const noneChanged: ReadonlyMap<string, ItemAfter> = new Map()
 
 /** The items before an operation, and those that it may create. */
 interface OpenItems {

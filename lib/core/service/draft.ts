@@ -78,7 +78,11 @@ export class Draft {
     // A command that fails may have been done meanwhile.
     if (family === 'commands') this.#reads.delete(name)
     else this.#reads.set(name, reading)
-    return reading
+    // Another process may restore it meanwhile: it is read again when it is asked for again.
+    return reading.then(item => {
+      if (item === undefined) this.#reads.delete(name)
+      return item
+    })
   }
 
   async #getMany (family: string, ids: readonly Id[], signal: Signal): Promise<ReadonlyMap<Id, Stored>> {
@@ -132,6 +136,11 @@ function combineChanges (before: Change | undefined, change: Change): Change | u
   if (before === undefined || before.type === 'require') return change
   const { type, family } = change
   if (type === 'require') return before
+  // An item that is restored.
+  if (type === 'insert' && before.type === 'delete') {
+    const { expected, current } = before
+    return { type: 'replace', family, item: change.item, expected, ...(current && { current }) }
+  }
   // As if the first had been committed.
   if (type === 'insert' || before.type === 'delete') throw new DuplicateError(family, getId(change))
   if (before.type === 'insert') return type === 'delete' ? undefined : { type: 'insert', family, item: change.item }

@@ -1,19 +1,21 @@
 import { errorCodes } from '../errors.js'
 import type { Context } from '../family/context.js'
-import type { Family } from '../family/family.js'
+import { type Family, findPast } from '../family/family.js'
 import { notFound } from '../problems.js'
 import { isAbsent } from '../storage/conditions.js'
 import { raceSignal } from '../storage/deadline.js'
-import type { Stored } from '../storage/storage.js'
+import type { Id, Stored } from '../storage/storage.js'
 import { freeze, isObject } from '../values/json.js'
 import { makeLookups, pickReadable } from './arguments.js'
 import { type Caller, canSee, type Grant, type Intent, type Makers } from './caller.js'
 import type { Command } from './decide.js'
 import { refuseHidden } from './granted.js'
+import { isPruned } from './log-reads.js'
 import { addItems, type NewId, openOthers } from './open-others.js'
 import {
   authorizeNew, authorizeOnce, authorizeOthers, type Authorizing, listOthers, type LoadedOther, loadOthers, type NewItem
 } from './others.js'
+import { findDeleted, findEarlier } from './past.js'
 import { isRefusal } from './reader.js'
 import { type CommandId, identifyCommand } from './record.js'
 import type { GuardedStorage } from './storage-access.js'
@@ -66,7 +68,8 @@ async function findPrincipal (
   { principal }: Grant
 ): Promise<string | undefined> {
   if (principal !== undefined || interpret === undefined || key === undefined) return principal
-  for (const action of operations.keys()) {
+  for (const [action, { past }] of operations) {
+    if (past !== undefined) continue
     try {
       const grant = await caller.authorize({ family, action, id, params: {}, tentative: true })
       if (grant.principal !== undefined) return grant.principal
@@ -85,8 +88,12 @@ function intendCommand ({ name }: Family, { action = 'read', target, params }: C
 
 /** What a decision needs. */
 export interface Loaded {
-  /** Undefined for a creation. */
+  /** Undefined for a creation, and for a deleted item. */
   readonly current: Stored | undefined
+  /** The item of a restoration as it was, with the revision of its deletion. */
+  readonly deleted?: Stored | undefined
+  /** The item of a reversion as it was at the revision. */
+  readonly was?: Stored | undefined
   readonly command: Command
   readonly grant: Grant
   readonly others: readonly LoadedOther[]
@@ -111,34 +118,59 @@ export async function load (execution: Execution, reading?: Promise<Stored | und
   const { target, interpret, named: _named, sent: _sent, ...others } = command
   let current: Stored | undefined
   refuseHidden(family, grant, command)
+  let deleted: Stored | undefined
   if (target !== undefined) {
     const refuseUnseen = (grant: Grant, item: Stored | undefined): Stored => {
       if (!canSee(grant, item)) throw notFound(family.singular, target)
       return item
     }
-    current = refuseUnseen(grant, await (reading ?? storage.get(family.name, target, caller.signal)))
-    command.precondition?.(current)
+    current = await (reading ?? storage.get(family.name, target, caller.signal))
+    if (current === undefined && findPast(family, command.action) === 'restore') {
+      deleted = await readDeletedItem(execution, target)
+      // Another process may have restored it after the first read.
+      if (deleted === undefined) current = await storage.get(family.name, target, caller.signal)
+    }
+    const known = refuseUnseen(grant, current ?? deleted)
+    command.precondition?.(known)
     if (interpret !== undefined) {
-      const { action, params } = interpret(current, grant.hide)
+      const { action, params } = interpret(known, grant.hide)
       command = { ...others, action, target, params: freeze(params) }
       // So far, only reading was authorized; changing may be granted under different conditions.
       if (action !== undefined) grant = await authorizeOnce(execution, caller, intendCommand(family, command))
-      refuseUnseen(grant, current)
+      refuseUnseen(grant, known)
       refuseHidden(family, grant, command)
     }
   }
-  if (!family.withOthers.has(command.action ?? '')) {
-    return { current, command, grant, others: noOthers, creating: noOthers }
+  const past = findPast(family, command.action)
+  const was = past === 'revert' && current !== undefined
+    ? await findEarlier(storage, family, current, command.params.to as number, caller.signal)
+    : undefined
+  const own = { current, deleted, was, command, grant }
+  // An item that is there need not be restored.
+  if (!family.withOthers.has(command.action ?? '') || (past === 'restore' && current !== undefined)) {
+    return { ...own, others: noOthers, creating: noOthers }
   }
-  const needed = await authorizeOthers(execution, command, current ?? command.params)
+  const needed = await authorizeOthers(execution, command, deleted ?? current ?? command.params)
   const creating = await authorizeNew(execution, command)
-  return { current, command, grant, others: await loadOthers(needed, storage), creating }
+  return { ...own, others: await loadOthers(needed, storage), creating }
+}
+
+/** That a log is incomplete is no concern of a caller who may not see every item. */
+async function readDeletedItem (
+  { family, caller, storage, grant }: Execution, id: Id
+): Promise<Stored | undefined> {
+  try {
+    return await findDeleted(storage, family, id, caller.signal)
+  } catch (error) {
+    if (isPruned(error) && grant.where !== undefined) return undefined
+    throw error
+  }
 }
 
 /** Calls `prepare`, unless it was called for this action. It ends with the deadline of the request. */
 export async function prepareFacts (execution: Execution, loaded: Loaded): Promise<void> {
   const { family, family: { prepare, lifecycle }, caller, identity } = execution
-  const { command: { action, params }, current, grant, others } = loaded
+  const { command: { action, params }, current, deleted, grant, others } = loaded
   // The same attributes may mean a different action since the item changed.
   if (prepare === undefined || action === undefined || action === execution.prepared) return
   execution.prepared = action
@@ -146,9 +178,10 @@ export async function prepareFacts (execution: Execution, loaded: Loaded): Promi
   const deletion = lifecycle?.deletion?.operation
   // A deletion without rules needs no facts.
   if (action === deletion?.action && (deletion.allowed ?? deletion.apply) === undefined) return
+  const before = current ?? deleted
   const opened = openOthers(others, listOthers(family, action))
   const context = addItems(makeContext(caller.makers, grant, identity?.id ?? ''), opened)
-  const asked = { action, item: (current && freeze(pickReadable(family, current))) as never, params, context }
+  const asked = { action, item: (before && freeze(pickReadable(family, before))) as never, params, context }
   const facts: unknown =
     await raceSignal(caller.signal, (async () => await prepare(asked, makeLookups({ family, caller })))())
   if (!isAbsent(facts) && !isObject(facts)) {

@@ -75,12 +75,16 @@ export function addDerived (family: Family, operation: string, item: Members): M
 }
 
 // Unchanged values need not fit: a field may have become stricter, or required, since they were stored.
-function refuseInvalidChanges ({ family, content }: OpenItem, operation: string, given: Members): void {
-  refuseInvalidItem(family, operation, family.validate(given).filter(({ pointer }) => {
+export function findInvalidChanges ({ family, content }: OpenItem, given: Members): MemberFlaw[] {
+  return family.validate(given).filter(({ pointer }) => {
     const name = unescapePointer(pointer.split('/')[1] ?? '')
     const kind = family.ownFields.find(field => field.name === name)?.kind ?? 'json'
     return !isDeepStrictEqual(toStored(kind, given[name]), toStored(kind, content[name]))
-  }))
+  })
+}
+
+function refuseInvalidChanges (open: OpenItem, operation: string, given: Members): void {
+  refuseInvalidItem(open.family, operation, findInvalidChanges(open, given))
 }
 
 // An invalid item from `apply` or `initial` is a bug of the host.

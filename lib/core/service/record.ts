@@ -109,8 +109,10 @@ function deriveId (content: readonly (string | null)[]): string {
 export interface Decided {
   readonly command: Command
   readonly context: Context
-  /** Undefined for a creation. */
+  /** Undefined for a creation and a restoration. */
   readonly current: Stored | undefined
+  /** Of a restoration: the item as it was, with the revision of its deletion. */
+  readonly deleted?: Stored | undefined
   readonly others: readonly NeededItem[]
   readonly decision: Decision
 }
@@ -126,9 +128,10 @@ export interface LogSettings {
 /** Commands that change nothing are unlimited in number and size, so only what a replay needs is stored. */
 export function makeRecord (family: Family, decided: Decided, settings: LogSettings): CommandRecord {
   const { row, makers } = settings
-  const { command, context, current, decision } = decided
-  const after = decision.outcome === 'done' ? decision.after : current
-  const item = after ?? current as Stored
+  const { command, context, current, deleted, decision } = decided
+  const before = current ?? deleted
+  const after = decision.outcome === 'done' ? decision.after : before
+  const item = after ?? before as Stored
   return {
     id: row ?? context.command,
     ...(row === undefined || row === context.command ? {} : { chosenId: context.command }),
@@ -145,7 +148,8 @@ export function makeRecord (family: Family, decided: Decided, settings: LogSetti
     ...(context.principal === undefined ? {} : { principal: context.principal }),
     ...(decision.outcome === 'refused' ? { problem: keepProblem(decision.problem) } : {}),
     ...(hasIdentity(command) && isShownAgain(decided) ? { result: hideSecrets(family.ownFields, item) } : {}),
-    ...(current === undefined && markCreation(family, item.id, makers, command.params.id !== undefined))
+    ...(before === undefined && markCreation(family, item.id, makers, command.params.id !== undefined)),
+    ...(deleted !== undefined && decision.outcome === 'done' && markRestoration(family, item))
   }
 }
 
@@ -160,21 +164,21 @@ function recordParams (family: Family, { command, decision }: Decided): Pick<Com
 }
 
 function recordChanges (
-  { name, ownFields }: Family, { current, decision }: Decided, { storage }: LogSettings
+  { name, ownFields }: Family, { current, deleted, decision }: Decided, { storage }: LogSettings
 ): Pick<CommandRecord, 'changes'> {
-  if (current === undefined || decision.outcome !== 'done') return {}
+  if ((current ?? deleted) === undefined || decision.outcome !== 'done') return {}
   const { maxLogged } = storage
   const { after } = decision
   return {
     changes: after === undefined
-      ? listRemoved(current, storage.secretsOf(name), maxLogged)
-      : listChanges(ownFields, current, after, maxLogged)
+      ? listRemoved(current as Stored, storage.secretsOf(name), maxLogged)
+      : listChanges(ownFields, current ?? {}, after, maxLogged)
   }
 }
 
 /** Whether a replay, if there may be one, needs the item as it was after the command. */
-function isShownAgain ({ command, current, decision }: Decided): boolean {
-  return (current === undefined || command.keepsItem === true) && decision.outcome !== 'refused'
+function isShownAgain ({ command, current, deleted, decision }: Decided): boolean {
+  return ((current ?? deleted) === undefined || command.keepsItem === true) && decision.outcome !== 'refused'
 }
 
 function hasIdentity ({ key, id }: Command): boolean {
@@ -186,7 +190,16 @@ function markCreation (
   { name, idKind }: Family, id: Id, makers: Makers | undefined, isChosen = false
 ): Pick<CommandRecord, 'createdHigh' | 'createdLow'> {
   if (!isChosen && idKind === 'string' && makers?.makeId === undefined) return {}
-  const hash = createHash('sha256').update(`${name}/${id}`).digest()
+  return markOnce(`${name}/${id}`)
+}
+
+/** Two processes may find the same deletion, and the item may be restored and deleted again in between. */
+function markRestoration ({ name }: Family, { id, revision }: Stored): ReturnType<typeof markCreation> {
+  return markOnce(JSON.stringify([name, id, revision]))
+}
+
+function markOnce (content: string): Pick<CommandRecord, 'createdHigh' | 'createdLow'> {
+  const hash = createHash('sha256').update(content).digest()
   // An index of two integers costs every entry of the log much less than one of texts.
   return { createdHigh: hash.readUIntBE(0, 6), createdLow: hash.readUIntBE(6, 6) }
 }

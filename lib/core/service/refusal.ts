@@ -104,7 +104,8 @@ export function refuseInState (
   context: Context,
   referenced: ReferencedItems
 ): Problem {
-  const allowed = [...family.operations.values()].map(({ operation }) => operation)
+  const allowed = [...family.operations.values()].filter(({ past }) => past !== 'restore')
+    .map(({ operation }) => operation)
     .filter(operation => explainNow(family, operation, item, context, referenced) === undefined)
     .map(operation => operation.name)
   const state = readState(family, item)
@@ -194,6 +195,14 @@ export function explainConstraint (families: readonly Family[], error: unknown):
   const { detail, pointers } = typeof said === 'string' ? { detail: said, pointers: [] } : said
   const errors = pointers.map(pointer => ({ pointer, detail }))
   return new Problem('constraint', detail, { cause, ...(errors.length === 0 ? {} : { errors }) })
+}
+
+/** Of an item that gets values from the log: they are not in a body, which might be invalid. */
+export function explainPast (error: unknown): unknown {
+  const isInvalid = error instanceof Problem && error.code === 'invalid-body'
+  if (!isInvalid || !(error.cause instanceof ConstraintError)) return error
+  const { message, errors = [], cause } = error
+  return new Problem('missing', `${message}. Nothing was done`, { errors, cause })
 }
 
 function isBeside (one: string, other: string): boolean {

@@ -102,7 +102,7 @@ type ParamsOf<Values> = {} extends Values ? { readonly params?: Values } : { rea
 type OnItem<Name, Fields extends TProperties, Values> = ParamsOf<Values> & Omit<RunOptions, keyof CallOptions> &
   { readonly operation: Name, readonly id: IdOf<Fields> }
 
-/** One of the commands of `runAll`: an operation, `edit`, `create` or `remove`. */
+/** One of the commands of `runAll`: an operation, `edit`, `create`, `remove`, `restore` or `revert`. */
 export type BookCommand<
   Fields extends TProperties = TProperties,
   Params extends OperationParams = OperationParams,
@@ -110,7 +110,8 @@ export type BookCommand<
 > =
   | { [K in keyof Params & string]: OnItem<K, Fields, Static<Params[K]>> }[keyof Params & string]
   | OnItem<[Types['edited']] extends [never] ? never : 'edit', Fields, EditIn<Fields, Types>>
-  | OnItem<'remove', Fields, {}>
+  | OnItem<'remove' | 'restore', Fields, {}>
+  | OnItem<'revert', Fields, { readonly to: number }>
   | { readonly operation: 'create', readonly params: CreateIn<Fields, Types> } &
     Omit<CreateOptions, keyof CallOptions>
 
@@ -143,6 +144,12 @@ export interface Service<
   ): Promise<PromiseSettledResult<Done<ItemOf<Fields> | undefined>>[]>
   /** Deletes an item; its log stays. */
   remove (id: IdOf<Fields>, options?: RunOptions): Promise<Omit<Done<never>, 'item'>>
+  /** Brings a deleted item back as it was, from its log. Does nothing if it exists. */
+  restore (id: IdOf<Fields>, options?: RunOptions): Promise<Done<ItemOf<Fields> | undefined>>
+  /** Gives an item the values of an earlier revision, if the family has `revert`. */
+  revert (
+    id: IdOf<Fields>, params: { readonly to: number }, options?: RunOptions
+  ): Promise<Done<ItemOf<Fields> | undefined>>
   /** Throws the problem `not-found` if it does not exist. */
   get (id: IdOf<Fields>, options?: GetOptions): Promise<ItemOf<Fields>>
   /** Finds items by a query string, or by conditions that all must hold. */

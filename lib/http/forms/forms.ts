@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { listTargets } from '../../core/book/offers.js'
+import { listAllTargets } from '../../core/book/offers.js'
 import type { Outcome } from '../../core/service/execute.js'
 import type { Stored } from '../../core/storage/storage.js'
 import { readJsonParams, readSentParams } from '../body.js'
@@ -51,7 +51,7 @@ const noun: Form<'noun'> = {
   name: 'noun',
   endpoints (mount) {
     const { family } = mount
-    return listTargets(family).flatMap(({ operation, params }) => [
+    return listAllTargets(family).flatMap(({ operation, params }) => [
       makeWriteEndpoint(mount, {
         method: 'POST',
         path: `/:id/${operation.noun}`,
@@ -127,8 +127,10 @@ export function writeEndpoints (mount: Mount): Endpoint[] {
   const writes = new Map<string, FormEndpoint>()
   for (const form of forms) {
     const { name, endpoints } = form
-    // Without operations, items can be created, and their deletion has a noun.
-    const isMounted = mount.family.operations.size > 0 || form === noun || (form === commands && mount.family.writable)
+    // Without operations on items, these can be created, deleted and restored.
+    const operations = [...mount.family.operations.values()]
+    const isOffered = operations.some(({ past }) => form !== attributes || past !== 'restore')
+    const isMounted = isOffered || form === noun || (form === commands && mount.family.writable)
     if (!mount.forms.has(name) || !isMounted) continue
     for (const endpoint of endpoints(mount)) {
       const route = `${endpoint.method} ${endpoint.path}`

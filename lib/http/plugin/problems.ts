@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Context } from '../../core/family/context.js'
 import {
-  type CompiledChange, type CompiledOperation, type Family, getBase
+  type CompiledChange, type CompiledOperation, type Family, findPast, findReferred, getBase
 } from '../../core/family/family.js'
 import type { Params } from '../../core/family/params.js'
 import {
@@ -9,7 +9,7 @@ import {
   Problem, type ProblemCode, storageUnavailable
 } from '../../core/problems.js'
 import {
-  explainConstraint, explainForbidden, explainInState, refuseByConstraint, refuseInState
+  explainConstraint, explainForbidden, explainInState, explainPast, refuseByConstraint, refuseInState
 } from '../../core/service/refusal.js'
 import { ConstraintError, type Field, type Id } from '../../core/storage/storage.js'
 import { makeExample } from '../../core/values/example.js'
@@ -109,7 +109,18 @@ function listOperationProblems (mount: Mount, operation: CompiledOperation): Pro
     'invalid-body': misreadBody(operation.params),
     ...listTargetProblems(mount),
     ...makeExampleRefusals(family, operation),
-    ...listConflicts(family)
+    ...listConflicts(family),
+    ...operation.past !== undefined && listPastProblems(family)
+  }
+}
+
+/** Of an operation that reads the log. */
+function listPastProblems (family: Family): ProblemExamples {
+  const [field] = [...family.references.keys(), ...family.pathReferences.keys()]
+  const missing = field && breakRule(family, 'reference', { fields: [field], other: findReferred(family, field)?.name })
+  return {
+    pruned: new Problem('pruned', `The log does not have all values of the ${family.singular} "${exampleId(family)}"`),
+    ...missing && { missing: explainPast(missing) as Problem }
   }
 }
 
@@ -168,7 +179,8 @@ function findRefusal (family: Family, { operation: { name, action }, params }: C
     for (const item of combineStates(base)) {
       const reason = explainForbidden(operation, item, sent, context)
       // No-ops succeed in any state.
-      const isNoOp = 'verb' in operation && isDeepStrictEqual(operation.apply(item, sent, context), item)
+      const isPlain = 'verb' in operation && findPast(base, action) === undefined
+      const isNoOp = isPlain && isDeepStrictEqual(operation.apply(item, sent, context), item)
       if (reason === undefined || isNoOp) continue
       return refuseInState(base, name, item, reason, context, new Map())
     }

@@ -1,0 +1,265 @@
+import fc from 'fast-check'
+import Fastify, { type InjectOptions } from 'fastify'
+import t from 'tap'
+import { defineFamily, describe, memoryStorage, Problem, type Storage, Type } from '../../lib/index.js'
+import { prune } from '../../lib/tools/index.js'
+import { runs } from '../size.js'
+import { storages } from '../storages.js'
+
+const people = defineFamily({
+  name: 'people',
+  singular: 'person',
+  fields: Type.Object({ id: Type.String() }),
+  create: ['id']
+})
+
+const notes = defineFamily({
+  name: 'notes',
+  singular: 'note',
+  fields: Type.Object({
+    id: Type.Integer(),
+    number: Type.Integer(),
+    text: Type.Optional(Type.String()),
+    lines: Type.Array(Type.Object({ price: Type.Integer() }), { default: [] }),
+    total: Type.Integer({ default: 0 }),
+    owner: Type.Optional(Type.String()),
+    status: Type.Union([Type.Literal('open'), Type.Literal('done')], { default: 'open' }),
+    key: Type.Optional(Type.String({ writeOnly: true }))
+  }),
+  unique: [['number']],
+  references: { owner: people },
+  derive: { total: ({ lines }) => lines.reduce((sum, { price }) => sum + price, 0) },
+  create: ['number', 'text', 'lines', 'owner', 'key'],
+  edit: ['number', 'text', 'lines', 'owner', 'key'],
+  revert: {
+    allowed: ({ status }, _params, { items: { was } }) =>
+      (was?.text !== 'never' && status === 'open') || 'Only open notes can be reverted'
+  },
+  operations: {
+    finish: {
+      name: 'finish',
+      verb: 'finish',
+      participle: 'finished',
+      noun: 'finishings',
+      action: 'FinishNote',
+      params: Type.Object({}),
+      apply: note => ({ ...note, status: 'done' })
+    }
+  }
+})
+
+async function codeOf (work: Promise<unknown>): Promise<string> {
+  try {
+    await work
+    return 'done'
+  } catch (error) {
+    if (error instanceof Problem) return error.code
+    throw error
+  }
+}
+
+for (const { name, make } of storages) {
+  t.test(`${name}: an item gets the values of an earlier revision`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const [book, person] = [notes.service({ storage }), people.service({ storage })]
+    await person.create({ id: 'ann' })
+    const first = await book.create({ number: 1, lines: [{ price: 3 }], owner: 'ann', key: 'one' })
+    const { item: { id } } = first
+    const text = 'long '.repeat(10)
+    await book.run('edit', id, { text, lines: [{ price: 3 }, { price: 4 }], key: 'two' })
+    const { item: third } = await book.run('edit', id, { number: 2, owner: null })
+    t.equal(third?.total, 7)
+    const done = await book.revert(id, { to: 1 }, { principal: 'ann' })
+    const { updatedAt } = done.item ?? {}
+    const { key, ...shown } = first.item
+    t.strictSame(done.item, { ...shown, revision: 4, updatedAt })
+    t.equal(key, 'one', 'only in the answer to what set it')
+    t.equal((await storage.get('notes', id))?.key, 'two', 'no value that no client reads')
+    t.equal((await book.revert(id, { to: 1 })).changed, false, 'a no-op')
+    t.equal((await book.revert(id, { to: 4 })).changed, false)
+    t.match((await book.revert(id, { to: 3 })).item, { number: 2, text, total: 7 })
+    t.equal(await codeOf(book.revert(id, { to: 6 })), 'invalid-body')
+    t.equal(await codeOf(book.revert(id, { to: 0 })), 'invalid-body')
+    t.equal(await codeOf(book.revert(99, { to: 1 })), 'not-found')
+    const { items } = await book.log(id)
+    t.match(items.at(3), { action: 'RevertNote', params: { to: 1 }, principal: 'ann', revision: 4 })
+
+    await book.create({ number: 1 })
+    t.equal(await codeOf(book.revert(id, { to: 1 })), 'taken')
+    t.match(await book.preview('revert', id, { to: 2 }), { changed: true, item: { number: 1 } })
+    await book.run('edit', id, { number: 5 })
+    await person.remove('ann').catch(() => undefined)
+    t.equal(await codeOf(book.revert(id, { to: 2 }, { revision: 5 })), 'precondition-failed')
+  })
+
+  t.test(`${name}: what was deleted meanwhile`, async t => {
+    const { storage, dispose } = await make()
+    t.teardown(dispose)
+    const [book, person] = [notes.service({ storage }), people.service({ storage })]
+    await person.create({ id: 'ann' })
+    const { item: { id } } = await book.create({ number: 1, owner: 'ann' })
+    await book.run('edit', id, { owner: null })
+    await person.remove('ann')
+    await t.rejects(book.revert(id, { to: 1 }), { code: 'missing', statusCode: 409 })
+    await person.restore('ann')
+    t.equal((await book.revert(id, { to: 1 })).item?.owner, 'ann')
+    await book.remove(id)
+    await book.restore(id)
+    t.equal(await codeOf(book.revert(id, { to: 4 })), 'invalid-body', 'it was deleted then')
+    t.equal((await book.revert(id, { to: 2 })).item?.owner, undefined, 'from before it was deleted')
+    await book.run('finish', id)
+    await t.rejects(book.revert(id, { to: 1 }), { code: 'wrong-state', message: 'Only open notes can be reverted' })
+  })
+
+  t.test(`${name}: races`, async t => {
+    const { storage, another, dispose } = await make()
+    t.teardown(dispose)
+    const second = another?.() ?? storage
+    t.teardown(() => second.close())
+    const [one, two] = [notes.service({ storage }), notes.service({ storage: second })]
+    const { item: { id } } = await one.create({ number: 1, text: 'first' })
+    for (let turn = 0; turn < 5; turn++) {
+      const edited = { text: `text ${turn}`, lines: [{ price: turn }] }
+      await Promise.all([one.revert(id, { to: 1 }), two.run('edit', id, edited)])
+      const { text, lines, total } = await one.get(id)
+      const isReverted = text === 'first' && lines.length === 0 && total === 0
+      t.ok(isReverted || (text === `text ${turn}` && lines[0]?.price === turn && total === turn), 'one, then the other')
+    }
+    const { items } = await one.log(id, { limit: 100 })
+    const done = items.filter(({ outcome }) => outcome === 'done')
+    t.strictSame(done.map(({ revision }) => revision), done.map((_, index) => index + 1))
+  })
+}
+
+t.test('every form', async t => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  const storage = memoryStorage()
+  app.register(notes, { storage })
+  await app.ready()
+  const service = notes.service({ storage })
+  const { item: { id } } = await service.create({ number: 1, text: 'first' })
+  const url = `/notes/${id}`
+  const [action, params] = ['RevertNote', { to: 1 }]
+  const forms: readonly (readonly [InjectOptions, number])[] = [
+    [{ method: 'PUT', url: `${url}/revert`, payload: params }, 200],
+    [{ method: 'PUT', url: `${url}/reverted`, payload: params }, 200],
+    [{ method: 'POST', url: `${url}/reversions`, payload: params }, 201],
+    [{ method: 'PUT', url, payload: { action, params } }, 200],
+    [{ method: 'PUT', url: `${url}/commands/c-1`, payload: { action, params } }, 201],
+    [{ method: 'PUT', url: '/rest/commands/c-2', payload: { note: id, action, params } }, 201],
+    [{ method: 'POST', url: '/rest/commands', payload: { commands: [{ note: id, action, params }] } }, 200],
+    [{ method: 'POST', url: `/command/${action}/`, payload: { id, ...params } }, 200]
+  ]
+  for (const [request, status] of forms) {
+    await service.run('edit', id, { text: `${request.url as string}` })
+    const answer = await app.inject(request)
+    t.equal(answer.statusCode, status, `${request.method} ${request.url as string}: ${answer.body}`)
+    t.equal((await service.get(id)).text, 'first')
+  }
+  const { items } = (await app.inject(`${url}/operations`)).json() as { items: { name: string, allowed: boolean }[] }
+  t.strictSame(items.filter(({ allowed }) => allowed).map(({ name }) => name), ['finish', 'edit', 'revert', 'delete'])
+  t.equal((await app.inject({ method: 'PUT', url: `${url}/revert`, payload: {} })).statusCode, 400)
+  t.match(describe(notes).actions.find(({ kind }) => kind === 'revert'), {
+    name: 'revert', action: 'RevertNote', words: { verb: 'revert', participle: 'reverted', noun: 'reversions' }
+  })
+})
+
+t.test('a log that does not reach', async t => {
+  const storage = memoryStorage()
+  const book = notes.service({ storage })
+  const old = notes.service({ storage, clock: () => new Date('2020-01-31') })
+  const { item: { id } } = await old.create({ number: 1, text: 'first' })
+  await old.run('edit', id, { text: 'second' })
+  await prune(storage, { before: '2020-02-01' })
+  await book.run('edit', id, { text: 'third' })
+  t.equal((await book.revert(id, { to: 2 })).item?.text, 'second')
+  await t.rejects(book.revert(id, { to: 1 }), { code: 'pruned', statusCode: 410 })
+})
+
+t.test('a value that is not valid any more', async t => {
+  const storage = memoryStorage()
+  const before = defineFamily({
+    name: 'things',
+    singular: 'thing',
+    fields: Type.Object({ id: Type.Integer(), size: Type.Integer() }),
+    create: ['size'],
+    edit: ['size'],
+    revert: true
+  })
+  const { item: { id } } = await before.service({ storage }).create({ size: 1 })
+  await before.service({ storage }).run('edit', id, { size: 7 })
+  const after = defineFamily({
+    name: 'things',
+    singular: 'thing',
+    fields: Type.Object({
+      id: Type.Integer(), size: Type.Integer({ minimum: 5 }), color: Type.String({ default: 'red' })
+    }),
+    create: ['size'],
+    edit: ['size', 'color'],
+    revert: true
+  }).service({ storage })
+  await t.rejects(after.revert(id, { to: 1 }), { code: 'wrong-state', message: /The earlier value of \/size/ })
+  await after.run('edit', id, { size: 9, color: 'blue' })
+  t.match((await after.revert(id, { to: 2 })).item, { size: 7, color: 'red' })
+})
+
+t.test('a version with other names', async t => {
+  const storage = memoryStorage()
+  const book = notes.rename({ text: 'content', 'lines.price': 'amount' }).service({ storage })
+  const { item } = await book.create({ number: 1, content: 'first', lines: [{ amount: 2 }] } as never)
+  await book.run('edit', item.id, { content: 'second', lines: [] } as never)
+  t.match((await book.revert(item.id, { to: 1 })).item, { content: 'first', lines: [{ amount: 2 }], total: 2 })
+})
+
+t.test('families without it', async t => {
+  const { definition } = notes
+  const plain = defineFamily({ ...definition, revert: false } as never)
+  t.notOk(describe(plain).actions.some(({ kind }) => kind === 'revert'))
+  await t.rejects(plain.service({ storage: memoryStorage() }).revert('1', { to: 1 }), /no operation "revert"/)
+  const operation = { ...definition.operations?.finish, name: 'revert' }
+  const clash = { ...definition, operations: { revert: operation } }
+  t.throws(() => defineFamily(clash as never), /revert defines the operation/)
+  const fixed = { name: 'a', singular: 'b', fields: Type.Object({ id: Type.Integer() }), create: ['id'], revert: true }
+  t.throws(() => defineFamily(fixed as never), /revert needs edit or operations/)
+})
+
+t.test('the model: every revision comes back as it was', async t => {
+  let reverted = 0
+  const edit = fc.record({
+    text: fc.option(fc.string({ maxLength: 3 })), lines: fc.array(fc.record({ price: fc.integer() }), { maxLength: 2 })
+  }, { requiredKeys: [] })
+  const change = fc.oneof(edit, fc.nat({ max: 20 }), fc.constant('again'))
+  await fc.assert(fc.asyncProperty(fc.array(change, { maxLength: 30, size: 'max' }), async list => {
+    const storage: Storage = memoryStorage()
+    const book = notes.service({ storage })
+    const { item: made } = await book.create({ number: 1 })
+    const history = new Map<number, object | undefined>()
+    const keep = async (): Promise<number> => {
+      const { revision, updatedAt, ...item } = await book.get(made.id)
+      history.set(revision, item)
+      return revision
+    }
+    let revision = await keep()
+    for (const each of list) {
+      if (each === 'again') {
+        await book.remove(made.id)
+        history.set(revision + 1, undefined)
+        await book.restore(made.id)
+      } else if (typeof each === 'number') {
+        const to = 1 + each % revision
+        const was = history.get(to)
+        if (was === undefined) t.equal(await codeOf(book.revert(made.id, { to })), 'invalid-body')
+        else {
+          const { item } = await book.revert(made.id, { to })
+          const { revision: _, updatedAt, ...now } = item as NonNullable<typeof item>
+          t.strictSame(now, was)
+          reverted++
+        }
+      } else await book.run('edit', made.id, each)
+      revision = await keep()
+    }
+  }), { numRuns: runs(250) })
+  t.ok(reverted > 20, `${reverted} reverted`)
+})
