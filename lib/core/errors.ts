@@ -52,6 +52,10 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_COPY: ['copyStorage: %s', Error],
   // dropping commands
   FST_DEALBOOK_INVALID_PRUNE: ['prune: %s', TypeError],
+  // erasing personal data
+  FST_DEALBOOK_INVALID_ERASURE: ['erase: %s', TypeError],
+  FST_DEALBOOK_ERASURE_HELD: ['erase: entries that are to be erased are not handled yet by the consumers %s. Nothing ' +
+    'was done. Wait for them, remove them, or set ignoreConsumers', Error],
   // storages
   FST_DEALBOOK_DRIVER_MISSING: ['%s', Error],
   FST_DEALBOOK_INVALID_STORAGE_OPTION: ['fastify-dealbook, storage: %s', TypeError],

@@ -146,6 +146,7 @@ export const english = {
   /** The buttons that take back a change, and a deletion. */
   undo: 'Undo',
   restore: 'Restore',
+  erased: 'Personal data erased',
   done: (operation: string): string => `Done: ${lowerFirst(operation)}`,
   revision: (revision: number): string => `Revision ${revision}`,
   unchanged: 'Nothing changed',

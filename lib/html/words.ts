@@ -83,6 +83,7 @@ export function nameDone (words: Words, operation: Named): string {
   if (typeof label === 'object' && label.done !== undefined) return label.done
   if (name === 'create') return texts.created
   if (name === 'restore') return texts.restored
+  if (name === 'erase') return texts.erased
   return name === 'delete' ? texts.deleted : texts.done(nameOperation(words, operation))
 }
 

@@ -292,6 +292,7 @@ export const de: Texts = {
   restored: 'Wiederhergestellt',
   undo: 'Rückgängig machen',
   restore: 'Wiederherstellen',
+  erased: 'Personenbezogene Daten entfernt',
   done: operation => `Erledigt: ${operation}`,
   revision: revision => `Revision ${revision}`,
   unchanged: 'Nichts geändert',

@@ -89,7 +89,9 @@ function pickOwn ({ id, createdAt, updatedAt, ...changes }: FieldChanges): Field
 
 export function makeFeedback (mount: FamilyMount, { action, outcome, revision }: LogRecord): Feedback {
   const found = findKnownAction(mount, action)
-  return { name: found === undefined ? action : nameForTexts(found), singular: mount.model.singular, outcome, revision }
+  const { singular, eraseAction } = mount.model
+  const unknown = action === eraseAction ? 'erase' : action
+  return { name: found === undefined ? unknown : nameForTexts(found), singular, outcome, revision }
 }
 
 const knownActions = new WeakMap<FamilyModel, ReadonlyMap<string, ActionModel>>()
@@ -161,7 +163,9 @@ export function followItem (
 
 /** A browser must know the names of events, and operations of other families may change an item too. */
 export function listEvents (mount: FamilyMount): readonly string[] {
-  return [...new Set(mount.neighbours().flatMap(({ model: { actions } }) => actions.map(({ action }) => action)))]
+  const models = mount.neighbours().map(({ model }) => model)
+  const known = models.flatMap(({ actions, eraseAction }) => [...actions.map(({ action }) => action), eraseAction])
+  return [...new Set(known)]
 }
 
 /** Data, so that pages use their texts; undefined where there is a different reason. */

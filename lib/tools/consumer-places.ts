@@ -185,6 +185,24 @@ export async function skipPruned (storage: Storage, name: string): Promise<void>
   await updatePlace(storage, place, place => ({ position: Math.max(place.position, position) }))
 }
 
+/** Removes the errors of entries that were set aside: they are texts of the host. Returns how many there were. */
+export async function eraseErrors (
+  storage: Storage, isErased: (id: string) => boolean, text: string
+): Promise<number> {
+  let count = 0
+  const isLeft = ({ id, error }: ParkedEntry): boolean => error !== text && isErased(id)
+  const erase = (entries: readonly ParkedEntry[]): ParkedEntry[] =>
+    entries.map(entry => isLeft(entry) ? { ...entry, error: text } : entry)
+  for (const place of await findPlaces(storage)) {
+    if (![...place.parked, ...place.retried].some(isLeft)) continue
+    await updatePlace(storage, place, ({ parked, retried }) => {
+      count += [...parked, ...retried].filter(isLeft).length
+      return { parked: erase(parked), retried: erase(retried) }
+    })
+  }
+  return count
+}
+
 /** The position up to which all consumers have handled everything, also after a failover. */
 export async function findHandled (storage: Storage): Promise<number> {
   const places = await findPlaces(storage)

@@ -42,6 +42,7 @@ export function makeEvent (sources: Sources, { model, url }: EventSource, entry:
 
 function nameChange (sources: Sources, model: FamilyModel, { about, action, revision }: FollowedCommand): string {
   if (about !== undefined && revision === 1) return 'created'
+  if (action === model.eraseAction) return 'erased'
   // The command may have been for an item of another family.
   const owner = about === undefined ? model : sources.get(about.family)?.model
   const done = owner?.actions.find(each => each.action === action)

@@ -1,4 +1,5 @@
 import { type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { nameAction } from '../family/declared-operations.js'
 import type { Operation } from '../family/definition.js'
 import { type AnyFamily, type CompiledOperation, type Family, getFamily, listExpandable } from '../family/family.js'
 import { CommandMembers, logFields, withoutNull } from '../family/fields.js'
@@ -113,6 +114,10 @@ export interface FamilyModel {
   readonly pathReferences: Readonly<Record<string, string>>
   /** The families of which items are created in lists, together with an item of this one or by its operations. */
   readonly children: readonly string[]
+  /** The paths of fields and parameters that hold personal data. */
+  readonly personal: readonly string[]
+  /** The action in the log of an item whose personal data was erased. No client can send it. */
+  readonly eraseAction: string
   readonly labels: Readonly<Record<string, Labels>>
   /** The members that a client can change without naming an operation. */
   readonly changeable: readonly string[]
@@ -171,6 +176,8 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
     references: nameFamilies(family.references),
     pathReferences: nameFamilies(family.pathReferences),
     children: listChildren(family),
+    personal: [...family.personal],
+    eraseAction: nameAction('Erase', singular),
     labels,
     changeable: [...family.attributes?.fields ?? [], ...edit?.operation.changes ?? []],
     isWritable: writable,

@@ -172,13 +172,14 @@ export function * checkOperations (definition: FamilyDefinition): Generator<Mayb
 }
 
 function * checkWords (definition: FamilyDefinition): Generator<MaybeFlaw> {
-  const { singular, create, remove } = definition
+  const { singular, create, remove, personal } = definition
   // Every path below an item and every action, and what it belongs to.
   const owners = new Map([['commands', 'the log'], ['operations', 'the list of operations']])
   if (create !== undefined) {
     const deletion = remove === false ? [] : [nameAction('Delete', singular), 'deletions']
     for (const word of [nameAction('Create', singular), ...deletion]) owners.set(word, 'creating and deleting')
   }
+  if (personal !== undefined) owners.set(nameAction('Erase', singular), 'erasing')
   for (const [key, { name, verb, participle, noun, action, params }] of Object.entries(listOperations(definition))) {
     const what = `the operation "${key}"`
     yield name !== key && `${what} is named "${name}"; key and name must be the same`

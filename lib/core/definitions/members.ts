@@ -11,6 +11,7 @@ import {
 } from './checks.js'
 import { findFlawInObject, memberRules } from './definition-rules.js'
 import type { MaybeFlaw } from './other-checks.js'
+import { checkPersonal } from './personal-checks.js'
 import { mapEntries, Renamer } from './rename.js'
 
 interface Extending {
@@ -166,6 +167,12 @@ const members: { readonly [M in keyof FamilyDefinition]-?: MemberOf<M> } & { rea
   search: { rule: words, check: checkSearch, extend: replace, rename },
   indexes: { rule: memberRules.indexes, check: checkIndexes, extend: append, rename },
   unique: { rule: memberRules.unique, check: checkUnique, extend: append, rename },
+  personal: {
+    rule: words,
+    check: checkPersonal,
+    extend: append,
+    rename: (personal, renamer) => [...new Set(personal.flatMap(path => renamer.fieldOrParam(path)))]
+  },
   state: { rule: callback, extend: replace, rename: (state, { back }) => (item: Members) => state(back(item)) },
   states: {
     rule: memberRules.states,

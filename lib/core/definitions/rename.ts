@@ -97,6 +97,11 @@ export class Renamer {
     })
   }
 
+  /** A path that fields or parameters have, or both: those of parameters stay. */
+  fieldOrParam (path: string): string[] {
+    return [renamePath(this.#forward, path), ...this.params.includes(getPathField(path)) ? [path] : []]
+  }
+
   filter (filter?: string): string | undefined {
     return filter?.replace(/(?<=(^|&)(min-|max-)?)\w+/g, name => renamePath(this.#forward, name))
   }

@@ -46,6 +46,7 @@ export function compileFamily (definition: FamilyDefinition, renaming?: Renaming
     references,
     pathReferences,
     derived: new Map(Object.entries(definition.derive ?? {})) as Family['derived'],
+    personal: new Set(definition.personal),
     prepare: definition.prepare,
     writable,
     versioned: definition.versioned ?? false,

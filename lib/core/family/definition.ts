@@ -348,6 +348,14 @@ export interface FamilyDefinition<
    */
   readonly references?: References<Fields, Referred>
   /**
+   * The fields and parameters that hold personal data, by their paths: `erase` removes their values from an item, its
+   * log and what is kept with both.
+   *
+   * @example
+   * personal: ['name', 'email', 'contacts.phone']
+   */
+  readonly personal?: readonly string[]
+  /**
    * Texts for constraints of the database that refuse a change, by their names: a text, or a text and the members
    * that it is about. On SQLite, a trigger is named by its message.
    *

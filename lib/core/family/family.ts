@@ -149,6 +149,8 @@ export interface Family {
   readonly pathReferences: ReadonlyMap<string, Family>
   /** By the fields that they compute. */
   readonly derived: ReadonlyMap<string, (item: Members) => unknown>
+  /** The paths of fields and parameters that hold personal data. */
+  readonly personal: ReadonlySet<string>
   readonly prepare: FamilyDefinition['prepare']
   readonly writable: boolean
   readonly versioned: boolean

@@ -1,3 +1,4 @@
+import { erasedText } from '../family/neutral.js'
 import { idReused, notFound, Problem } from '../problems.js'
 import { completer } from '../storage/shapes.js'
 import { ConflictError } from '../storage/storage.js'
@@ -76,7 +77,9 @@ async function getRecord (
   if (row === id) return await storage.get('commands', row, signal) as CommandRecord | undefined
   // In old databases, the row is the id itself, for every principal.
   const [own, shared] = await Promise.all([storage.get('commands', row, signal), storage.get('commands', id, signal)])
-  return (own ?? (shared?.principal === principal ? shared : undefined)) as CommandRecord | undefined
+  // Who chose the id of an erased one is unknown. It is not done again.
+  const isShared = shared?.principal === principal || shared?.principal === erasedText
+  return (own ?? (isShared ? shared : undefined)) as CommandRecord | undefined
 }
 
 // The conditions of a grant hold for replays too; if the item is deleted, only its principal sees the replay.
