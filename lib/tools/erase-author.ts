@@ -1,10 +1,10 @@
 import { erasedText } from '../core/family/neutral.js'
 import type { ErasureRule } from '../core/family/personal.js'
+import { nameOtherRow } from '../core/service/command-ids.js'
 import {
   eraseChanges, type ErasedFamily, findPaths, markAuthor, markAuthorLogged, replaceParts
 } from '../core/service/erasing.js'
 import type { FeedEntry } from '../core/service/log-part.js'
-import { nameOtherRow } from '../core/service/record.js'
 import type { Condition, FieldChanges, Members, Stored } from '../index.js'
 import { eraseErrors } from './consumer-places.js'
 import { type ErasedLog, replaceEntry } from './erase-log.js'

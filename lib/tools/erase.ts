@@ -11,8 +11,6 @@ import { ItemErasure } from './erase-item.js'
 import { ErasedLog, type ErasureReport } from './erase-log.js'
 import { makeResumable } from './rows.js'
 
-export type { ErasureReport } from './erase-log.js'
-
 /** How `erase` works. */
 export interface EraseSettings {
   /** Who erases it, for the entry in the log. */

@@ -79,7 +79,8 @@ async function walkReads (checker: Checker): Promise<void> {
     '/goods/1/edits', '/goods/1/deletions', '/goods/1/operations', '/orders/1/operations', '/query/goods-by-name/Tea',
     '/query/goods/1',
     '/query/goods-by-cost/5', '/', '/goods/1', '/goods/2', '/goods/3', '/goods/9', '/orders/1',
-    '/orders/1?expand=good', '/goods/1?revision=1', '/goods/1?revision=3', '/goods/1?at=2999-01-01', '/makers/x', '/nothing', '/goods/1/nothing',
+    '/orders/1?expand=good', '/goods/1?revision=1', '/goods/1?revision=3', '/goods/1?at=2999-01-01',
+    '/makers/x', '/nothing', '/goods/1/nothing',
     ...ids.flatMap(id => [`/goods/1/commands/${id}`, `/rest/commands/${id}`])]
   for (const [index, url] of lists.entries()) {
     const separator = url.includes('?') ? '&' : '?'

@@ -13,7 +13,7 @@ const byHeader: Authorize = ({ headers }) => ({ principal: String(headers['x-per
 /** What the entries of a page say, one text for each. */
 function entriesOf (page: string): string[] {
   return page.split(/<li class="(?:done|refused|unchanged)">/).slice(1).map(part =>
-    textOf(part.slice(0, part.indexOf('</p>') + 4)).trim())
+    textOf(part.slice(0, part.indexOf('</p>') + 4)).trim().replace(/ (?:as it was|wie es war)$/, ''))
 }
 
 const followOf = (page: string): string =>

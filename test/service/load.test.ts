@@ -1,12 +1,12 @@
 import t from 'tap'
 import { type Family, getFamily } from '../../lib/core/family/family.js'
 import type { Caller, Grant, Intent } from '../../lib/core/service/caller.js'
+import { identifyCommand } from '../../lib/core/service/command-ids.js'
 import type { Command } from '../../lib/core/service/decide.js'
 import {
   authorizeCommand, type Execution, load, prepareFacts
 } from '../../lib/core/service/load.js'
 import { loadReferencedItems } from '../../lib/core/service/others.js'
-import { identifyCommand } from '../../lib/core/service/record.js'
 import { refuseUnreadable } from '../../lib/core/service/unreadable.js'
 import type { Id, Storage, Stored } from '../../lib/index.js'
 import { defineFamily, Problem, Type } from '../../lib/index.js'

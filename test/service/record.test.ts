@@ -4,11 +4,11 @@ import { compileFamily } from '../../lib/core/family/compile.js'
 import { type Family, getFamily } from '../../lib/core/family/family.js'
 import { Problem } from '../../lib/core/problems.js'
 import { readMakers } from '../../lib/core/service/caller.js'
+import { identifyCommand, nameOtherRow } from '../../lib/core/service/command-ids.js'
 import type { Command } from '../../lib/core/service/decide.js'
 import {
-  type CommandRecord, type Decided, digestParams, identifyCommand, isSameCommand,
-  listChangedOthers as listLoggedOthers, makeChanges, makeRecord as makeLogged, nameOtherRow, nameRecord, readTarget,
-  restoreProblem, showCommand
+  type CommandRecord, type Decided, digestParams, isSameCommand, listChangedOthers as listLoggedOthers, makeChanges,
+  makeRecord as makeLogged, nameRecord, readTarget, restoreProblem, showCommand
 } from '../../lib/core/service/record.js'
 import { nameRecordOf } from '../../lib/core/service/renamed.js'
 import { toShown } from '../../lib/core/service/shown.js'

@@ -1,4 +1,4 @@
-import { identifyCommand } from '../../lib/core/service/record.js'
+import { identifyCommand } from '../../lib/core/service/command-ids.js'
 import type { Id, Members, Stored } from '../../lib/index.js'
 import type { Result } from './host.js'
 import { applyEntry, type Entry, isRefused, isVisible, tenantOf } from './model.js'

@@ -7,9 +7,10 @@ import { findItems, parseFind, parseQuery, pickReadable, programLimits, toItemPa
 import { findBounded } from '../service/bounded.js'
 import { intendToList, intendToRead } from '../service/caller.js'
 import { Feed, showFollowed } from '../service/feed.js'
+import { type Find, findPage } from '../service/find-page.js'
 import { follow } from '../service/follow.js'
 import { lacksValues, notThen } from '../service/history.js'
-import { authorizeReader, type Find, findPage, type Reader } from '../service/reader.js'
+import { authorizeReader, type Reader } from '../service/reader.js'
 import { type CommandRecord, logList, nameRecord, omitPrincipal, showEntry } from '../service/record.js'
 import type {
   CallOptions, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand

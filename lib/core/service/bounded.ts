@@ -3,7 +3,7 @@ import type { Position } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { choosePartSize, firstPartSize, maxPageLength } from '../storage/pages.js'
 import { measureAll } from '../values/json.js'
-import type { FoundPage } from './reader.js'
+import type { FoundPage } from './find-page.js'
 
 /** A page, and where the feed is followed from after it. */
 export type FollowedPage = FoundPage & { readonly follow?: Position | undefined }

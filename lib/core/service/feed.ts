@@ -7,11 +7,12 @@ import { matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
 import { choosePartSize, findByIds, firstPartSize, maxPartLength } from '../storage/pages.js'
 import { type Condition, type Id, type Query, Watchers } from '../storage/storage.js'
+import type { Find, FoundPage } from './find-page.js'
 import { type EntryKey, type FeedEntry, LogPart } from './log-part.js'
 import {
   findEnd, findEntries, findKeys, findPruned, keysPerRead, numbered, refusePruned, selectByPosition, wasPruned
 } from './log-reads.js'
-import type { Find, FoundPage, Reader } from './reader.js'
+import type { Reader } from './reader.js'
 import { feedList, prunedId, showEntry } from './record.js'
 import type { FollowedCommand, LoggedCommand } from './service.js'
 import type { GuardedStorage } from './storage-access.js'

@@ -8,6 +8,7 @@ import type { Id, Stored } from '../storage/storage.js'
 import { freeze, isObject } from '../values/json.js'
 import { makeLookups, pickReadable } from './arguments.js'
 import { type Caller, canSee, type Grant, type Intent, type Makers } from './caller.js'
+import { type CommandId, identifyCommand } from './command-ids.js'
 import type { Command } from './decide.js'
 import { refuseHidden } from './granted.js'
 import { isPruned } from './log-reads.js'
@@ -17,7 +18,6 @@ import {
 } from './others.js'
 import { findDeleted, findEarlier } from './past.js'
 import { isRefusal } from './reader.js'
-import { type CommandId, identifyCommand } from './record.js'
 import type { GuardedStorage } from './storage-access.js'
 
 /** A command that is authorized, and what is known of it so far. */

@@ -3,13 +3,12 @@ import { idReused, notFound, Problem } from '../problems.js'
 import { completer } from '../storage/shapes.js'
 import { ConflictError } from '../storage/storage.js'
 import { canSee } from './caller.js'
+import { type CommandId } from './command-ids.js'
 import type { DecidedCommand } from './commit.js'
 import { showGranted } from './granted.js'
 import type { Execution } from './load.js'
 import { Reader } from './reader.js'
-import {
-  type CommandId, type CommandRecord, isSameCommand, nameRecord, readTarget, restoreProblem
-} from './record.js'
+import { type CommandRecord, isSameCommand, nameRecord, readTarget, restoreProblem } from './record.js'
 import { toShown } from './shown.js'
 import { isConflict } from './storage-access.js'
 
