@@ -269,8 +269,13 @@ t.test('families whose items cannot be restored', async t => {
     params: Type.Object({}),
     apply: (item: object) => item
   }
-  const own = { ...definition, operations: { restore: operation } } as never
-  t.throws(() => defineFamily(own), /deleted items have the operation "restore"/)
+  for (const each of [operation, { ...operation, name: 'put', verb: 'put', participle: 'was-put', noun: 'puts' }]) {
+    const family = defineFamily({ ...definition, operations: { [each.name]: each } } as never)
+    const actions = describe(family).actions.filter(({ action }) => action === 'RestoreThing')
+    t.strictSame(actions.map(({ name }) => name), [each.name], 'that of the host')
+  }
+  const asked = { ...definition, operations: { restore: operation }, remove: { restore: true } }
+  t.throws(() => defineFamily(asked as never), /deleted items have the operation "restore"/)
   const half = { ...definition, remove: { apply: () => undefined, restore: true } }
   t.throws(() => defineFamily(half as never), /restore: true/)
   t.ok(defineFamily({ ...definition, remove: { restore: false }, operations: { restore: operation } } as never))

@@ -157,7 +157,7 @@ export function * checkOperations (definition: FamilyDefinition): Generator<Mayb
   yield revert !== false && Object.hasOwn(operations, 'revert') &&
     'revert defines the operation "revert"; give your operation a different name'
   yield canRestore(definition) && Object.hasOwn(operations, 'restore') &&
-    'deleted items have the operation "restore"; give yours a different name, or set remove: { restore: false }'
+    'deleted items have the operation "restore"; give yours a different name, or leave out restore of remove'
   for (const [key, { params }] of Object.entries(operations)) {
     yield findFlawInObject(`params of the operation "${key}"`, params)
   }

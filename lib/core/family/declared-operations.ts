@@ -66,12 +66,20 @@ function addNull (schema: TSchema): TSchema {
 
 // Operations that need an item as it was: they are like those that a host declares, but for what is loaded for them.
 
-/** Without a rule that undoes what the deletion did to others, these would differ from before. */
-export function canRestore ({ create, remove = true, fields }: FamilyDefinition): boolean {
+/**
+ * Without a rule that undoes what the deletion did to others, these would differ from before. An operation of the host
+ * that has one of its words takes its place, unless the definition asks for it.
+ */
+export function canRestore ({ singular, create, remove = true, fields, operations = {} }: FamilyDefinition): boolean {
   if (create === undefined || remove === false) return false
-  const { apply, restore = apply === undefined } = remove === true ? {} : remove
+  const { apply, restore } = remove === true ? {} : remove
+  if (restore === false || (restore === undefined && apply !== undefined)) return false
+  const words = ['restore', 'restored', 'restorations', nameAction('Restore', singular)]
+  const isTaken = Object.entries(operations).some(([key, { verb, participle, noun, action }]) =>
+    [key, verb, participle, noun, action].some(word => words.includes(word)))
+  if (restore === undefined && isTaken) return false
   // The log never has the values of fields that no client reads.
-  return restore !== false && !listFields(fields).some(({ writeOnly, optional, default: value }) =>
+  return !listFields(fields).some(({ writeOnly, optional, default: value }) =>
     writeOnly === true && !optional && value === undefined)
 }
 
