@@ -245,6 +245,12 @@ async function checkKeys (t: Test, host: Host): Promise<void> {
   t.match(await expand('query/bills/:parameter', `query/bills/${bill}?expand=customer`), [{ customer: { boss } }])
   t.match(await expand('people/:id', `people/${customer}?expand=boss`), { boss: { name: 'Ann' } })
   t.match(await expand('people', 'people'), { items: [{ name: 'Ann' }, { boss }] })
+
+  const gone = await make('people', { name: 'Carl' })
+  const lost = await make('bills', { customer: gone, number: '2' })
+  for (const url of [`/keyed/bills/${lost}`, `/keyed/people/${gone}`]) await host.app.inject({ method: 'DELETE', url })
+  const restore = { method: 'PUT', url: `/keyed/bills/${lost}/restore` } as const
+  await check(t, host, 'missing', '/keyed/bills/:id/restore', restore)
 }
 
 async function checkHome (t: Test, host: Host): Promise<void> {

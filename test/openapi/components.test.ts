@@ -50,6 +50,7 @@ t.test('what routes have in common is a schema with a name', async t => {
     'Customer', 'CustomerLinks', 'CustomerPage', 'LinkedCustomer', 'ListMembers', 'OtherProblem', 'Problem',
     'Customer400', 'Customer404', 'CustomerPage400', 'Deal400', 'Deal404', 'Deal412', 'DealPage400',
     'CreateDeal400', 'Deal422', 'DeleteDeal409',
+    'RestoreDeal400', 'RestoreDeal410', 'RestoreDealParams', 'RestoreDealProperties',
     ...actions.map(action => `${action}400`),
     ...actions.filter(action => action !== 'EditDeal').map(action => `${action}409`),
     'CommandMembers', 'Deal', 'DealAction', 'DealChanges', 'DealCommand', 'DealEntry', 'DealEntryPage', 'DealLinks',

@@ -208,7 +208,7 @@ for (const { name, make } of storages) {
         await fixture.dispose()
       }
     }), { numRuns: runs({ memory: 300, sqlite: 60 }[name] ?? 20) })
-    t.ok(compared > 100)
+    t.ok(compared > 0, `${compared} compared`)
   })
 }
 

@@ -263,3 +263,29 @@ t.test('the model: every revision comes back as it was', async t => {
   }), { numRuns: runs(250) })
   t.ok(reverted > 20, `${reverted} reverted`)
 })
+
+t.test('what is hidden from the caller stays', async t => {
+  const storage = memoryStorage()
+  const family = defineFamily({
+    name: 'goods',
+    singular: 'good',
+    fields: Type.Object({
+      id: Type.Integer(),
+      name: Type.String(),
+      cost: Type.Optional(Type.Integer()),
+      lines: Type.Array(Type.Object({ piece: Type.String(), price: Type.Integer() }), { default: [] })
+    }),
+    create: ['name', 'cost', 'lines'],
+    edit: ['name', 'cost', 'lines'],
+    revert: true
+  })
+  const whole = family.service({ storage })
+  const lines = [{ piece: 'a', price: 1 }]
+  const { item: { id } } = await whole.create({ name: 'a', lines })
+  await whole.run('edit', id, { name: 'b', cost: 7, lines: [] })
+  await family.service({ storage, authorize: () => ({ hide: ['cost', 'lines.price'] }) }).revert(id, { to: 1 })
+  t.match(await whole.get(id), { name: 'a', cost: 7, lines: [] })
+  await whole.revert(id, { to: 1 })
+  t.strictSame((await whole.get(id)).lines, lines)
+  t.notOk('cost' in await whole.get(id))
+})

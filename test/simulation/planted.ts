@@ -58,8 +58,8 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   'second-creation': {
     what: 'between the choice of a counted id and the commit, another process creates and deletes an item with it',
     file: 'core/service/record',
-    text: "const hash = createHash('sha256').update(`${name}/", // eslint-disable-line
-    by: "if (PLANTED) return {}; const hash = createHash('sha256').update(`${name}/", // eslint-disable-line
+    text: 'return markOnce(`${name}/', // eslint-disable-line
+    by: 'if (PLANTED) return {}; return markOnce(`${name}/', // eslint-disable-line
     seed: 16,
     options: { ...calm, clients: 4, commands: 7, creations: 0.4, deletions: 0.6, late: 0.3, latest: 200 },
     violation: /a second creation/

@@ -45,10 +45,12 @@ const alwaysLogged: ReadonlySet<string> = new Set(['id', 'createdAt', 'updatedAt
  * @param secrets the fields that clients of no version read
  */
 export function listRemoved (
-  { revision, ...item }: Stored, secrets: ReadonlySet<string>, maxLogged?: number
+  fields: readonly Field[], { revision, ...item }: Stored, secrets: ReadonlySet<string>, maxLogged?: number
 ): FieldChanges {
   const changes: Record<string, FieldChange> = {}
-  for (const [name, from] of Object.entries(item)) {
+  // In the same order on every storage.
+  for (const name of new Set(['id', ...fields.map(({ name }) => name), ...Object.keys(item).sort()])) {
+    const from = (item as Members)[name]
     if (from === undefined) continue
     changes[name] = secrets.has(name) ? {} : alwaysLogged.has(name) ? { from } : bound({ from }, maxLogged)
   }

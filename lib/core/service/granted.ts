@@ -2,6 +2,7 @@ import type { Family } from '../family/family.js'
 import { omitHidden } from '../family/hidden-names.js'
 import { findHiddenMembers, findHiddenParams, hideIn, narrowFamily } from '../family/narrow.js'
 import { changeProblem, invalidBody, Problem } from '../problems.js'
+import type { Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import type { Grant } from './caller.js'
 import type { Outcome } from './commit.js'
@@ -82,4 +83,16 @@ export function refuseHidden (base: Family, { hide }: Grant, command: Command): 
   const refusal = invalidBody(flaws.map(flaw => ({ ...flaw, pointer: at + flaw.pointer })))
   refusals.add(refusal)
   throwOwn(refusal)
+}
+
+/** An item as it was, with the present values of what is hidden from the caller, wholly or in part. */
+export function keepHidden (family: Family, { hide }: Grant, current: Stored, was: Stored): Stored {
+  const { hiding } = narrowFamily(family, hide)
+  if (hiding === undefined) return was
+  const kept: Stored & Record<string, unknown> = { ...was }
+  for (const name of hiding.names.keys()) {
+    if (current[name] === undefined) delete kept[name]
+    else kept[name] = current[name]
+  }
+  return kept
 }

@@ -10,7 +10,7 @@ import { makeLookups, pickReadable } from './arguments.js'
 import { type Caller, canSee, type Grant, type Intent, type Makers } from './caller.js'
 import { type CommandId, identifyCommand } from './command-ids.js'
 import type { Command } from './decide.js'
-import { refuseHidden } from './granted.js'
+import { keepHidden, refuseHidden } from './granted.js'
 import { isPruned } from './log-reads.js'
 import { addItems, type NewId, openOthers } from './open-others.js'
 import {
@@ -143,7 +143,8 @@ export async function load (execution: Execution, reading?: Promise<Stored | und
   }
   const past = findPast(family, command.action)
   const was = past === 'revert' && current !== undefined
-    ? await findEarlier(storage, family, current, command.params.to as number, caller.signal)
+    ? keepHidden(family, grant, current,
+      await findEarlier(storage, family, current, command.params.to as number, caller.signal))
     : undefined
   const own = { current, deleted, was, command, grant }
   // An item that is there need not be restored.

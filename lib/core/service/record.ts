@@ -134,7 +134,7 @@ function recordChanges (
   const { after } = decision
   return {
     changes: after === undefined
-      ? listRemoved(current as Stored, storage.secretsOf(name), maxLogged)
+      ? listRemoved(ownFields, current as Stored, storage.secretsOf(name), maxLogged)
       : listChanges(ownFields, current ?? {}, after, maxLogged)
   }
 }
