@@ -5,7 +5,8 @@ export type { Context, Facts, Lookups, Preparation } from './core/family/context
 export type { CreateDefinition, CreateOf } from './core/family/creation.js'
 export type {
   AttributeForm, AttributeReading, ConstraintText, DefinedOperation, EditDefinition, EditOf, FamilyDefinition,
-  FieldName, OpenOperation, Operation, OperationParams, QueryDefinition, RemoveDefinition
+  FieldName, OpenOperation, Operation, OperationParams, QueryDefinition, RemoveDefinition,
+  RevertDefinition
 } from './core/family/definition.js'
 export type {
   AnyFamily, ContextItems, FamilyTypes, FieldsOf, IdOf, ItemAndOthers, ItemIn, ItemOf, ItemsAtCreation, MadeItems,

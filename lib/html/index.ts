@@ -9,7 +9,7 @@ export type {
   ReferenceField, Refusal, RelatedList, SampleRequest, Site, SiteFamily, UnavailableOperation
 } from '../pages/affordances.js'
 export type {
-  Feedback, Kinds, LabelTable, LogEntry, LoggedItem, Referred, RowReferences, ShownChange, ShownKind, ShownMember,
-  ShownState, WrongState
+  Feedback, Kinds, LabelTable, LogEntry, LoggedItem, Past, Referred, RowReferences, ShownChange, ShownKind, ShownMember,
+  ShownState, TakeBack, WrongState
 } from '../pages/shown.js'
 export type { ProblemParts, ShownOne, ShownPage, ShownProblem } from '../pages/views.js'
