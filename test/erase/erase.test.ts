@@ -123,7 +123,8 @@ for (const { name, make } of places) {
       assert.deepEqual(await read(storage), after)
       checked++
     }), { numRuns: runs(name === 'memory' ? 300 : 25) })
-    t.ok(checked >= runs(25) && touched > 0, `${checked} histories, ${touched} entries of others`)
+    const isWhole = checked >= runs(25) && (touched > 0 || name !== 'memory')
+    t.ok(isWhole, `${checked} histories, ${touched} entries of others`)
   })
 }
 
