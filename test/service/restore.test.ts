@@ -381,5 +381,5 @@ t.test('the model: an item is what the last change of its log made it', async t 
       t.strictSame(found && [found.name, found.revision], now?.isThere ? [now.name, now.revision] : undefined)
     }
   }), { numRuns: runs(250) })
-  t.ok(restored > 0, `${restored} restored`)
+  t.ok(restored > runs(250) / 10, `${restored} restored`)
 })

@@ -261,7 +261,7 @@ t.test('the model: every revision comes back as it was', async t => {
       revision = await keep()
     }
   }), { numRuns: runs(250) })
-  t.ok(reverted > 0, `${reverted} reverted`)
+  t.ok(reverted > runs(250) / 10, `${reverted} reverted`)
 })
 
 t.test('what is hidden from the caller stays', async t => {

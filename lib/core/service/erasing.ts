@@ -145,7 +145,7 @@ export function markAuthorLogged (family: ErasedFamily, name: string, rule: Eras
   }
 }
 
-/** Marks the name of a principal at some paths. It says that somebody did it, if a text may stand there. */
+/** Marks the name of a principal at some paths. The mark is a text where the schema allows one. */
 export function markAuthor (name: string, paths: ReadonlySet<string>): ErasureRule {
   return {
     isMarked: (path, value) => value === name && paths.has(path),
