@@ -82,6 +82,7 @@ export type {
 } from './core/storage/storage.js'
 export { hasAtPath, KeyRules } from './storage/key-rules.js'
 export type { KeptItems } from './storage/key-rules.js'
+export { chainShape, checkEntry, linkEntry, sealEntry } from './core/storage/chain.js'
 export { matcher } from './core/storage/conditions.js'
 export { memoryStorage } from './storage/memory/memory-storage.js'
 export type { MemoryOptions } from './storage/memory/memory-storage.js'

@@ -3,6 +3,7 @@ import { getBase, getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { findEnd } from '../core/service/log-reads.js'
 import { checkMappedFamilies, isStorage, noteShapes } from '../core/service/storage-access.js'
+import { chainShape } from '../core/storage/chain.js'
 import { selectById } from '../core/storage/pages.js'
 import {
   type AnyFamily, type Change, type Condition, ConstraintError, errorCodes, type FamilyShape, type Id, type Storage,
@@ -101,6 +102,8 @@ interface Part {
   readonly name: string
   readonly shapes: readonly FamilyShape[]
   readonly members: ReadonlySet<string>
+  /** Members that are not copied. */
+  readonly dropped: readonly string[]
 }
 
 interface CopyPlace {
@@ -108,13 +111,28 @@ interface CopyPlace {
   readonly count: number
 }
 
+// As in a storage that has none: an entry without them is not in the chain.
+const chainMembers = listNames(chainShape(commandsShape)).filter(name => !listNames(commandsShape).includes(name))
+
+function listNames ({ fields }: FamilyShape): string[] {
+  return fields.map(({ name }) => name)
+}
+
 function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]): Part[] {
   if (!isStorage(from) || !isStorage(to) || from === to) throw refuseCopy('it needs two different storages')
   if (!Array.isArray(families) || families.length === 0) throw refuseCopy('"families" must be a list of all families')
   const shapes = [...families.map(family => getBase(getFamily(family)).shape), commandsShape]
+  const isChained = from.chain === true && to.chain === true
   return [...new Set(shapes.map(({ name }) => name))].map(name => {
     const own = shapes.filter(shape => shape.name === name)
-    return { name, shapes: own, members: new Set(own.flatMap(({ fields }) => fields.map(field => field.name))) }
+    const isLog = name === commandsShape.name
+    const members = own.flatMap(listNames)
+    return {
+      name,
+      shapes: own,
+      members: new Set(isLog && isChained ? [...members, ...chainMembers] : members),
+      dropped: isLog && !isChained ? chainMembers : []
+    }
   })
 }
 
@@ -141,8 +159,8 @@ async function findCopied (
   return { after, count }
 }
 
-function toCopy ({ name, members }: Part, item: Stored): Stored {
-  const entries = Object.entries(item).filter(([, value]) => value !== undefined)
+function toCopy ({ name, members, dropped }: Part, item: Stored): Stored {
+  const entries = Object.entries(item).filter(([member, value]) => value !== undefined && !dropped.includes(member))
   const unknown = entries.find(([member]) => !members.has(member))
   if (unknown !== undefined) {
     throw refuseCopy(`${name} "${item.id}" has the member "${unknown[0]}", which no version of it in "families" has`)

@@ -1,9 +1,10 @@
-import { now as readClock, yieldToEventLoop } from '../core/runtime.js'
+import { now as readClock, uuidv7, yieldToEventLoop } from '../core/runtime.js'
 import { findPosition } from '../core/service/feed.js'
 import type { FeedEntry } from '../core/service/log-part.js'
 import { findEnd, selectByPosition } from '../core/service/log-reads.js'
 import type { CommandRecord } from '../core/service/record.js'
 import type { GuardedStorage } from '../core/service/storage-access.js'
+import { sealErasure } from '../core/storage/chain.js'
 import {
   type Change, type Condition, ConflictError, DuplicateError, errorCodes, type Storage
 } from '../index.js'
@@ -86,7 +87,9 @@ export class ErasedLog {
 
   async commit (changes: readonly Change[]): Promise<void> {
     if (changes.length === 0) return
-    await this.settings.storage.commit(changes)
+    const { storage } = this.settings
+    const isChained = storage.chain === true
+    await storage.commit(isChained ? sealErasure(changes, uuidv7(), new Date(readClock()).toISOString()) : changes)
     for (const change of changes) {
       if (change.type !== 'replace') continue
       const { family, item } = change

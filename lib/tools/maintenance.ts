@@ -1,12 +1,12 @@
 import { getFamily, listShapes } from '../core/family/family.js'
 import { commandsShape } from '../core/family/fields.js'
 import { now, yieldToEventLoop } from '../core/runtime.js'
-import { findKeys } from '../core/service/log-reads.js'
+import { findKeys, numbered } from '../core/service/log-reads.js'
 import { prunedId } from '../core/service/record.js'
 import { isDate, readDateTime } from '../core/values/formats.js'
 import { type AnyFamily, type Change, ConflictError, DuplicateError, errorCodes, type Storage } from '../index.js'
 import { findHandled } from './consumer-places.js'
-import { keepMark } from './rows.js'
+import { findHash, keepMark } from './rows.js'
 
 /** Options of `prune`. */
 export interface PruneOptions {
@@ -37,6 +37,8 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
   let dropped = 0
   // One pass along the positions, so that followers that are further are not concerned.
   let passed = 0
+  // A chain has no gaps: where clocks differ, an older entry may come after a newer one.
+  const end = storage.chain === true ? await findFirstSince(storage, moment) : Number.MAX_SAFE_INTEGER
   for (;;) {
     signal?.throwIfAborted()
     // First: a consumer that is added meanwhile changes it, and nothing is deleted. Others only move forward.
@@ -44,14 +46,16 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
     const handled = ignoreConsumers ? Number.MAX_SAFE_INTEGER : await findHandled(storage)
     const { entries } = await findKeys(storage, [
       { field: 'createdAt', op: 'lt', value: moment }, { field: 'position', op: 'gt', value: passed },
-      { field: 'position', op: 'lte', value: handled }, { field: 'id', op: 'ne', values: [prunedId] }
+      { field: 'position', op: 'lte', value: Math.min(handled, end - 1) }, { field: 'id', op: 'ne', values: [prunedId] }
     ], batch)
     const last = entries.at(-1)
     if (last === undefined) return dropped
+    const reached = Math.max(last.position, mark?.position as number | undefined ?? 0)
+    const hash = storage.chain === true ? await findHash(storage, reached) : undefined
     try {
       await storage.commit([
         ...entries.map(({ id, revision: expected }): Change => ({ type: 'delete', family: 'commands', id, expected })),
-        keepMark(mark, entries)
+        keepMark(mark, entries, hash)
       ])
       dropped += entries.length
       passed = last.position
@@ -61,6 +65,13 @@ export async function prune (storage: Storage, options: PruneOptions): Promise<n
     }
     await yieldToEventLoop()
   }
+}
+
+async function findFirstSince (storage: Storage, moment: string): Promise<number> {
+  const { entries: [first] } = await findKeys(storage, [
+    { field: 'createdAt', op: 'gte', value: moment }, ...numbered, { field: 'id', op: 'ne', values: [prunedId] }
+  ], 1)
+  return first?.position ?? Number.MAX_SAFE_INTEGER
 }
 
 function readMoment (before: unknown): string {

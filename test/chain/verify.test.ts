@@ -1,0 +1,348 @@
+import assert from 'node:assert/strict'
+import { setTimeout as delay } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import t from 'tap'
+import { commandsShape } from '../../lib/core/family/fields.js'
+import { linkEntry, memoryStorage, Problem, sealEntry, type Storage, type Stored } from '../../lib/index.js'
+import { copyStorage, erase, prune, verifyLog } from '../../lib/tools/index.js'
+import { makeHistory, persons, steps } from '../erase/histories.js'
+import { buyers, families } from '../erase/people.js'
+import { runs } from '../size.js'
+import { type StorageFixture, storages } from '../storages.js'
+import { type Entry, getHead, makeChained, readLog, type Tampered, testChained } from './chained.js'
+
+/** A log of ten people, with an erased one in the middle. */
+async function makeLog (storage: Storage): Promise<Entry[]> {
+  const book = buyers.service({ storage })
+  for (let n = 1; n <= 5; n++) {
+    const options = { principal: 'ann', key: `k-${n}` }
+    const made = await book.create({ name: `zq ${n}`, code: `code ${n}`, born: null }, options)
+    await book.run('rename', made.item.id, { to: `zr ${n}`, because: `zq ${n}` }, { principal: 'bob' })
+    if (n === 3) await erase(storage, families, { family: 'people', id: made.item.id })
+  }
+  return await readLog(storage)
+}
+
+const isErasure = ({ action }: Stored): boolean => action === 'Erase'
+
+testChained('a log is valid, and so is each of its beginnings', async (t, { storage }) => {
+  t.equal((await verifyLog(storage)).head, undefined, 'an empty one')
+  t.strictSame(await verifyLog(storage), { checked: 0, erased: 0 })
+  const log = await makeLog(storage)
+  t.strictSame(log.map(({ position }) => position), log.map((_, index) => index + 1))
+  const head = await getHead(storage)
+  const result = await verifyLog(storage, { batch: 3 })
+  t.match(result, { checked: log.length, first: 1, head, broken: undefined })
+  t.equal(result.erased, log.filter(({ erasure }) => erasure !== undefined).length)
+  t.ok(result.erased >= 2)
+  for (const { position, hash } of log) {
+    t.equal((await verifyLog(storage, { expected: { position, hash } })).broken, undefined)
+    t.match(await verifyLog(storage, { after: position }), { checked: log.length - position, broken: undefined })
+  }
+  const ids = new Set(log.map(({ salt }) => salt))
+  t.equal(ids.size, log.length, 'each salt is its own')
+}, t)
+
+testChained('what was erased cannot be guessed', async (t, { storage }) => {
+  const book = buyers.service({ storage })
+  const { item: { id } } = await book.create({ name: 'zqann', code: 'zqcode', born: null })
+  const [before] = await readLog(storage) as [Entry]
+  await erase(storage, families, { family: 'people', id })
+  const after = await readLog(storage)
+  const text = JSON.stringify(after)
+  t.notOk(text.includes('zqann'))
+  t.notOk(text.includes(String(before['salt'])))
+  t.match(after[0], { hash: before.hash, seal: before['seal'] })
+}, t)
+
+const changed = (members: Record<string, unknown>) => (entry: Entry): Tampered => ({ ...entry, ...members })
+
+/** What can be done to one entry. */
+const edits: Readonly<Record<string, (entry: Entry, log: readonly Entry[]) => Tampered>> = {
+  'its parameters': changed({ params: { name: 'Eve' } }),
+  'what it changed': changed({ changes: { name: { from: 'zq', to: 'Eve' } } }),
+  'who sent it': changed({ principal: 'eve' }),
+  'who sent it, left out': ({ principal, ...entry }) => ({ ...entry, principal: undefined }),
+  'its action': changed({ action: 'LeavePerson' }),
+  'its item': changed({ target: '99' }),
+  'its outcome': changed({ outcome: 'refused' }),
+  'its revision': entry => ({ ...entry, revision: entry.revision + 1 }),
+  'its time': changed({ createdAt: '2020-01-01T00:00:00.000Z' }),
+  'its result': changed({ result: { id: 1, revision: 1 } }),
+  'its salt': changed({ salt: 'ab' }),
+  'its seal': changed({ seal: 'ab' }),
+  'its hash': changed({ hash: 'ab' }),
+  'its position': entry => ({ ...entry, position: entry.position + 1000 }),
+  'as if it were erased, without a salt': entry => ({ ...entry, params: { name: 'Eve' }, salt: undefined }),
+  'as if a different erasure had been of it': (entry, log) =>
+    ({ ...entry, params: { name: 'Eve' }, erasure: log.find(isErasure)?.id }),
+  'sealed again': entry => {
+    const { salt, seal, hash, ...others } = entry
+    return { ...sealEntry({ ...others, params: { name: 'Eve' } } as unknown as Stored), hash }
+  }
+}
+
+const clean = (row: Tampered): unknown => JSON.parse(JSON.stringify(row))
+
+/** Where the chain may break after an edit of an entry: nowhere if that changes nothing. */
+function listBroken (entry: Entry, edited: Tampered, log: readonly Entry[]): number[] {
+  if (isDeepStrictEqual(clean(entry), clean(edited))) return []
+  // What an erasure has left is not proved without its entry.
+  const erased = log.filter(({ erasure }) => erasure === entry.id)
+  return [entry, ...erased].map(({ position }) => position)
+}
+
+testChained('an entry is changed', async (t, { name, storage, tamper }) => {
+  const log = await makeLog(storage)
+  for (const [index, [what, edit]] of Object.entries(edits).entries()) {
+    await t.test(what, async t => {
+      let count = 0
+      // In databases, this takes long.
+      for (const entry of log.filter((_, at) => name === 'memory' || at % 4 === index % 4)) {
+        const edited = edit(entry, log)
+        const positions = listBroken(entry, edited, log)
+        if (positions.length === 0) continue
+        await tamper(new Map([[String(entry.id), edited]]))
+        const { checked, broken } = await verifyLog(storage)
+        t.equal(checked, (broken?.position ?? 0) - 1)
+        t.ok(broken !== undefined && positions.includes(broken.position), `${broken?.position} of ${positions.join()}`)
+        if (what === 'its position') t.match(broken, { reason: 'removed', id: undefined })
+        else t.match(broken, { reason: 'changed', id: log[checked]?.id })
+        await tamper(new Map([[String(entry.id), entry]]))
+        count++
+      }
+      t.ok(count > 1, `${count} entries`)
+    })
+  }
+  t.equal((await verifyLog(storage)).broken, undefined)
+}, t)
+
+testChained('entries are removed, exchanged and added', async (t, { storage, tamper }) => {
+  const log = await makeLog(storage)
+  const [first, second, third, fourth] = log as [Entry, Entry, Entry, Entry]
+  const last = log.at(-1) as Entry
+  const head = await getHead(storage)
+  const check = async (
+    name: string, rows: Record<string, Tampered>, broken: object | undefined, options = {}
+  ): Promise<void> => {
+    await tamper(new Map(Object.entries(rows)))
+    t.match((await verifyLog(storage, options)).broken ?? { none: true }, broken ?? { none: true }, name)
+    await tamper(new Map(Object.keys(rows).map(id => [id, log.find(entry => entry.id === id)])))
+    assert.deepEqual((await verifyLog(storage, { expected: head })).broken, undefined)
+  }
+  await check('the first', { [first.id]: undefined }, { position: 1, reason: 'removed' })
+  await check('one in the middle', { [third.id]: undefined }, { position: 3, reason: 'removed' })
+  await check('two', { [second.id]: undefined, [third.id]: undefined }, { position: 2, reason: 'removed' })
+  await check('two exchanged', {
+    [second.id]: { ...second, position: 4 }, [fourth.id]: { ...fourth, position: 2 }
+  }, { position: 2, reason: 'changed', id: fourth.id })
+  await check('one is put where another was', {
+    [second.id]: undefined, [third.id]: { ...third, position: 2 }
+  }, { position: 2, reason: 'changed', id: third.id })
+  const forged = { ...third, id: 'forged', params: { name: 'Eve' }, createdHigh: undefined, createdLow: undefined }
+  await check('one more at a position', { forged }, { position: 3 })
+  await check('the same one more', { forged: { ...forged, params: third['params'] } }, { position: 3 })
+  await check('one at the end', { forged: { ...forged, position: last.position + 1 } }, {
+    position: last.position + 1, reason: 'changed', id: 'forged'
+  })
+  await check('one at the end, without a hash', {
+    forged: { ...forged, position: last.position + 1, hash: undefined }
+  }, { position: last.position + 1, reason: 'unchained' })
+  const cut = { position: last.position, reason: 'cut' }
+  await check('the end is cut off', { [last.id]: undefined }, cut, { expected: head })
+  await check('nobody has kept the head', { [last.id]: undefined }, undefined)
+}, t)
+
+testChained('the log is written again from an entry on', async (t, { storage, tamper }) => {
+  const log = await makeLog(storage)
+  const head = await getHead(storage)
+  const rows = new Map<string, Tampered>()
+  let previous = log[2]?.hash
+  for (const { salt, seal, erasure, ...entry } of log.slice(3)) {
+    const sealed = sealEntry({ ...entry, hash: undefined, principal: 'eve' } as unknown as Stored)
+    previous = linkEntry(previous, entry.position, sealed.hash)
+    rows.set(String(entry.id), { ...sealed, hash: previous })
+  }
+  await tamper(rows)
+  t.equal((await verifyLog(storage)).broken, undefined, 'nothing shows it')
+  t.match((await verifyLog(storage, { expected: head })).broken, { position: head.position, reason: 'rewritten' })
+  t.equal((await verifyLog(storage, { expected: log[2] && { position: 3, hash: log[2].hash } })).broken, undefined)
+}, t)
+
+testChained('an erasure is proved by its own entry', async (t, { storage, tamper }) => {
+  const log = await makeLog(storage)
+  const erased = log.find(({ erasure }) => erasure !== undefined) as Entry
+  const erasure = log.find(({ id }) => id === erased['erasure']) as Entry
+  t.ok(erasure.position > erased.position)
+  const { position } = erased
+  await tamper(new Map([[String(erasure.id), undefined]]))
+  t.match((await verifyLog(storage)).broken, { position, reason: 'changed' }, 'it is removed')
+  const params = { ...erasure['params'] as object, [String(log[0]?.position)]: 'ab' }
+  await tamper(new Map([[String(erasure.id), { ...erasure, params }]]))
+  t.match((await verifyLog(storage)).broken, { position, reason: 'changed' }, 'it is changed')
+  await tamper(new Map([[String(erasure.id), erasure]]))
+  t.equal((await verifyLog(storage)).broken, undefined)
+}, t)
+
+testChained('pruned entries are no fault, but may not be expected', async (t, { storage, tamper }) => {
+  const log = await makeLog(storage)
+  const [middle, last] = [log[5], log.at(-1)] as [Entry, Entry]
+  const heads = log.map(({ position, hash }) => ({ position, hash }))
+  // As it would be a while later.
+  const moment = '2020-01-01T00:00:00.000Z'
+  t.equal(await prune(storage, { before: moment }), 0)
+  while (Date.now() <= Date.parse(last.createdAt)) await delay(1)
+  const all = await prune(storage, { before: new Date(), batch: 4 })
+  t.equal(all, log.length)
+  t.strictSame(await verifyLog(storage), { checked: 0, erased: 0, head: heads.at(-1) })
+  const { item: { id } } = await buyers.service({ storage }).create({ name: 'a', code: 'a', born: null })
+  const after = await verifyLog(storage, { expected: heads.at(-1) as typeof heads[number] })
+  t.match(after, { checked: 1, first: last.position + 1, broken: undefined })
+  t.match((await verifyLog(storage, { expected: { position: 6, hash: middle.hash } })).broken, {
+    position: 6, reason: 'pruned'
+  })
+  t.match((await verifyLog(storage, { expected: { ...heads.at(-1) as typeof heads[number], hash: 'ab' } })).broken, {
+    reason: 'rewritten'
+  })
+  await tamper(new Map([['forged', { ...middle, id: 'forged', createdHigh: undefined }]]))
+  t.match((await verifyLog(storage)).broken, { position: 6, reason: 'added', id: 'forged' })
+  await tamper(new Map([['forged', undefined]]))
+  const mark = await storage.get('commands', '$pruned') as Entry
+  await tamper(new Map([['$pruned', { ...mark, hash: 'ab' }]]))
+  t.match((await verifyLog(storage)).broken, { position: last.position + 1, reason: 'changed' })
+  await tamper(new Map([['$pruned', undefined]]))
+  t.match((await verifyLog(storage)).broken, { position: 1, reason: 'removed' })
+  t.ok(id)
+}, t)
+
+testChained('it is checked while it is written, pruned and erased', async (t, { storage, fixture: { another } }) => {
+  const log = await makeLog(storage)
+  const [pruning, erasing, verifying] = another === undefined
+    ? [storage, storage, storage]
+    : [another(), another(), another()]
+  const book = buyers.service({ storage })
+  const ids = [...new Set(log.filter(({ family }) => family === 'people').map(({ target }) => Number(target)))]
+  let isWorking = true
+  const verify = async (): Promise<number> => {
+    for (let count = 1; ; count++) {
+      const isLast = !isWorking
+      const { broken } = await verifyLog(verifying, { batch: 2 })
+      if (broken !== undefined) t.fail(JSON.stringify(broken))
+      if (isLast) return count
+    }
+  }
+  const counting = verify()
+  await Promise.all([
+    (async () => { for (const { createdAt } of log.slice(0, -4)) await prune(pruning, { before: createdAt, batch: 2 }) })(),
+    (async () => { for (const id of ids) await erase(erasing, families, { family: 'people', id, batch: 2 }) })(),
+    (async () => { for (const id of [...ids, ...ids, ...ids]) await book.run('raise', id, { by: 1 }) })()
+  ])
+  isWorking = false
+  t.ok(await counting > 1)
+  const { first, erased, broken } = await verifyLog(storage)
+  t.ok(broken === undefined && first !== undefined && first > 1 && erased > 0, `from ${first}, ${erased} erased`)
+}, t)
+
+testChained('an erasure that is killed at any step leaves a valid log, and so does its completion', async (t, { name }) => {
+  for (let n = 1, isDone = false; !isDone; n += name === 'memory' ? 1 : 3) {
+    const fixture = await storages.find(each => each.name === name)?.make({ chain: true }) as StorageFixture
+    const { storage, dispose } = fixture
+    const [{ target }] = (await makeLog(storage)).filter(({ family }) => family === 'people') as [Entry]
+    let commits = 0
+    const failing: Storage = {
+      ...storage,
+      async commit (changes) {
+        const fails = ++commits === n
+        if (!fails || n % 2 === 0) await storage.commit(changes)
+        if (fails) throw new Error('killed')
+      }
+    }
+    const options = { family: 'people', id: Number(target), batch: 1 }
+    isDone = await erase(failing, families, options).then(() => true, () => false)
+    t.equal((await verifyLog(storage)).broken, undefined, `killed at ${n}`)
+    await erase(storage, families, options)
+    const { broken, erased } = await verifyLog(storage)
+    t.ok(broken === undefined && erased >= 3, `${erased} erased`)
+    if (isDone) t.ok(n > 4, `${n} commits`)
+    await dispose()
+  }
+}, t)
+
+/** Everything that changes a log, on any of these people. */
+const actions = fc.array(fc.tuple(fc.nat(4), fc.nat(persons - 1), fc.nat(100)), { maxLength: 6 })
+
+for (const { name, make } of storages) {
+  t.test(`${name}: a log stays valid, whatever happens, and each change of it is found`, async t => {
+    let [valid, erasedOnes, found] = [0, 0, 0]
+    await fc.assert(fc.asyncProperty(steps, actions, fc.nat(), fc.nat(), async (history, more, at, how) => {
+      const { storage, tamper, fixture } = makeChained(name, await make({ chain: true }))
+      try {
+        const ids = await makeHistory(storage, history)
+        const book = buyers.service({ storage })
+        for (const [what, person, value] of more) {
+          const id = ids[person] as number
+          const done = {
+            0: () => erase(storage, families, { family: 'people', id, batch: 1 + value % 4 }),
+            1: () => erase(storage, families, { principal: value % 2 === 0 ? 'ann' : 'bob', batch: 1 + value % 4 }),
+            2: () => book.remove(id),
+            3: () => book.restore(id),
+            4: async () => {
+              const log = await readLog(storage)
+              const { createdAt = '' } = log[value % log.length] ?? {}
+              if (createdAt !== '') await prune(storage, { before: createdAt, batch: 1 + value % 4 })
+            }
+          }[what]
+          await done?.().catch((error: unknown) => {
+            // Its log may have been pruned.
+            const { code } = error as { code?: string }
+            if (!(error instanceof Problem) && code !== 'FST_DEALBOOK_INVALID_ERASURE') throw error
+          })
+        }
+        const log = await readLog(storage)
+        const result = await verifyLog(storage, { batch: 1 + at % 7 })
+        assert.equal(result.broken, undefined)
+        assert.equal(result.checked, log.length)
+        valid++
+        erasedOnes += result.erased
+        const copy = memoryStorage({ chain: true })
+        await copyStorage(storage, copy, { families })
+        assert.deepEqual(await verifyLog(copy), result)
+        const entry = log[at % Math.max(1, log.length)]
+        if (entry === undefined) return
+        const all = Object.entries(edits)
+        const [what, edit] = all[how % all.length] as typeof all[number]
+        const edited = edit(entry, log)
+        const positions = listBroken(entry, edited, log)
+        if (positions.length === 0) return
+        await tamper(new Map([[String(entry.id), edited]]))
+        const { broken } = await verifyLog(storage)
+        assert(positions.includes(broken?.position ?? 0), `${what}: ${broken?.position} of ${positions.join()}`)
+        found++
+      } finally {
+        await fixture.dispose()
+      }
+    }), { numRuns: runs(name === 'memory' ? 300 : 25) })
+    const isWhole = valid >= runs(25) && found > valid / 2 && erasedOnes > 0
+    t.ok(isWhole, `${valid} logs, ${erasedOnes} erased, ${found} found`)
+  })
+}
+
+t.test('what is wrong with a call', async t => {
+  const chained = memoryStorage({ chain: true })
+  const wrong: [unknown, unknown, RegExp][] = [
+    [memoryStorage(), {}, /not chained: open it with chain: true/],
+    [chained, { expect: 1 }, /unknown option "expect". Did you mean "expected"\?/],
+    [chained, { expected: { position: 1 } }, /expected.*hash/],
+    [chained, { expected: { position: 0, hash: 'a' } }, /position/],
+    [chained, { after: -1 }, /"after" must be an integer, 0 or more/],
+    [chained, { batch: 0 }, /"batch" must be a positive integer/]
+  ]
+  for (const [storage, options, message] of wrong) {
+    await t.rejects(verifyLog(storage as Storage, options as never), {
+      code: 'FST_DEALBOOK_INVALID_VERIFICATION', message
+    })
+  }
+  await chained.prepare(commandsShape)
+  await t.rejects(verifyLog(chained, { signal: AbortSignal.abort(new Error('enough')) }), { message: 'enough' })
+})
