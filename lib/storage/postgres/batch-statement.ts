@@ -46,10 +46,19 @@ export function writeExpected ({ expected, since }: EncodedWrite): string {
 /** SQL for what is expected of a row `t`, as `$x` and `$s` have it. */
 export function readExpected (layout: Layout): { readonly revision: string, readonly since: string } {
   const { name, field, present, selected } = getColumn(layout, 'updatedAt')
+  const from = name === undefined ? undefined : `t.${quoteName(name)}`
   return {
     revision: `t.${quoteName(getColumn(layout, 'revision').name as string)}`,
-    since: name === undefined ? selected : dialect.writeColumn(`t.${quoteName(name)}`, field, present).selected
+    since: from === undefined
+      ? selected
+      : typeSince(layout) === 'text' ? dialect.writeColumn(from, field, present).selected : from
   }
+}
+
+/** The type of `$s`: a time, or text where a column may hold more than is read or is of another type. */
+export function typeSince (layout: Layout): string {
+  const column = getColumn(layout, 'updatedAt')
+  return column.name === undefined || column.present !== undefined ? 'text' : nameWritten(column)
 }
 
 /** A cache key: everything that the text of the statement depends on. */
@@ -86,8 +95,8 @@ export function failUnless (conditions: readonly string[]): string {
 export function readGiven (layout: Layout, n: number): string {
   const typed = listWritten(layout).map(column => `${quoteName(column.name as string)} ${nameWritten(column)}`)
   const paths = Object.keys(layout.pathReferences).length === 0 ? '' : '"$p" json, '
-  const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$s" text, "$k" text[], "$r" text[], ' +
-    `"$u" text[], ${paths}${typed.join(', ')}`
+  const record = `"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$s" ${typeSince(layout)}, "$k" text[], ` +
+    `"$r" text[], "$u" text[], ${paths}${typed.join(', ')}`
   return `SELECT * FROM json_to_recordset($${n}::json) AS r (${record})`
 }
 

@@ -1,6 +1,8 @@
 import { quoteName } from '../sql/dialect.js'
 import { getColumn, type Layout, listWritten } from '../sql/layout.js'
-import { failUnless, nameWritten, readExpected, readGiven, writeExpected, writeRows } from './batch-statement.js'
+import {
+  failUnless, nameWritten, readExpected, readGiven, typeSince, writeExpected, writeRows
+} from './batch-statement.js'
 import type { EncodedWrite } from './writer.js'
 
 /** Whether `writeDirectText` can write it: nothing is to be checked, and locks have no order to keep. */
@@ -60,7 +62,7 @@ export function writeDirectText (groups: readonly DirectRows[]): string {
   for (const [g, { layout, layout: { mapped }, type, isSingle }] of groups.entries()) {
     const columns = listWritten(layout)
     const [id, revision] = [layout.id, getColumn(layout, 'revision')].map(({ name }) => quoteName(name as string))
-    const types = [...columns.map(nameWritten), ...type === 'insert' ? [] : ['bigint', 'text']]
+    const types = [...columns.map(nameWritten), ...type === 'insert' ? [] : ['bigint', typeSince(layout)]]
     const names = [...columns.map(({ name }) => quoteName(name as string)), '"$x"', '"$s"'].slice(0, types.length)
     const given = isSingle
       ? `(VALUES (${types.map(type => `$${++n}::${type}`).join(', ')})) d (${names.join(', ')})`

@@ -39,9 +39,12 @@ export interface EncodedWrite {
 
 export class PostgresTableWriter {
   readonly #columns: readonly Column[]
+  /** Of each column in JSON. */
+  readonly #beginnings: readonly string[]
 
   constructor (readonly layout: Layout) {
     this.#columns = listWritten(layout)
+    this.#beginnings = this.#columns.map(({ name }) => `,${JSON.stringify(name)}:`)
   }
 
   encodeChange (change: Change, relations: Relations | undefined): EncodedWrite {
@@ -73,14 +76,11 @@ export class PostgresTableWriter {
       since: change.type === 'insert' ? undefined : change.current?.updatedAt,
       shape: [change.type, ...checked.map(describeReference), ...referrers.map(describeReference)].join(),
       values,
-      writeJson: () => {
-        const record: Record<string, unknown> = {}
-        if (kept.length > 0) record['$k'] = kept
-        if (checked.length > 0) record['$r'] = checked.map(nameChecked)
-        if (idsByPath !== undefined) record['$p'] = idsByPath
-        if (referrers.length > 0) record['$u'] = referrers.map(nameReference)
-        return this.#writeMembers(values, record)
-      },
+      writeJson: () => this.#writeMembers(values) +
+        (kept.length === 0 ? '' : `,"$k":${JSON.stringify(kept)}`) +
+        (checked.length === 0 ? '' : `,"$r":${JSON.stringify(checked.map(nameChecked))}`) +
+        (idsByPath === undefined ? '' : `,"$p":${JSON.stringify(idsByPath)}`) +
+        (referrers.length === 0 ? '' : `,"$u":${JSON.stringify(referrers.map(nameReference))}`),
       checked,
       idsByPath,
       uses,
@@ -100,14 +100,16 @@ export class PostgresTableWriter {
     return isDecimal ? value.replace(/\.0+$/, '') : value
   }
 
-  #writeMembers (values: readonly unknown[], record: Record<string, unknown>): string {
-    let texts = ''
-    for (const [index, { name, kind }] of this.#columns.entries()) {
+  // The text at once, instead of an object that is written next.
+  #writeMembers (values: readonly unknown[]): string {
+    let text = ''
+    for (let index = 0; index < values.length; index++) {
       const value = values[index]
-      if (kind !== 'json') record[name as string] = value
-      else if (value !== undefined) texts += `,${JSON.stringify(name)}:${value as string}`
+      if (value === undefined) continue
+      const isText = typeof value === 'string' && this.#columns[index]?.kind !== 'json'
+      text += `${this.#beginnings[index] as string}${isText ? JSON.stringify(value) : String(value)}`
     }
-    return JSON.stringify(record).slice(1, -1) + texts
+    return text.slice(1)
   }
 }
 
