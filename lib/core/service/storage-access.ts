@@ -171,6 +171,12 @@ function toRefusal (error: unknown): unknown {
   return storageUnavailable(error)
 }
 
+/**
+ * Whether a value has the methods of a storage, for checks of what a host gives.
+ *
+ * @example
+ * if (!isStorage(storage)) throw new TypeError('The first argument must be a storage')
+ */
 export function isStorage (value: unknown): value is Storage {
   const methods = ['prepare', 'find', 'get', 'commit', 'close'] as const
   return typeof value === 'object' && value !== null &&
