@@ -1,10 +1,10 @@
 import {
   clearInterval, delay, now, performance, random, randomUUID, setInterval, type Timer, yieldToEventLoop
 } from '../lib/core/runtime.js'
-import { system } from '../lib/tools/system.js'
+import { toolRuntime } from '../lib/tools/system.js'
 
 // What `useRuntime` sets holds for consumers and other tools too, which do not reach into the core.
-Object.assign(system, {
+Object.assign(toolRuntime, {
   now,
   elapsed: () => performance.now(),
   random,
@@ -13,4 +13,4 @@ Object.assign(system, {
   clearInterval: (timer: Timer) => { clearInterval(timer) },
   pause: yieldToEventLoop,
   delay: (time: number, signal: AbortSignal) => delay(time, undefined, { signal }).catch(() => {})
-} satisfies typeof system)
+} satisfies typeof toolRuntime)

@@ -5,7 +5,7 @@ import {
 } from '../index.js'
 import { addPlace, type ConsumerStart, startRules } from './consumer-places.js'
 import { consumers, consumersShape, Lease, type Place, savePlace } from './leases.js'
-import { system } from './system.js'
+import { toolRuntime } from './system.js'
 
 /** What a handler knows besides the entry. */
 export interface HandlerContext {
@@ -78,7 +78,7 @@ export async function consume (storage: Storage, options: ConsumeOptions): Promi
   const log = await openLog(storage, { families, where, tables: [consumersShape, ...families.flatMap(tablesOf)] })
   // Its own, since many consumers may share the one that is given.
   const signal = AbortSignal.any(options.signal === undefined ? [] : [options.signal])
-  const holder = system.randomUUID()
+  const holder = toolRuntime.randomUUID()
   while (!signal.aborted) {
     const lease = await takeLease(storage, log, options, holder, signal)
     if (lease !== undefined) await work(log, options, lease, signal)
@@ -98,7 +98,7 @@ async function takeLease (
   while (!signal.aborted) {
     try {
       const found = await storage.get(consumers, id) as Place | undefined
-      const at = system.elapsed()
+      const at = toolRuntime.elapsed()
       if (seen === undefined || found?.revision !== seen.revision) seen = { revision: found?.revision, at }
       if (found?.holder === undefined || found.holder === holder || at - seen.at > leaseTime) {
         const place = found === undefined
@@ -110,7 +110,7 @@ async function takeLease (
       // Otherwise another process took it, or the storage does not answer now.
       if (wasDeleted(error)) throw error
     }
-    await system.delay(leaseTime * (0.05 + system.random() / 10), signal)
+    await toolRuntime.delay(leaseTime * (0.05 + toolRuntime.random() / 10), signal)
   }
   return undefined
 }
@@ -145,7 +145,7 @@ async function work (log: Log, options: ConsumeOptions, lease: Lease, stopped: A
     // The next holder of a lease may have handled what was pruned.
     if (wasDeleted(error) && lease.isHeld) throw error
     // The storage does not answer, or the lease is lost: the caller begins again.
-    await system.delay(interval, signal)
+    await toolRuntime.delay(interval, signal)
   } finally {
     await lease.release().catch(() => {})
   }
@@ -162,13 +162,13 @@ async function work (log: Log, options: ConsumeOptions, lease: Lease, stopped: A
         if (attempt >= maxAttempts && lease.place.parked.length < maxParked) {
           const message = String((error as Error | undefined)?.message ?? error).slice(0, 500)
           const { id, family, position } = entry
-          const at = new Date(system.now()).toISOString()
+          const at = new Date(toolRuntime.now()).toISOString()
           const failed = { id, family, position, attempts: attempt, error: message, at }
           return await lease.keep(({ parked }) => ({ parked: [...parked, failed] }))
         }
       }
       const pause = Math.min(maxRetryDelay, retryDelay * 2 ** Math.min(attempt - 1, 30))
-      await system.delay(pause, signal)
+      await toolRuntime.delay(pause, signal)
     }
   }
 }

@@ -42,7 +42,7 @@ export async function copyStorage (
   target: Storage,
   options: CopyOptions
 ): Promise<Readonly<Record<string, number>>> {
-  const parts = listParts(source, target, options?.families)
+  const parts = listCopied(source, target, options?.families)
   const { families, onProgress, signal } = options
   for (const storage of [source, target]) checkMappings(storage, families)
   const [from, to] = [makeResumable(source, 'copyStorage'), makeResumable(target, 'copyStorage')]
@@ -61,14 +61,14 @@ export async function copyStorage (
   await from.find('commands', { ...selectAfter(undefined, 1), where: [numbered] })
   const { items: [entry] } = await from.find('commands', { ...selectAfter(undefined, 1), where: [unnamed] })
   if (entry !== undefined) throw refuseCopy(`the log has commands of "${entry.family}", which is not among "families"`)
-  const begun = new Map<Part, CopyPlace>()
+  const begun = new Map<CopiedFamily, CopyPlace>()
   for (const part of parts) begun.set(part, await findCopied(from, to, part, signal))
   const copied: Record<string, number> = {}
   for (const [part, position] of begun) copied[part.name] = await copyPart(part, position)
   await copyPlaces(from, to)
   return copied
 
-  async function copyPart (part: Part, { after, count }: CopyPlace): Promise<number> {
+  async function copyPart (part: CopiedFamily, { after, count }: CopyPlace): Promise<number> {
     const { name: family } = part
     const { total = 0 } = await from.find(family, { ...selectAfter(undefined, 0), count: true })
     let copied = count
@@ -90,7 +90,7 @@ export async function copyStorage (
   }
 }
 
-interface Part {
+interface CopiedFamily {
   readonly name: string
   readonly shapes: readonly FamilyShape[]
   readonly members: ReadonlySet<string>
@@ -101,7 +101,7 @@ interface CopyPlace {
   readonly count: number
 }
 
-function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]): Part[] {
+function listCopied (from: Storage, to: Storage, families: readonly AnyFamily[]): CopiedFamily[] {
   if (!isStorage(from) || !isStorage(to) || from === to) throw refuseCopy('it needs two different storages')
   if (!Array.isArray(families) || families.length === 0) throw refuseCopy('"families" must be a list of all families')
   const shapes = [...families.map(shapeOf), logTable]
@@ -113,7 +113,7 @@ function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]):
 
 /** Where an interrupted copy ended. The target must hold a beginning of the source. */
 async function findCopied (
-  from: Storage, to: Storage, part: Part, signal: AbortSignal | undefined
+  from: Storage, to: Storage, part: CopiedFamily, signal: AbortSignal | undefined
 ): Promise<CopyPlace> {
   let after: Id | undefined
   let count = 0
@@ -134,7 +134,7 @@ async function findCopied (
   return { after, count }
 }
 
-function toCopy ({ name, members }: Part, item: Stored): Stored {
+function toCopy ({ name, members }: CopiedFamily, item: Stored): Stored {
   const entries = Object.entries(item).filter(([, value]) => value !== undefined)
   const unknown = entries.find(([member]) => !members.has(member))
   if (unknown !== undefined) {

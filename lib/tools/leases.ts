@@ -1,5 +1,5 @@
 import { ConflictError, errorCodes, type FamilyShape, keepRow, type Storage, type Stored } from '../index.js'
-import { type Interval, system } from './system.js'
+import { type Interval, toolRuntime } from './system.js'
 
 /** An entry that was set aside after too many failures. */
 export interface ParkedEntry {
@@ -101,7 +101,7 @@ export class Lease {
 
   /** The part of its time that has passed. */
   get age (): number {
-    return (system.elapsed() - this.#renewedAt) / this.time
+    return (toolRuntime.elapsed() - this.#renewedAt) / this.time
   }
 
   /** False once another process may have it: after a long stop of this one, no timer may have said so yet. */
@@ -153,7 +153,7 @@ export class Lease {
     this.#waiting++
     const saving = this.#saving.then(async () => {
       // Another process sees the change after this moment, and waits from then on.
-      const began = system.elapsed()
+      const began = toolRuntime.elapsed()
       this.place = await work()
       this.#renewedAt = began
     }).finally(() => { this.#waiting-- })
@@ -178,13 +178,13 @@ class LeaseGroup {
 
   add (lease: Lease): void {
     this.#leases.add(lease)
-    this.#timer ??= system.setInterval(() => { this.#check() }, Math.ceil(this.time / checksPerLease))
+    this.#timer ??= toolRuntime.setInterval(() => { this.#check() }, Math.ceil(this.time / checksPerLease))
   }
 
   delete (lease: Lease): void {
     this.#leases.delete(lease)
     if (this.#leases.size > 0) return
-    if (this.#timer !== undefined) system.clearInterval(this.#timer)
+    if (this.#timer !== undefined) toolRuntime.clearInterval(this.#timer)
     this.#timer = undefined
   }
 

@@ -2,7 +2,7 @@ import {
   type AnyFamily, type Change, ConstraintError, DuplicateError, errorCodes, type ItemReader, makeItemReader,
   makeResumable, type ReadItem, type Storage
 } from '../index.js'
-import { system } from './system.js'
+import { toolRuntime } from './system.js'
 
 /** Options of `loadItems`. */
 export interface LoadOptions {
@@ -61,7 +61,7 @@ export async function loadItems (
     size = 0
     batch = []
     onProgress?.(loaded)
-    await system.pause()
+    await toolRuntime.pause()
   }
 }
 

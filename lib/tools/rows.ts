@@ -1,5 +1,5 @@
 import type { Id, Query, Storage, Stored } from '../index.js'
-import { system } from './system.js'
+import { toolRuntime } from './system.js'
 
 // In characters of JSON, so that wide rows do not fill the memory.
 const longestPart = 500_000
@@ -13,7 +13,7 @@ export async function * walk (storage: Storage, family: string, after?: Id): Asy
     const { items } = await storage.find(family, selectAfter(after, limit))
     if (items.length > 0) yield items
     if (items.length < limit) return
-    await system.pause()
+    await toolRuntime.pause()
     after = items.at(-1)?.id
     const width = JSON.stringify(items).length / items.length
     limit = Math.max(1, Math.min(mostRows, 5 * limit, Math.floor(longestPart / width)))

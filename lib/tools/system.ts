@@ -7,7 +7,7 @@ const { setTimeout, setInterval, clearTimeout, clearInterval, setImmediate, perf
 export type Interval = object
 
 /** The time, timers and randomness of the process. Tests and simulations replace them. */
-export const system = {
+export const toolRuntime = {
   /** Milliseconds since 1970. */
   now: (): number => Date.now(),
   /** Milliseconds since any moment; never set back. */

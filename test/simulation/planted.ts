@@ -291,9 +291,9 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   'outage-ends-consumer': {
     what: 'a consumer ends when the database is away',
     file: 'tools/consumers',
-    text: 'await system.delay(leaseTime * (0.05 + system.random() / 10), signal);',
+    text: 'await toolRuntime.delay(leaseTime * (0.05 + toolRuntime.random() / 10), signal);',
     by: `if (PLANTED && seen === undefined) throw new Error('The storage does not answer');
-      await system.delay(leaseTime * (0.05 + system.random() / 10), signal);`,
+      await toolRuntime.delay(leaseTime * (0.05 + toolRuntime.random() / 10), signal);`,
     seed: 1,
     options: { ...calm, consumer: true, outages: 2 },
     violation: /^consumer: /

@@ -27,7 +27,7 @@ export interface EntryCopies {
   eraseErrors (storage: Storage, isErased: (id: string) => boolean, text: string): Promise<number>
 }
 
-interface LogSettings {
+interface ErasedLogSettings {
   readonly storage: Storage
   /** Those of this process wait for each other. */
   readonly writers: GuardedStorage['writers']
@@ -39,7 +39,7 @@ interface LogSettings {
   readonly signal: AbortSignal | undefined
 }
 
-const firstRows = 10
+const entriesAtFirst = 10
 // In characters of JSON.
 const pageLength = 500_000
 // Each failed attempt means that another process has changed something.
@@ -53,7 +53,7 @@ export class ErasedLog {
   readonly #entries: Record<string, number> = {}
   parked = 0
 
-  constructor (readonly settings: LogSettings) {}
+  constructor (readonly settings: ErasedLogSettings) {}
 
   get report (): ErasureReport {
     return { items: this.#items, entries: this.#entries, parked: this.parked }
@@ -69,7 +69,7 @@ export class ErasedLog {
     const { storage, batch, signal } = this.settings
     const end = await findEnd(storage, signal)
     let failures = 0
-    for (let after = start, limit = Math.min(firstRows, batch); after < end;) {
+    for (let after = start, limit = Math.min(entriesAtFirst, batch); after < end;) {
       signal?.throwIfAborted()
       const bounds: Condition[] =
         [...where, { field: 'position', op: 'gt', value: after }, { field: 'position', op: 'lte', value: end }]

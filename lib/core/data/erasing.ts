@@ -164,10 +164,10 @@ export function findPaths (members: Members, value: unknown): string[] {
   return paths
 }
 
-type Texts = ReadonlySet<string>
+type KnownTexts = ReadonlySet<string>
 
 /** Finds texts in a text, as whole words. */
-export function makeTextFinder (texts: Texts): (value: unknown) => boolean {
+export function makeTextFinder (texts: KnownTexts): (value: unknown) => boolean {
   const known = [...texts].map(text => text.toLowerCase())
   return value => {
     if (typeof value !== 'string') return false

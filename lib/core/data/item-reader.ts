@@ -62,7 +62,7 @@ export function makeItemReader (family: AnyFamily, { log }: { readonly log?: str
     async prepare (storage) { await makeStorageAccess(shapes)(storage) },
     read,
     findMissing: async (storage, rows) => await findMissing(storage, compiled, rows),
-    explain: (row, error) => explainRefused(compiled, row, error)
+    explain: (row, error) => explainRefusedRow(compiled, row, error)
   }
 }
 
@@ -76,7 +76,7 @@ function checkLog ({ name, shape, writable, renaming }: Family, log: string | un
 }
 
 /** Why a row is refused that does not exist. */
-function explainRefused (family: Family, row: ReadItem, error: ConstraintError | DuplicateError): Error {
+function explainRefusedRow (family: Family, row: ReadItem, error: ConstraintError | DuplicateError): Error {
   if (error instanceof DuplicateError) {
     const detail = `has the command id "${error.id}" in its log, which is taken`
     return error.family === family.name ? error : refuseRow(family, row, { pointer: '', detail })

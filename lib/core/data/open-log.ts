@@ -4,7 +4,7 @@ import { commandsShape } from '../family/fields.js'
 import { findFlawInConditions } from '../query/filters.js'
 import { type Caller, readMakers } from '../service/caller.js'
 import { Feed, showFollowed } from '../service/feed.js'
-import { follow } from '../service/follow.js'
+import { followFeed } from '../service/follow.js'
 import type { FeedEntry } from '../service/log-part.js'
 import { findEnd, findKeys, findPruned, numbered } from '../service/log-reads.js'
 import { Reader } from '../service/reader.js'
@@ -153,7 +153,7 @@ class StorageLog implements Log {
   async * follow ({ start, pruned, interval, signal }: LogFollowOptions = {}): AsyncGenerator<LogBatch> {
     const feed = this.#makeFeed()
     const settings = { where: this.where, known: pruned, signal, ...interval !== undefined && { interval } }
-    for await (const { entries, position } of follow(feed, start, settings)) {
+    for await (const { entries, position } of followFeed(feed, start, settings)) {
       yield { entries: entries.map(entry => showForProgram(feed, entry)), position }
     }
   }

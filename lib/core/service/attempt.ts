@@ -18,7 +18,7 @@ import {
 import { explainConstraint, explainPast, type ReferencedItems, refuseByConstraint } from './refusal.js'
 import { repeatIfDone, replayIfDone } from './replay.js'
 import { pointToParams } from './sent-values.js'
-import { type ChangedItem, nameItem, refuseUnreadable } from './unreadable.js'
+import { nameItem, refuseUnreadable, type WrittenItem } from './unreadable.js'
 
 /**
  * Decides a command, unless it was done before, and hands over what is to be committed.
@@ -171,7 +171,7 @@ export async function refuseUngranted (execution: Execution, made: GrantedDecisi
   const rest = others.length + created.length === 0
     ? noOthers
     : [...others, ...created].map(other => ({ ...other, after: findAfter(decision, other) }))
-  const all = [own, ...rest].filter((each): each is typeof each & ChangedItem => each.after !== undefined)
+  const all = [own, ...rest].filter((each): each is typeof each & WrittenItem => each.after !== undefined)
   for (const { grant, after } of all) {
     if (!canSee(grant, after)) throw new Problem('forbidden', 'This change is not permitted')
   }

@@ -325,7 +325,7 @@ export interface Health {
   readonly error?: unknown
 }
 
-const openLog = makeStorageAccess([commandsShape])
+const prepareLog = makeStorageAccess([commandsShape])
 
 /**
  * Checks whether a storage answers, by the cheapest read: one of a command that does not exist.
@@ -344,7 +344,7 @@ export async function checkHealth (
   const began = performance.now()
   const late = new AbortController()
   const timer = setTimeout(() => { late.abort(new Error(`no answer in ${timeout} ms`)) }, timeout)
-  const ask = async () => { await openLog(storage); await storage.get('commands', 'health') }
+  const ask = async () => { await prepareLog(storage); await storage.get('commands', 'health') }
   try {
     await raceSignal(late.signal, ask())
     return { healthy: true, duration: performance.now() - began }

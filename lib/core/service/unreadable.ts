@@ -10,7 +10,7 @@ import { type Called, findMounted } from './renamed.js'
 import { pointToParams } from './sent-values.js'
 
 /** An item that a command changes or creates. */
-export interface ChangedItem extends Called {
+export interface WrittenItem extends Called {
   /** Whether it is the item of the command, which the client knows. */
   readonly isOwn?: boolean
   readonly current?: Stored | undefined
@@ -19,7 +19,7 @@ export interface ChangedItem extends Called {
 
 /** A reference that an item did not have before. */
 interface NewReference {
-  readonly from: ChangedItem
+  readonly from: WrittenItem
   /** The field, or the path of ids in it. */
   readonly field: string
   readonly isPath: boolean
@@ -34,7 +34,7 @@ interface NewReference {
  * @param known the items (`nameItem`) that the command was allowed to use, or has made: others may refer to them
  */
 export async function refuseUnreadable (
-  params: Members, items: readonly ChangedItem[], known: ReadonlySet<string>
+  params: Members, items: readonly WrittenItem[], known: ReadonlySet<string>
 ): Promise<void> {
   const all = items.flatMap(listNewReferences).filter(({ from, to, id }) =>
     from.isOwn === true ? id !== from.after.id || to !== from.family : !known.has(nameItem(to, id)))
@@ -54,7 +54,7 @@ export async function refuseUnreadable (
     if (first === undefined) continue
     const same = group.filter(each =>
       each.from === first.from && each.field === first.field && unreadable.has(each.id))
-    const problem = refuse(first, same.map(({ id }) => id))
+    const problem = refuseReference(first, same.map(({ id }) => id))
     throw first.from.isOwn === true ? problem : pointToParams(problem, [first.from], params)
   }
 }
@@ -63,7 +63,7 @@ export function nameItem ({ name }: Family, id: Id): string {
   return `${name}/${id}`
 }
 
-function listNewReferences (from: ChangedItem): NewReference[] {
+function listNewReferences (from: WrittenItem): NewReference[] {
   const { family: { references, pathReferences }, current, after } = from
   const plain = Array.from(references, ([field, to]) => ({ from, field, isPath: false, to, id: after[field] as Id }))
     .filter(({ field, id }) => !isAbsent(id) && id !== current?.[field])
@@ -72,7 +72,7 @@ function listNewReferences (from: ChangedItem): NewReference[] {
   return [...plain, ...nested.flat()]
 }
 
-function refuse ({ from: { family, after }, field, isPath, to }: NewReference, ids: readonly Id[]): Error {
+function refuseReference ({ from: { family, after }, field, isPath, to }: NewReference, ids: readonly Id[]): Error {
   const rule = { fields: [field], other: to.name, declared: true, ...isPath && { missing: ids } }
   return refuseByConstraint(locateMissing(new ConstraintError(family.name, after.id, 'reference', rule), after))
 }

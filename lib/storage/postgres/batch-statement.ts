@@ -105,7 +105,9 @@ export function nameWritten ({ field, present }: Column): string {
 }
 
 /** Writes the rows `d` of `given` that fulfil a condition. What may follow depends on the type. */
-export function writeRows (layout: Layout, type: EncodedWrite['type'], given: string, condition: string): string {
+export function writeChangedRows (
+  layout: Layout, type: EncodedWrite['type'], given: string, condition: string
+): string {
   const { table, mapped } = layout
   const columns = listWritten(layout)
   const id = quoteName(layout.id.name as string)
@@ -156,7 +158,7 @@ function writeTable (parts: BatchParts, batch: TableBatch, p: number, numbers: R
   }
   // Required rows are locked, so they stay as they were found.
   for (const type of [...types].filter(type => type !== 'require').sort()) {
-    const rows = writeRows(layout, type, `done${p} d`, `d."$t" = '${type}'`)
+    const rows = writeChangedRows(layout, type, `done${p} d`, `d."$t" = '${type}'`)
     const inOrder = type === 'insert' ? ` ORDER BY ${id} ON CONFLICT (${id}) DO NOTHING` : ''
     done.push(`${type}${p} AS (${rows}${inOrder} RETURNING 1)`)
     parts.complete.push(isComplete(type, p))

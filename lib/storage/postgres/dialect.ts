@@ -61,7 +61,7 @@ export const postgresDialect: Dialect = {
   },
   decode: {
     integer: toInteger,
-    number: toNumber,
+    number: parseNumber,
     boolean: value => value === 't',
     json: value => JSON.parse(value as string) as unknown
   },
@@ -79,7 +79,7 @@ function toInteger (text: unknown): unknown {
   return Number.isSafeInteger(value) ? value : text
 }
 
-export function toNumber (text: unknown): unknown {
+export function parseNumber (text: unknown): unknown {
   const value = Number(text)
   return Number.isFinite(value) ? value : String(value)
 }
@@ -266,5 +266,5 @@ export function selectItem (members: readonly Column[], mapped: boolean): string
 }
 
 export function restoreNumbers (text: string): string {
-  return text.includes(mark) ? text.replace(marked, (_, number: string) => JSON.stringify(toNumber(number))) : text
+  return text.includes(mark) ? text.replace(marked, (_, number: string) => JSON.stringify(parseNumber(number))) : text
 }

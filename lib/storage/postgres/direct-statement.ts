@@ -1,7 +1,8 @@
 import { quoteName } from '../sql/dialect.js'
 import { getColumn, type Layout, listWritten } from '../sql/layout.js'
 import {
-  failUnless, nameWritten, readExpected, readGiven, typeSince, writeExpected, writeRows
+  failUnless, nameWritten, readExpected, readGiven, typeSince, writeChangedRows,
+  writeExpected
 } from './batch-statement.js'
 import type { EncodedWrite } from './writer.js'
 
@@ -74,7 +75,7 @@ export function writeDirectText (groups: readonly DirectRows[]): string {
         ? 'true'
         : `${found.revision} = d."$x" AND (${found.since} = d."$s") IS NOT FALSE`
       const onConflict = type === 'insert' ? `${inOrder} ON CONFLICT (${id}) DO NOTHING` : ''
-      ctes.push(`done${g} AS (${writeRows(layout, type, given, isExpected)}${onConflict} RETURNING 1)`)
+      ctes.push(`done${g} AS (${writeChangedRows(layout, type, given, isExpected)}${onConflict} RETURNING 1)`)
       complete.push(`(SELECT count(*) FROM done${g}) = ${isSingle ? 1 : `json_array_length($${n}::json)`}`)
       continue
     }
@@ -82,7 +83,7 @@ export function writeDirectText (groups: readonly DirectRows[]): string {
     const condition = isLast && complete.length > 0 ? `${failUnless(complete)} = 1` : 'true'
     // Not a constant, which would fail when it is planned.
     const fail = `DO UPDATE SET ${revision} = width_bucket(0, 0, 1, (excluded.${revision} * 0)::integer)`
-    const insert = `${writeRows(layout, type, given, condition)}${inOrder} ON CONFLICT (${id}) ${fail}`
+    const insert = `${writeChangedRows(layout, type, given, condition)}${inOrder} ON CONFLICT (${id}) ${fail}`
     // To select from it would take a sixth longer.
     if (isLast) return `${ctes.length === 0 ? '' : `WITH ${ctes.join(', ')} `}${insert}`
     ctes.push(`done${g} AS (${insert})`)

@@ -164,7 +164,7 @@ function isKept (change: Change, field: string): boolean {
  * `broken`: the field of a broken reference, or its path and an id; or the family that refers to a deleted item; null
  * for a stale item. `all`: what else is broken of the same item.
  */
-export function makeRefusal (write: EncodedWrite, broken: string | null, all: readonly (string | null)[]): Error {
+export function makeCommitError (write: EncodedWrite, broken: string | null, all: readonly (string | null)[]): Error {
   const { type, expected, layout: { family }, id, checked, idsByPath, referrers } = write
   if (broken === null) return expected === undefined ? new DuplicateError(family, id) : new ConflictError(family, id)
   if (type === 'delete') return refuseInUse(referrers.find(({ from }) => from.family === broken) as Reference, id)

@@ -8,7 +8,7 @@ import {
 import { getPathField } from '../../core/values/paths.js'
 import { refuseClash } from '../key-rules.js'
 import { type Dialect, indexedLength, nameType, quoteName, shortenName } from './dialect.js'
-import { type Column, getColumn, getColumns, isText, type Layout, mayLack } from './layout.js'
+import { type Column, getColumn, getColumns, isLongText, type Layout, mayLack } from './layout.js'
 
 const required = ['revision', 'createdAt', 'updatedAt']
 
@@ -52,7 +52,7 @@ export function listIndexes (layout: Layout) {
       name: name(columns, ({ isPrefixIndexed }) => isPrefixIndexed),
       columns,
       // Its name if it holds only the beginning of each text.
-      nameIfPrefix: name(columns, ({ field }) => isText(field)),
+      nameIfPrefix: name(columns, ({ field }) => isLongText(field)),
       // Earlier indexes, over whole texts or over its first columns.
       replaces: columns.map((_, last) => name(columns.slice(0, last + 1), () => false))
     }
