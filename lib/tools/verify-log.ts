@@ -1,8 +1,8 @@
-import { commandsShape } from '../core/family/fields.js'
-import { prunedId } from '../core/service/record.js'
-import { findFlaw, membersOf, rules } from '../core/values/rules.js'
-import { checkEntry, type Condition, errorCodes, type Id, type Storage, type Stored } from '../index.js'
-import { endPart, findHash, selectAfter } from './rows.js'
+import {
+  checkEntry, type Condition, errorCodes, findOptionFlaw, type Id, logTable, optionRules, prunedId, type Storage,
+  type Stored, Type
+} from '../index.js'
+import { endPart, selectAfter } from './rows.js'
 
 /** An entry of a chained log, which vouches for all entries before it. */
 export interface LogHead {
@@ -54,12 +54,13 @@ export interface LogVerification {
   readonly broken?: LogBreak
 }
 
-const optionRules = membersOf({
-  expected: membersOf({ position: rules.size, hash: rules.text }, ['position', 'hash']),
-  after: rules.count,
-  batch: rules.size,
-  signal: rules.any
-})
+const head = Type.Object({ position: optionRules.size, hash: optionRules.text })
+const verifyRules = Type.Partial(Type.Object({
+  expected: { ...head, additionalProperties: false, description: 'a head, with its position and hash' },
+  after: optionRules.count,
+  batch: optionRules.size,
+  signal: optionRules.any
+}))
 
 /**
  * Checks that no entry of a chained log was changed, removed, added or moved since it was written, and returns the
@@ -70,10 +71,10 @@ const optionRules = membersOf({
  */
 export async function verifyLog (storage: Storage, options: VerifyOptions = {}): Promise<LogVerification> {
   const flaw = storage.chain === true
-    ? findFlaw(optionRules, options, 'option')
+    ? findOptionFlaw(verifyRules, options)
     : 'the log of this storage is not chained: open it with chain: true'
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_VERIFICATION(flaw)
-  await storage.prepare(commandsShape)
+  await storage.prepare(logTable)
   const { expected, after, batch = 500, signal } = options
   const walk = new ChainWalk(storage, batch, signal)
   const broken = await walk.run(after ?? 0) ?? (expected && await walk.checkHead(expected))
@@ -128,7 +129,7 @@ class ChainWalk {
     const mark = await this.#getMark()
     this.#pruned = mark?.hash === undefined ? 0 : mark.position
     const start = this.#position = Math.max(after, this.#pruned)
-    this.#hash = start === 0 ? undefined : await findHash(this.storage, start)
+    this.#hash = await this.#findHash(start) ?? mark?.hash
     if (this.#hash === undefined) await this.#skipUnchained(start)
     const [added] = after >= this.#pruned
       ? []
@@ -136,6 +137,16 @@ class ChainWalk {
         { field: 'position', op: 'gt', value: after }, { field: 'position', op: 'lte', value: this.#pruned }
       ], 1)
     return added
+  }
+
+  /** Of what is left. */
+  async #findHash (position: number): Promise<string | undefined> {
+    if (position === this.#pruned) return undefined
+    const [last] = await this.#find([
+      { field: 'hash', op: 'null', is: false }, { field: 'position', op: 'gt', value: this.#pruned },
+      { field: 'position', op: 'lte', value: position }
+    ], 1, true)
+    return last?.hash
   }
 
   /** What was written before there was a chain. */

@@ -13,10 +13,10 @@ import { hideInProblem, toShown } from './shown.js'
 
 // What a grant hides, for commands: they cannot name it, and their outcomes do not show it.
 
-type Granted = Authorizing & { readonly grant: Grant }
+type GrantedCommand = Authorizing & { readonly grant: Grant }
 
 /** The family as the caller of a command sees it: without what any of its grants hides. */
-function findShownFamily ({ family, grant, grants }: Granted): Family {
+function findShownFamily ({ family, grant, grants }: GrantedCommand): Family {
   let shown = grant.hide === undefined ? family : narrowFamily(family, grant.hide)
   for (const { intent, grant: { hide } } of grants) {
     if (hide !== undefined && intent.family === family.name) shown = narrowFamily(shown, hide)
@@ -25,7 +25,7 @@ function findShownFamily ({ family, grant, grants }: Granted): Family {
 }
 
 /** An outcome as the caller may see it. */
-export function showGranted (execution: Granted, outcome: Outcome): Outcome {
+export function showGranted (execution: GrantedCommand, outcome: Outcome): Outcome {
   const family = findShownFamily(execution)
   const { hiding } = family
   if (hiding === undefined) return outcome
@@ -46,12 +46,12 @@ export function showGranted (execution: Granted, outcome: Outcome): Outcome {
 }
 
 /** The item after a command, as the caller may see it. */
-export function showGrantedItem<T extends Members | undefined> (execution: Granted, item: T): T {
+export function showGrantedItem<T extends Members | undefined> (execution: GrantedCommand, item: T): T {
   return item && hideIn(findShownFamily(execution), item)
 }
 
 /** An error as the caller may see it. */
-export function showGrantedError (execution: Granted, error: unknown): unknown {
+export function showGrantedError (execution: GrantedCommand, error: unknown): unknown {
   return showProblem(findShownFamily(execution), error)
 }
 

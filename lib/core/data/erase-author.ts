@@ -1,14 +1,15 @@
-import { erasedText } from '../core/family/neutral.js'
-import type { ErasureRule } from '../core/family/personal.js'
-import { nameOtherRow } from '../core/service/command-ids.js'
-import {
-  eraseChanges, type ErasedFamily, findPaths, markAuthor, markAuthorLogged, replaceParts
-} from '../core/service/erasing.js'
-import type { FeedEntry } from '../core/service/log-part.js'
-import type { Condition, FieldChanges, Members, Stored } from '../index.js'
-import { eraseErrors } from './consumer-places.js'
+import type { FieldChanges } from '../family/changes.js'
+import { erasedText } from '../family/neutral.js'
+import type { ErasureRule } from '../family/personal.js'
+import { nameOtherRow } from '../service/command-ids.js'
+import type { FeedEntry } from '../service/log-part.js'
+import type { Condition, Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
 import { type ErasedLog, replaceEntry } from './erase-log.js'
 import { changeItem } from './erased-item.js'
+import {
+  eraseChanges, type ErasedFamily, findPaths, markAuthor, markAuthorLogged, replaceParts
+} from './erasing.js'
 
 /** Erases a person who has done something: their name in the log, and where rules have taken it from there. */
 export class AuthorErasure {
@@ -23,7 +24,7 @@ export class AuthorErasure {
   }
 
   async run (): Promise<void> {
-    const { log, log: { settings: { storage } } } = this
+    const { log, log: { settings: { storage, copies } } } = this
     const ids = new Set<string>()
     let last = 0
     await log.each(this.#where, entries => {
@@ -34,7 +35,7 @@ export class AuthorErasure {
       return []
     })
     await log.refuseHeld(last)
-    log.parked += await eraseErrors(storage, id => ids.has(id), erasedText)
+    log.parked += await copies.eraseErrors(storage, id => ids.has(id), erasedText)
     await log.each(this.#where, async entries => {
       // Before the entries, which say where the name is.
       for (const entry of entries) await this.#eraseIn(entry)
