@@ -63,9 +63,9 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_STORAGE_OPTION: ['fastify-dealbook, storage: %s', TypeError],
   FST_DEALBOOK_MIGRATION_NEEDED: ['fastify-dealbook: the database lacks something that %s needs. Run this, or ' +
     'give the storage migrate: "auto":\n\n%s', Error],
+  FST_DEALBOOK_NO_MIGRATIONS: ['writeMigration: this storage has no tables', TypeError],
   FST_DEALBOOK_CHAINED: ['fastify-dealbook, storage: the log in the table "%s" is chained: give the storage ' +
     'chain: true, in all processes and tools, or chain: false to write entries that are not', Error],
-  FST_DEALBOOK_NO_MIGRATIONS: ['writeMigration: this storage has no tables', TypeError],
   FST_DEALBOOK_NOT_PREPARED: ['the family "%s" was not prepared', Error],
   FST_DEALBOOK_NO_TABLE: ['%s: the mapped table "%s" does not exist', Error],
   FST_DEALBOOK_TABLE_SHARED: ['The families "%s" and "%s" would share the table "%s"', Error],

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
-  type AnyFamily, chainShape, type Change, checkMappings, type Condition, ConstraintError, errorCodes, type FamilyShape, type Id,
-  isStorage, logTable, makeResumable, shapeOf, type Storage, type Stored
+  type AnyFamily, chainShape, type Change, checkMappings, type Condition, ConstraintError, errorCodes,
+  type FamilyShape, type Id, isStorage, logTable, makeResumable, shapeOf, type Storage, type Stored
 } from '../index.js'
 import { copyPlaces } from './consumer-places.js'
 import { selectAfter, walk } from './rows.js'

@@ -233,10 +233,13 @@ testChained('it is checked while it is written, pruned and erased', async (t, { 
     }
   }
   const counting = verify()
+  const each = async <T>(values: readonly T[], run: (value: T) => Promise<unknown>): Promise<void> => {
+    for (const value of values) await run(value)
+  }
   await Promise.all([
-    (async () => { for (const { createdAt } of log.slice(0, -4)) await prune(pruning, { before: createdAt, batch: 2 }) })(),
-    (async () => { for (const id of ids) await erase(erasing, families, { family: 'people', id, batch: 2 }) })(),
-    (async () => { for (const id of [...ids, ...ids, ...ids]) await book.run('raise', id, { by: 1 }) })()
+    each(log.slice(0, -4), ({ createdAt }) => prune(pruning, { before: createdAt, batch: 2 })),
+    each(ids, id => erase(erasing, families, { family: 'people', id, batch: 2 })),
+    each([...ids, ...ids, ...ids], id => book.run('raise', id, { by: 1 }))
   ])
   isWorking = false
   t.ok(await counting > 1)
@@ -244,7 +247,7 @@ testChained('it is checked while it is written, pruned and erased', async (t, { 
   t.ok(broken === undefined && first !== undefined && first > 1 && erased > 0, `from ${first}, ${erased} erased`)
 }, t)
 
-testChained('an erasure that is killed at any step leaves a valid log, and so does its completion', async (t, { name }) => {
+testChained('an erasure that is killed at any step leaves a valid log', async (t, { name }) => {
   for (let n = 1, isDone = false; !isDone; n += name === 'memory' ? 1 : 3) {
     const fixture = await storages.find(each => each.name === name)?.make({ chain: true }) as StorageFixture
     const { storage, dispose } = fixture

@@ -18,7 +18,7 @@ interface Chained {
 const chainFields: readonly Field[] = ['salt', 'seal', 'hash', 'erasure'].map(name =>
   ({ name, kind: 'string', optional: true, maxLength: 100 }))
 const unsealed: ReadonlySet<string> = new Set([...chainFields.map(({ name }) => name), 'position', 'updatedAt'])
-/** What an erasure leaves as it is. */
+/** Members that an erasure leaves as they are. */
 const facts: ReadonlySet<string> = new Set([
   'id', 'family', 'target', 'about', 'action', 'outcome', 'revision', 'createdAt', 'createdHigh', 'createdLow'
 ])
