@@ -28,7 +28,7 @@ function list (items: readonly Stored[], member: string): unknown[] {
   return items.map(item => item[member])
 }
 
-function checkAll (entries: readonly Stored[]): string[] {
+function checkChain (entries: readonly Stored[]): string[] {
   return entries.map((entry, index) => checkEntry(entry, entries[index - 1]?.hash as string | undefined))
 }
 
@@ -176,10 +176,10 @@ export const sequence: readonly Case[] = [
       await storage.commit(insert('commands', ...all.slice(1, 3)))
       await storage.commit(insert('commands', ...all.slice(3)))
       const found = await readAfter(storage, 0)
-      assert.deepEqual(checkAll(found), ['intact', 'intact', 'intact', 'intact'])
+      assert.deepEqual(checkChain(found), ['intact', 'intact', 'intact', 'intact'])
       assert.equal(new Set(list(found, 'salt')).size, 4)
       const exchanged = [...found.slice(0, 1), ...found.slice(1, 3).reverse()]
-      assert.deepEqual(checkAll(exchanged), ['intact', 'changed', 'changed'])
+      assert.deepEqual(checkChain(exchanged), ['intact', 'changed', 'changed'])
     }
   },
   {

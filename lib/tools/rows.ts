@@ -4,7 +4,7 @@ import { toolRuntime } from './system.js'
 // In characters of JSON, so that wide rows do not fill the memory.
 const longestPart = 500_000
 // The width of the rows is unknown before the first read.
-const rowsAtFirst = 10
+export const rowsAtFirst = 10
 const mostRows = 1000
 
 /** All rows, in parts. */

@@ -2,7 +2,7 @@ import {
   checkEntry, type Condition, errorCodes, findOptionFlaw, type Id, logTable, optionRules, prunedId, type Storage,
   type Stored, Type
 } from '../index.js'
-import { endPart, selectAfter } from './rows.js'
+import { endPart, rowsAtFirst, selectAfter } from './rows.js'
 
 /** An entry of a chained log, which vouches for all entries before it. */
 export interface LogHead {
@@ -91,8 +91,6 @@ export async function verifyLog (storage: Storage, options: VerifyOptions = {}):
 type Entry = Stored & Readonly<Record<'family' | 'target', string>> &
   { readonly position: number, readonly hash?: string, readonly erasure?: string }
 
-const rowsAtFirst = 10
-
 /** Walks along the positions of a log. */
 class ChainWalk {
   checked = 0
@@ -113,7 +111,7 @@ class ChainWalk {
 
   async run (after: number): Promise<LogBreak | undefined> {
     const added = await this.#begin(after)
-    if (added !== undefined) return describe('added', added)
+    if (added !== undefined) return describeBreak('added', added)
     for (let limit = rowsAtFirst; ;) {
       this.signal?.throwIfAborted()
       const entries = await this.#read(limit)
@@ -169,11 +167,11 @@ class ChainWalk {
     const erasures = await this.#findErasures(entries)
     for (const entry of entries) {
       const { id, position, hash, erasure } = entry
-      if (hash === undefined) return describe('unchained', entry)
+      if (hash === undefined) return describeBreak('unchained', entry)
       const found = checkEntry(entry, this.#hash, erasures.get(erasure as Id))
       if (found === 'changed') {
         if (position > this.#position + 1) return { position: this.#position + 1, reason: 'removed' }
-        return describe(position === this.#position ? 'added' : 'changed', entry)
+        return describeBreak(position === this.#position ? 'added' : 'changed', entry)
       }
       this.first ??= position
       this.checked++
@@ -209,7 +207,7 @@ class ChainWalk {
     const mark = await this.#getMark()
     const isMark = mark?.hash !== undefined && mark.position === position
     if (entry?.hash === hash || (isMark && mark.hash === hash)) return undefined
-    if (entry !== undefined) return describe('rewritten', entry)
+    if (entry !== undefined) return describeBreak('rewritten', entry)
     if (isMark) return { position, reason: 'rewritten' }
     if (mark !== undefined && mark.position > position) return { position, reason: 'pruned' }
     return this.#position < position
@@ -231,6 +229,6 @@ class ChainWalk {
   }
 }
 
-function describe (reason: LogFault, { position, id, family, target }: Entry): LogBreak {
+function describeBreak (reason: LogFault, { position, id, family, target }: Entry): LogBreak {
   return { position, reason, id, family, target }
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { randomUUID } from '../runtime.js'
+import { hashText } from '../values/ids.js'
 import { writeSorted } from '../values/json.js'
 import type { Change, FamilyShape, Field, Stored } from './storage.js'
 
@@ -64,7 +64,7 @@ export function sealEntry<T extends Stored> (entry: T): T & { readonly hash: str
  * const numbered = { ...entry, position, hash: linkEntry(last?.hash, position, entry.hash) }
  */
 export function linkEntry (previous: string | undefined, position: number, digest: string): string {
-  // PostgreSQL and SQLite do the same with this text.
+  // In PostgreSQL, a statement does the same.
   return hashText(`${previous ?? ''} ${position} ${digest}`)
 }
 
@@ -75,18 +75,14 @@ export function sealChange (change: Change): Change {
 }
 
 function sealRest (entry: Stored, salt: string): string {
-  return hashText(`${salt} ${writeSorted(pick(entry, name => !facts.has(name) && !unsealed.has(name)))}`)
+  return hashText(`${salt} ${writeSorted(pickMembers(entry, name => !facts.has(name) && !unsealed.has(name)))}`)
 }
 
 function digestEntry (entry: Stored, seal: string): string {
-  return hashText(writeSorted([pick(entry, name => facts.has(name)), seal]))
+  return hashText(writeSorted([pickMembers(entry, name => facts.has(name)), seal]))
 }
 
-function hashText (text: string): string {
-  return createHash('sha256').update(text).digest('base64')
-}
-
-function pick (entry: Stored, has: (name: string) => boolean): Record<string, unknown> {
+function pickMembers (entry: Stored, has: (name: string) => boolean): Record<string, unknown> {
   return Object.fromEntries(Object.entries(entry).filter(([name]) => has(name)))
 }
 

@@ -109,7 +109,7 @@ function writeLinks (
         UNION ALL SELECT n + 1, CASE WHEN digest IS NULL THEN previous ELSE next END, next
         FROM linked, digests, LATERAL (SELECT digests[n::integer + 1] AS digest) AS one,
           LATERAL (SELECT CASE WHEN digest IS NOT NULL THEN
-            encode(sha256(convert_to(${text}, 'UTF8')), 'base64') COLLATE "C" END AS next) AS two
+            translate(encode(sha256(convert_to(${text}, 'UTF8')), 'base64'), '+/=', '-_') COLLATE "C" END AS next) AS two
         WHERE n < cardinality(digests)),
       `
   return { links, set: `, ${hash} = linked.hash`, from: ' JOIN linked USING (n)' }
