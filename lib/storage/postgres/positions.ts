@@ -101,6 +101,7 @@ function writeLinks (
   if (column === undefined) return { links: '', set: '', from: '' }
   const hash = quoteName(column.name as string)
   const text = "concat_ws(' ', previous, start + n + 1, digest)"
+  const hashed = `translate(encode(sha256(convert_to(${text}, 'UTF8')), 'base64'), '+/=', '-_')`
   const links = `digests AS MATERIALIZED (SELECT array_agg(t.${hash} ORDER BY n) AS digests, ${last} AS start
         FROM numbered JOIN ${table} t USING (${id})),
       linked (n, previous, hash) AS (
@@ -108,8 +109,7 @@ function writeLinks (
           ORDER BY ${position} DESC NULLS LAST LIMIT 1), ''), NULL::text COLLATE "C"
         UNION ALL SELECT n + 1, CASE WHEN digest IS NULL THEN previous ELSE next END, next
         FROM linked, digests, LATERAL (SELECT digests[n::integer + 1] AS digest) AS one,
-          LATERAL (SELECT CASE WHEN digest IS NOT NULL THEN
-            translate(encode(sha256(convert_to(${text}, 'UTF8')), 'base64'), '+/=', '-_') COLLATE "C" END AS next) AS two
+          LATERAL (SELECT CASE WHEN digest IS NOT NULL THEN ${hashed} COLLATE "C" END AS next) AS two
         WHERE n < cardinality(digests)),
       `
   return { links, set: `, ${hash} = linked.hash`, from: ' JOIN linked USING (n)' }
