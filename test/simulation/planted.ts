@@ -1,14 +1,10 @@
+import type { Planted } from '../planting.js'
 import type { Options } from './options.js'
 
 /** A bug that is planted into a copy of the library, which has all of them, and a seed that finds it. */
-export interface PlantedBug {
+export interface PlantedBug extends Planted {
   /** What goes wrong. */
   readonly what: string
-  /** The file in `lib`, and the text that is replaced in what it is compiled to. */
-  readonly file: string
-  readonly text: string
-  /** With `PLANTED`, which is true while this bug is wanted. */
-  readonly by: string
   readonly seed: number
   /** Instead of those that the seed chooses, so that it is found sooner. */
   readonly options?: Partial<Options>

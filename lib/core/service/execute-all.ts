@@ -171,7 +171,8 @@ async function explainFailure (
   // Several may have changed the item.
   const index = decided.findLastIndex(({ changes }) =>
     changes.some(change => change.family === cause.family && getId(change) === cause.id))
-  return index === -1 ? explainConstraint(families, error) : explain(decided[index]?.explain(error), index)
+  if (index !== -1) return explain(decided[index]?.explain(error), index)
+  return executions.reduce((shown, execution) => showGrantedError(execution, shown), explainConstraint(families, error))
 }
 
 /** The same caller, who reads the draft. */
