@@ -30,7 +30,8 @@ interface LogSettings {
   readonly signal: AbortSignal | undefined
 }
 
-const firstRows = 10
+/** How many are in the first commit, unless a batch has fewer. */
+export const firstRows = 10
 // In characters of JSON.
 const pageLength = 500_000
 // Each failed attempt means that another process has changed something.
