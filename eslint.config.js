@@ -21,9 +21,9 @@ export default [
   },
   {
     // one process of many in a simulation: its time, timers and randomness come from lib/core/runtime.ts,
-    // and those of webhooks from lib/webhooks/system.ts
+    // and those of tools and webhooks from their system.ts
     files: ['lib/{core,http,tools,webhooks}/**/*.ts', 'lib/storage/postgres/replicas.ts'],
-    ignores: ['lib/core/runtime.ts', 'lib/webhooks/request.ts', 'lib/webhooks/system.ts'],
+    ignores: ['lib/core/runtime.ts', 'lib/tools/system.ts', 'lib/webhooks/request.ts', 'lib/webhooks/system.ts'],
     rules: {
       'no-restricted-globals': ['error', 'performance', ...['Timeout', 'Interval'].flatMap(name =>
         [`set${name}`, `clear${name}`]), 'setImmediate'],

@@ -1,6 +1,19 @@
 // What hosts import, besides families and pages: those stand on it themselves.
 export type { Static } from '@sinclair/typebox'
+export { erasePersonal } from './core/data/erase.js'
+export type { EraseOptions, EraseSettings } from './core/data/erase.js'
+export type { EntryCopies, ErasureReport } from './core/data/erase-log.js'
+export { makeItemReader } from './core/data/item-reader.js'
+export type { ItemReader, ReadItem } from './core/data/item-reader.js'
+export { keepRow } from './core/data/keep-row.js'
+export { openLog } from './core/data/open-log.js'
+export type { EntryCondition, Log, LogBatch, LogFollowOptions, LogOptions } from './core/data/open-log.js'
+export { pruneLog } from './core/data/prune.js'
+export type { PruneLogOptions } from './core/data/prune.js'
+export { makeResumable } from './core/data/resumable.js'
+export { checkMappings, tablesOf } from './core/data/tables.js'
 export { errorCodes } from './core/errors.js'
+export { commandsShape as logTable } from './core/family/fields.js'
 export type { Context, Facts, Lookups, Preparation } from './core/family/context.js'
 export type { CreateDefinition, CreateOf } from './core/family/creation.js'
 export type {
@@ -50,6 +63,7 @@ export { describeProblems } from './http/plugin/problems.js'
 export type { MountProblems, ProblemExamples } from './http/plugin/problems.js'
 export { explainError } from './http/reply.js'
 export { readIdempotencyKey } from './http/request.js'
+export { findOptionFlaw, rules as optionRules } from './core/values/rules.js'
 export { makeValidator } from './core/values/validate.js'
 export type { Validator } from './core/values/validate.js'
 export type { FamilyPlugin, MountHook } from './http/plugin/define-family.js'
@@ -71,7 +85,8 @@ export type {
   BookCommand, CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand,
   RunAllOptions, RunOptions, Service, ServiceOptions
 } from './core/service/service.js'
-export { checkHealth, readMetrics } from './core/service/storage-access.js'
+export { findPosition, writePosition } from './core/service/feed.js'
+export { checkHealth, isStorage, readMetrics } from './core/service/storage-access.js'
 export type { Health } from './core/service/storage-access.js'
 export {
   BusyError, checkChanges, ConflictError, ConstraintError, DuplicateError, isExpected, ReadOnlyError

@@ -44,12 +44,16 @@ function exportsOf (path: string): Exported[] {
     if (statement.exportClause === undefined) return exportsOf(join(dirname(path), from.replace(/\.js$/, '.ts')))
     const { elements } = statement.exportClause as ts.NamedExports
     if (!from.startsWith('.')) return elements.map(({ name }) => ({ name: name.text, isForeign: true }))
-    const { statements } = parse(join(dirname(path), from.replace(/\.js$/, '.ts')))
-    return elements.map(({ name, propertyName = name }) => ({
-      name: name.text,
-      declaration: statements.find(each => nameOf(each) === propertyName.getText())
-    }))
+    const source = join(dirname(path), from.replace(/\.js$/, '.ts'))
+    return elements.map(({ name, propertyName = name }) =>
+      ({ name: name.text, declaration: findDeclaration(source, propertyName.getText()) }))
   })
+}
+
+function findDeclaration (path: string, name: string): ts.Node | undefined {
+  const own = parse(path).statements.find(each => nameOf(each) === name)
+  // Otherwise the file passes it on.
+  return own ?? exportsOf(path).find(each => each.name === name)?.declaration
 }
 
 function isExported (statement: ts.Statement): boolean {

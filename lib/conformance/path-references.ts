@@ -46,7 +46,7 @@ async function readAll (storage: Storage): Promise<unknown> {
   return found.map(({ items }) => items.map(item => ({ ...item })))
 }
 
-const dangling = (path: string, other: string, missing: Id): Partial<ConstraintError> =>
+const dangling = (path: string, other: string, ...missing: Id[]): Partial<ConstraintError> =>
   ({ rule: 'reference', family: 'papers', id: 1, fields: [path], other, missing })
 
 export const pathReferences: readonly Case[] = [
@@ -55,20 +55,21 @@ export const pathReferences: readonly Case[] = [
     async run ({ storage }) {
       await storage.prepare(papers)
       await storage.commit([...insert('things', thing(1), thing(2)), ...insert('notes', note('a'))])
-      const cases: [path: string, other: string, missing: Id, members: Record<string, unknown>][] = [
-        ['lines.thing', 'things', 3, { lines: [{ thing: 1 }, { thing: null }, {}, { thing: 3 }, { thing: 2 }] }],
-        ['lines.parts.note', 'notes', 'A', { lines: [{ parts: [{ note: 'a' }, { note: 'A' }] }, { parts: [] }] }],
-        ['lines.next', 'papers', 9, { lines: [{ next: 1 }, { next: 9 }] }],
-        ['tags', 'things', 4, { tags: [1, 4, 1] }],
-        ['place.note', 'notes', '', { place: { note: '' } }]
+      const cases: [path: string, other: string, missing: Id[], members: Record<string, unknown>][] = [
+        ['lines.thing', 'things', [3], { lines: [{ thing: 1 }, { thing: null }, {}, { thing: 3 }, { thing: 2 }] }],
+        ['lines.thing', 'things', [3, 4], { lines: [{ thing: 3 }, { thing: 4 }, { thing: 1 }, { thing: 3 }] }],
+        ['lines.parts.note', 'notes', ['A'], { lines: [{ parts: [{ note: 'a' }, { note: 'A' }] }, { parts: [] }] }],
+        ['lines.next', 'papers', [9], { lines: [{ next: 1 }, { next: 9 }] }],
+        ['tags', 'things', [4, 9], { tags: [1, 4, 1, 9, 4] }],
+        ['place.note', 'notes', [''], { place: { note: '' } }]
       ]
       for (const [path, other, missing, members] of cases) {
-        await assertRefused(storage, insert('papers', paper(1, members)), dangling(path, other, missing))
+        await assertRefused(storage, insert('papers', paper(1, members)), dangling(path, other, ...missing))
         await storage.commit(insert('papers', paper(1)))
         const after = paper(1, members, 2)
-        await assertRefused(storage, [replace('papers', after)], dangling(path, other, missing))
+        await assertRefused(storage, [replace('papers', after)], dangling(path, other, ...missing))
         const changed: Change = { type: 'replace', family: 'papers', item: after, expected: 1, current: paper(1) }
-        await assertRefused(storage, [changed], dangling(path, other, missing))
+        await assertRefused(storage, [changed], dangling(path, other, ...missing))
         await storage.commit([remove('papers', 1)])
       }
       await storage.commit(insert('papers', paper(1), paper(2, { lines: [], tags: [] }), paper(3, {
@@ -140,7 +141,7 @@ export const pathReferences: readonly Case[] = [
       for (const id of odd) await assert.rejects(storage.commit([remove('notes', id)]), { rule: 'in-use', id })
       for (const missing of ['a', 'A"B', 'a\\\\b', 'U\u0308', 'Ü', '01', 'NULL', '', '$.a', ' a ']) {
         const item = paper(2, { lines: [{ parts: [{ note: missing }] }] })
-        await assert.rejects(storage.commit(insert('papers', item)), { rule: 'reference', missing })
+        await assert.rejects(storage.commit(insert('papers', item)), { rule: 'reference', missing: [missing] })
       }
       await storage.commit([remove('papers', 1), ...odd.map(id => remove('notes', id))])
     }

@@ -8,7 +8,7 @@ type Phase = typeof order[number]
 // Taken at import, so that fake timers in a host's tests do not stop requests.
 const { queueMicrotask, process: { nextTick } } = globalThis
 
-interface State {
+interface ProcessPhases {
   readonly waiting: Record<Phase, (() => void)[]>
   isPlanned: boolean
   turnedAt: number
@@ -17,7 +17,7 @@ interface State {
   lastAt: number
 }
 
-const getPhases = keepPerProcess((): State => ({
+const getPhases = keepPerProcess((): ProcessPhases => ({
   waiting: { begin: [], read: [], write: [] },
   isPlanned: false,
   turnedAt: -Infinity,
@@ -44,7 +44,7 @@ export function isAlone (): boolean {
   return !state.isPlanned && !isTurnLong(state)
 }
 
-function isTurnLong ({ turnedAt }: State): boolean {
+function isTurnLong ({ turnedAt }: ProcessPhases): boolean {
   return performance.now() - turnedAt > maxTurn
 }
 
@@ -75,7 +75,7 @@ export function waitToBegin (connection?: object): Promise<void> | undefined {
   return state.beginning
 }
 
-function plan (state: State, defer: typeof setImmediate | typeof nextTick): void {
+function plan (state: ProcessPhases, defer: typeof setImmediate | typeof nextTick): void {
   state.isPlanned = true
   defer(() => {
     if (defer === setImmediate) state.turnedAt = performance.now()
@@ -83,7 +83,7 @@ function plan (state: State, defer: typeof setImmediate | typeof nextTick): void
   })
 }
 
-function runFrom (state: State, at: number): void {
+function runFrom (state: ProcessPhases, at: number): void {
   const { waiting } = state
   while (at < order.length && waiting[order[at] as Phase].length === 0) at++
   if (at === order.length) return finish(state)
@@ -96,7 +96,7 @@ function runFrom (state: State, at: number): void {
 }
 
 /** Leftovers wait for the next turn, so that endless work does not block other events. */
-function finish (state: State): void {
+function finish (state: ProcessPhases): void {
   state.isPlanned = false
   if (Object.values(state.waiting).some(runs => runs.length > 0)) plan(state, setImmediate)
 }

@@ -9,10 +9,10 @@ import {
 
 /** Items that belong to the item of a page, as tables with their operations. */
 export function renderChildren (words: Words, lists: readonly ChildList[] = []): Content {
-  return lists.map(list => renderTable(withLabels(words, list.labels), list))
+  return lists.map(list => renderChildTable(withLabels(words, list.labels), list))
 }
 
-function renderTable (words: Words, list: ChildList): Markup {
+function renderChildTable (words: Words, list: ChildList): Markup {
   const { texts } = words
   const { name, field, href, items, columns, kinds } = list
   const id = `children-${name}`

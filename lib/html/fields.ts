@@ -98,14 +98,14 @@ function renderRowInputs (words: Words, { name, rows = [], mostRows = Infinity }
   const { texts } = words
   return markup`<div class="wide"><table class="rows"><thead><tr>${rows[0]?.map(cell =>
     markup`<th scope="col">${labelField(words, cell)}</th>`)}<td></td></tr></thead>
-<tbody>${rows.map((row, index) => markup`<tr>${row.map(cell => renderCell(words, cell, form))}<td class="remove">${
+<tbody>${rows.map((row, index) => markup`<tr>${row.map(cell => renderInputCell(words, cell, form))}<td class="remove">${
   renderRemove(words, name, index)}</td></tr>
 `)}</tbody></table></div>
 <button type="submit" name="_add" value="${name}" class="plain" formnovalidate${
   rows.length >= mostRows && markup` hidden`}>${texts.addRow}</button>`
 }
 
-function renderCell (words: Words, cell: FormField, form: string): Markup {
+function renderInputCell (words: Words, cell: FormField, form: string): Markup {
   const id = toFieldId(form, cell.name)
   const name = labelField(words, cell)
   const label = nameCell(words, name, cell)

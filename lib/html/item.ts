@@ -41,10 +41,10 @@ ${usual.map(operation => renderOperation(words, operation))}${dangerous.length >
 ${dangerous.map(operation => renderOperation(words, operation))}</div>
 `}</div>
 </section>`}
-${renderPart(texts.unavailable, renderTerms(unavailable.map(({ name, reason, wrongState }) =>
+${renderSection(texts.unavailable, renderTerms(unavailable.map(({ name, reason, wrongState }) =>
   [nameOperation(words, { name, singular }), formatReason(words, reason, wrongState)]), 'unavailable'))}
-${related.length > 0 && renderPart(texts.related, renderRelated(words, related))}
-${renderPart(texts.technical, renderMembers(words, select(true), affordances))}
+${related.length > 0 && renderSection(texts.related, renderRelated(words, related))}
+${renderSection(texts.technical, renderMembers(words, select(true), affordances))}
 ${renderRequests(words, operations)}
 </div>
 ${log && markup`<section class="log" aria-labelledby="log">
@@ -113,9 +113,9 @@ export function renderConfirmation (
   return markup`<p dir="auto"><a href="${item}">${title}</a></p>
 ${warning !== undefined && markup`<p>${warning}</p>`}
 ${final === true && markup`<p><strong>${texts.final}</strong></p>`}
-${renderPart(texts.whatChanges, renderChanges(words, changes))}
+${renderSection(texts.whatChanges, renderChanges(words, changes))}
 ${others.map(other => renderOther(words, other))}
-${renderPart(texts.yourEntries, renderParams(words, params))}
+${renderSection(texts.yourEntries, renderParams(words, params))}
 <form method="post" action="${action}" class="confirm">
 ${renderHidden(entered)}<a class="button" href="${item}" autofocus>${texts.leave}</a>
 <button type="submit" class="danger">${nameOperation(words, form)}</button>
@@ -130,7 +130,7 @@ function renderOther (words: Words, { singular, labels, title, href, changes, is
 ${renderChanges(theirs, changes)}`
 }
 
-function renderPart (heading: string, content: Content): Content {
+function renderSection (heading: string, content: Content): Content {
   return content !== false && markup`<h2>${heading}</h2>
 ${content}`
 }

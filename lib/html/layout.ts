@@ -1,6 +1,6 @@
 import type { Crumb, ItemAffordances, Site } from '../pages/affordances.js'
 import { isVisible } from '../pages/titles.js'
-import { type Content, Markup, markup, renderLink, shorten } from './markup.js'
+import { type Content, cutText, Markup, markup, renderLink } from './markup.js'
 import { script } from './script.js'
 import { describeResult } from './timeline.js'
 import { renderBadge } from './values.js'
@@ -70,7 +70,7 @@ const maxHeading = 60
 
 /** The heading, after the result of what was just sent. */
 function nameContent (words: Words, parts: PageParts): string {
-  const beginning = shorten(parts.heading, maxHeading)
+  const beginning = cutText(parts.heading, maxHeading)
   const message = describeResult(words, parts)
   return message === undefined ? beginning : `${message}: ${beginning}`
 }
@@ -111,7 +111,7 @@ function renderTrail (words: Words, trail: readonly Crumb[]): Content {
   return trail.length > 0 && markup`<nav class="trail" aria-label="${words.texts.trail}"><ol>
 ${trail.map(({ kind, href, name, labels }) => {
   const shown = kind === 'item'
-    ? shorten(name, maxHeading)
+    ? cutText(name, maxHeading)
     : kind === 'list' ? namePlural(withLabels(words, labels), name) : words.texts[kind]
   return markup`<li><a href="${href}"><bdi>${shown}</bdi></a></li>
 `

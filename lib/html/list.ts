@@ -3,7 +3,7 @@ import type { ActiveFilter, FormAffordance, FormField, Home, PageAffordances, Sh
 import { findLeading, renderCell, renderHeading, renderState } from './cells.js'
 import { filterForm, hasAmount, listChoices, renderField, renderInputs, renderLanguage } from './fields.js'
 import { renderMany, renderRefusal, renderRequests } from './form.js'
-import { type Content, type Markup, markup, renderHidden, shorten } from './markup.js'
+import { type Content, cutText, type Markup, markup, renderHidden } from './markup.js'
 import { renderDays, renderLive, renderMessage, renderRecent, renderTimeline } from './timeline.js'
 import { formatBoolean, renderBadge } from './values.js'
 import {
@@ -285,7 +285,7 @@ function renderCheck (
   if (row === undefined) return undefined
   const name = String((leading === undefined ? undefined : item[leading]) ?? row.id)
   return markup`<td class="check"><input type="checkbox" form="many" name="_item.${row.id}"
-value="${row.revision}" aria-label="${words.texts.select(shorten(name, 60))}"></td>`
+value="${row.revision}" aria-label="${words.texts.select(cutText(name, 60))}"></td>`
 }
 
 function chooseClass (value: unknown, kind: ShownKind | undefined): string {

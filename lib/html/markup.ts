@@ -58,7 +58,7 @@ ${terms.map(([name, content]) => markup`<dt>${name}</dt><dd dir="auto">${content
 `
 }
 
-export function shorten (text: string, maxLength: number): string {
+export function cutText (text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
   // By code points; the first slice keeps this cheap for long texts.
   return `${[...text.slice(0, 2 * maxLength)].slice(0, maxLength - 1).join('')}…`

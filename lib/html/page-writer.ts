@@ -13,7 +13,7 @@ import { renderHome, renderList } from './list.js'
 import type { HtmlOptions } from './options.js'
 import { english, type Texts } from './texts.js'
 import {
-  makeTranslator, nameField, nameOperation, namePlural, nameSingular, none, withLabels, withLogLabels, type Words
+  makeTranslator, nameField, nameOperation, namePlural, nameSingular, noLabels, withLabels, withLogLabels, type Words
 } from './words.js'
 
 type WrittenParts = Omit<PageParts, 'user' | 'place'> & Partial<Pick<PageParts, 'place'>>
@@ -146,7 +146,7 @@ function makeWordChooser ({ texts = {}, language, timeZone }: HtmlOptions) {
     return tables.find(({ texts: { lang } }) => lang === wanted) ?? first
   }
   return (request: FastifyRequest, { labels, zone, now = Date.now() }: Spoken = {}): Words =>
-    withLabels({ ...choose(request), labels: none, zone: timeZone ?? zone, now }, labels)
+    withLabels({ ...choose(request), labels: noLabels, zone: timeZone ?? zone, now }, labels)
 }
 
 /** A failure of the host's function is logged, and shown as if it returned nothing. */

@@ -294,7 +294,7 @@ const black = '#000000'
 const white = '#ffffff'
 
 /** Enough for text. */
-const enough = 4.5
+const enoughContrast = 4.5
 
 export function isColor (text: unknown): text is string {
   return typeof text === 'string' && /^#([\da-f]{3}|[\da-f]{6})$/i.test(text)
@@ -330,7 +330,7 @@ export function adjustColor (color: string, paper: string): string {
   for (let share = 0; share < 1; share += 0.02) {
     const adjusted = parts.map((part, index) => Math.round(part + ((towards[index] ?? 0) - part) * share))
     const text = `#${adjusted.map(part => part.toString(16).padStart(2, '0')).join('')}`
-    if (measureContrast(text, paper) >= enough) return text
+    if (measureContrast(text, paper) >= enoughContrast) return text
   }
   return findInk(paper)
 }

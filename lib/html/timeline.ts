@@ -20,7 +20,7 @@ function renderEntry (page: Words, entry: LogEntry, isWhole: boolean): Markup {
   const { texts } = page
   const { outcome, href, then, at, principal, revision, item: its, about, reason, wrongState } = entry
   const words = its === undefined ? page : withLabels(page, its.labels)
-  const on = its && markup` · <bdi>${renderLink(its.href, nameItem(words, entry.singular, its))}</bdi>`
+  const on = its && markup` · <bdi>${renderLink(its.href, nameLoggedItem(words, entry.singular, its))}</bdi>`
   const { changes, params } = omitRepeated(entry)
   const by = principal !== undefined && markup` · <bdi>${texts.by(principal)}</bdi>`
   const theirs = about && withLabels(words, about.labels)
@@ -42,7 +42,7 @@ ${its?.restore && renderTakeBack(texts.restore, its.restore)}${
 }
 
 // A title is enough where all are of one family.
-function nameItem (words: Words, singular: string, { id, title, isShared }: LoggedItem): string {
+function nameLoggedItem (words: Words, singular: string, { id, title, isShared }: LoggedItem): string {
   const isNamed = title !== undefined && title !== id
   return isNamed && !isShared ? title : words.texts.item(nameSingular(words, singular), title ?? id)
 }
@@ -75,7 +75,7 @@ export function renderChanges (words: Words, changes: readonly ShownChange[], is
   const { texts } = words
   return renderTerms(changes.map(change => {
     const { from, to, referred, omitted = [] } = change
-    const isShown = isKnown(change) && (isWhole || (!isLong(from) && !isLong(to)))
+    const isShown = isKnown(change) && (isWhole || (!isLongChange(from) && !isLongChange(to)))
     const show = (end: 'from' | 'to'): Content => {
       if (omitted.includes(end)) return texts.notLogged
       const shown = { ...change, referred: referred?.[end] }
@@ -89,7 +89,7 @@ export function renderChanges (words: Words, changes: readonly ShownChange[], is
 }
 
 /** Whether it would be a long table. */
-function isLong (value: unknown): boolean {
+function isLongChange (value: unknown): boolean {
   return typeof value === 'object' && value !== null && JSON.stringify(value).length > maxChange
 }
 

@@ -1,6 +1,6 @@
 import { isAmount, isDate, type Members, readDateTime } from '../exports.js'
 import type { Kinds, Referred, RowReferences, ShownKind, ShownState } from '../pages/affordances.js'
-import { type Content, type Markup, markup, renderLink, shorten } from './markup.js'
+import { type Content, cutText, type Markup, markup, renderLink } from './markup.js'
 import { sumExactly } from './sums.js'
 import {
   formatAgo, formatDate, formatDecimal, formatExact, formatMoment, formatNumber, namePart, nameState, type Words
@@ -53,7 +53,7 @@ function renderText (words: Words, text: string, { kind, isLong = false }: Shown
 
 export function renderShort (words: Words, value: unknown, shown: Shown, maxLength: number): Content {
   const content = renderValue(words, value, shown)
-  return typeof content === 'string' ? shorten(content, maxLength) : content
+  return typeof content === 'string' ? cutText(content, maxLength) : content
 }
 
 // Longer texts are folded.
@@ -61,7 +61,7 @@ const maxShown = 400
 
 export function fold ({ texts }: Words, content: Content): Content {
   if (typeof content !== 'string' || content.length <= maxShown) return content
-  return markup`<details class="long"><summary>${shorten(content, 200)} <span>${texts.showMore}</span></summary>${
+  return markup`<details class="long"><summary>${cutText(content, 200)} <span>${texts.showMore}</span></summary>${
     content}</details>`
 }
 
@@ -134,14 +134,14 @@ function renderRows (words: Words, rows: readonly Members[], shown: Shown): Mark
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null
 
-interface Column {
+interface RowColumn {
   readonly label: string
   readonly isNumber: boolean
   readonly sum: string | undefined
 }
 
 /** The name of the row is in its first cell, beside the sum if there is one. */
-function renderSums (words: Words, columns: readonly Column[]): Markup {
+function renderSums (words: Words, columns: readonly RowColumn[]): Markup {
   const { texts: { total } } = words
   return markup`<tfoot><tr>${columns.map(({ label, isNumber, sum }, index) => {
     const shown = sum === undefined ? undefined : formatExact(words, sum)

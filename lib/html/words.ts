@@ -18,7 +18,7 @@ export interface Words {
 
 /** The words with the labels of a family. */
 export function withLabels (words: Words, table: LabelTable | undefined): Words {
-  if (table === undefined) return { ...words, labels: none, titles: undefined }
+  if (table === undefined) return { ...words, labels: noLabels, titles: undefined }
   return { ...words, labels: findLabels(table, words.texts.lang), titles: table[anyLanguage]?.fields }
 }
 
@@ -28,11 +28,11 @@ export function withLogLabels (words: Words): Words {
   return { ...words, labels: { ...labels, fields: { ...labels.fields, createdAt: texts.day } } }
 }
 
-export const none: Labels = {}
+export const noLabels: Labels = {}
 
 // de-CH, otherwise de.
 function findLabels (table: LabelTable, lang: string): Labels {
-  return table[lang] ?? table[lang.replace(/-.*$/s, '')] ?? none
+  return table[lang] ?? table[lang.replace(/-.*$/s, '')] ?? noLabels
 }
 
 const own = (table: Readonly<Record<string, string>> | undefined, name: string): string | undefined =>
@@ -158,14 +158,14 @@ export function formatAgo ({ texts: { locale }, now }: Words, text: string): str
 
 /** Today in the zone of the page, `YYYY-MM-DD`, or some days before. */
 export function findDay ({ zone, now }: Words, daysBefore: number): string {
-  return new Date(Date.parse(toDay(zone, now)) - daysBefore * 86_400_000).toISOString().slice(0, 10)
+  return new Date(Date.parse(formatDay(zone, now)) - daysBefore * 86_400_000).toISOString().slice(0, 10)
 }
 
 export function findDayOf ({ zone }: Words, moment: string): string {
-  return toDay(zone, Date.parse(moment))
+  return formatDay(zone, Date.parse(moment))
 }
 
-function toDay (zone = 'UTC', time: number): string {
+function formatDay (zone = 'UTC', time: number): string {
   return findFormat(`day ${zone}`, () =>
     new Intl.DateTimeFormat('en-CA', { dateStyle: 'short', timeZone: zone })).format(time)
 }

@@ -9,7 +9,7 @@ import {
   type BodyLimits, escapePointer, explainMembers, findFlawInJson, findJsonFlaws, isObject, type Members
 } from '../core/values/json.js'
 import type { SentForm } from '../representations/target.js'
-import { readEntries } from './form-values.js'
+import { readFormEntries } from './form-values.js'
 import { readIdempotencyKey, splitUrl } from './request.js'
 
 /** No bytes are the empty object, so that an operation without parameters needs no body. */
@@ -195,7 +195,7 @@ export function readSentParams (params: Params, request: FastifyRequest): Member
   const { body } = request
   if (!(body instanceof FormBody)) return readJsonParams(params, request)
   const { zone, language, key } = body
-  return readEntries(params, body.entries, { zone, language, isOwn: key !== undefined })
+  return readFormEntries(params, body.entries, { zone, language, isOwn: key !== undefined })
 }
 
 /** The Idempotency-Key header, or the key of one of our forms. */

@@ -127,7 +127,7 @@ export function isLater (moment: string, header: string | undefined): boolean | 
   return seconds === undefined ? undefined : Math.floor(Date.parse(moment) / 1000) > seconds
 }
 
-const forms = [
+const dateForms = [
   /^WEEKDAY, (?<day>\d\d) (?<month>[A-Z][a-z]{2}) (?<year>\d{4}) (?<time>[\d:]{8}) GMT$/,
   /^WEEKDAY[a-z]*day, (?<day>\d\d)-(?<month>[A-Z][a-z]{2})-(?<year>\d\d) (?<time>[\d:]{8}) GMT$/,
   /^WEEKDAY (?<month>[A-Z][a-z]{2}) (?<day>[ \d]\d) (?<time>[\d:]{8}) (?<year>\d{4})$/
@@ -135,7 +135,7 @@ const forms = [
 
 /** The three forms of RFC 9110, 5.6.7, as seconds since 1970; undefined if the date is invalid. */
 export function readHttpDate (text: string, now = readClock()): number | undefined {
-  const parts = forms.map(form => form.exec(text)?.groups).find(groups => groups !== undefined)
+  const parts = dateForms.map(form => form.exec(text)?.groups).find(groups => groups !== undefined)
   if (parts === undefined) return undefined
   const { day = '', month, year = '', time } = parts
   const current = new Date(now).getUTCFullYear()

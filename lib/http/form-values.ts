@@ -54,7 +54,7 @@ export interface Writing {
 }
 
 /** The members of a form, with its texts converted to the types of the schema. */
-export function readEntries (params: Params, entries: ReadonlyMap<string, string>, writing: Writing): Members {
+export function readFormEntries (params: Params, entries: ReadonlyMap<string, string>, writing: Writing): Members {
   const members: [name: string, value: unknown][] = []
   const flaws: MemberFlaw[] = []
   for (const name of new Set([...entries.keys()].map(name => name.replace(/\..*$/s, '')))) {
@@ -99,7 +99,7 @@ function readMember (
   const nested = field.kind === 'json' ? findNested(declared) : undefined
   if (nested === undefined) {
     const text = entries.get(name) ?? ''
-    return text === '' && (empty.value === null || !isFilled) ? empty : readText(field, text, writing, pointer)
+    return text === '' && (empty.value === null || !isFilled) ? empty : readFieldText(field, text, writing, pointer)
   }
   const texts = new Map([...entries].filter(([key]) => key === name || key.startsWith(`${name}.`)))
   const isBlank = [...texts.values()].every(text => text.trim() === '')
@@ -122,13 +122,13 @@ function readNested (
   if (nested.shape === 'group') return readObject(nested.fields, texts, name, writing, pointer)
   const all = nested.shape === 'lines'
     ? (texts.get(name) ?? '').split('\n').map(line => line.trim()).filter(line => line !== '')
-        .map((line, index) => readText(nested.fields[0], line, writing, `${pointer}/${index}`))
+        .map((line, index) => readFieldText(nested.fields[0], line, writing, `${pointer}/${index}`))
     : findRows(texts, name).map((row, index) =>
       readObject(nested.fields, texts, `${name}.${row}`, writing, `${pointer}/${index}`))
   return { value: all.map(({ value }) => value), flaws: all.flatMap(({ flaws }) => flaws) }
 }
 
-function readText (field: Field, given: string, { zone, language }: Writing, pointer: string): FieldReading {
+function readFieldText (field: Field, given: string, { zone, language }: Writing, pointer: string): FieldReading {
   const local = field.kind === 'date-time' ? toInstant(given, zone ?? 'UTC') : undefined
   if (local !== undefined) return { value: local, flaws: [] }
   const text: ReadResult<string> = language !== undefined && isAmount(field)
@@ -154,7 +154,7 @@ function readObject (
     const isEmpty = text === '' && (field.optional || field.nullable === true || field.kind !== 'string')
     if (isEmpty && field.nullable === true) members.push([field.name, null])
     if (isEmpty) continue
-    const read = readText(field, text, writing, `${pointer}/${escapePointer(field.name)}`)
+    const read = readFieldText(field, text, writing, `${pointer}/${escapePointer(field.name)}`)
     flaws.push(...read.flaws)
     if (read.value !== undefined) members.push([field.name, read.value])
   }

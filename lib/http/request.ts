@@ -65,7 +65,7 @@ export function readPreference ({ prefer }: IncomingHttpHeaders): 'minimal' | 'r
 
 /** Refuses a POST that browsers send from other sites without a preflight: as a form, or without a body. */
 export function refuseCrossSite (request: FastifyRequest, trusted: readonly string[]): void {
-  if (request.method !== 'POST' || json.test(request.headers['content-type'] ?? '')) return
+  if (request.method !== 'POST' || jsonType.test(request.headers['content-type'] ?? '')) return
   // Over HTTP/2 the host is in :authority.
   const { origin, 'sec-fetch-site': site, ':authority': authority, host = authority } = request.headers
   if (origin !== undefined && trusted.includes(origin)) return
@@ -77,7 +77,7 @@ export function refuseCrossSite (request: FastifyRequest, trusted: readonly stri
   throw new Problem('cross-site', `${page} may not send this; the option trustedOrigins can allow it`)
 }
 
-const json = /^application\/(json|merge-patch\+json)\b/i
+const jsonType = /^application\/(json|merge-patch\+json)\b/i
 
 /** Reads `routerOptions`, or the older setting beside it. */
 export function isRouterSet (

@@ -273,12 +273,12 @@ function adviseNewId ({ code, message, statusCode: status, errors = [], members 
   return new Problem(code, detail, { status, errors, members: { ...members, replayed: true } })
 }
 
-const narrowed = new WeakMap<FamilyMount, readonly Tool[]>()
+const narrowedTools = new WeakMap<FamilyMount, readonly Tool[]>()
 
 /** The tools of a mount whose family the caller does not see whole. */
 function narrowTools (mount: FamilyMount, needsCommand: boolean): readonly Tool[] {
-  const known = narrowed.get(mount) ?? [...makeTools([mount], needsCommand).values()]
-  narrowed.set(mount, known)
+  const known = narrowedTools.get(mount) ?? [...makeTools([mount], needsCommand).values()]
+  narrowedTools.set(mount, known)
   return known
 }
 

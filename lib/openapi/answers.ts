@@ -1,6 +1,6 @@
 import { canShow, type JsonSchema, type ProblemCode, type ProblemExamples, type Representation } from '../exports.js'
 import type { DocumentPart } from './document-part.js'
-import { nameProblem, toSchemaName } from './schemas.js'
+import { referToProblem, toSchemaName } from './schemas.js'
 
 /** By status. */
 export type Answers = Readonly<Record<string, object>>
@@ -63,7 +63,7 @@ export function describeRefusals (
 }
 
 function describeProblem (part: DocumentPart, name: string, description: string, examples: readonly object[]): object {
-  const any = nameProblem(part)
+  const any = referToProblem(part)
   const schema = part.name(name, { allOf: [any], examples })
   return { description, content: { 'application/problem+json': { schema } } }
 }

@@ -7,7 +7,7 @@ import {
   describeReadItem, objectOf, strict, toSchemaName
 } from './schemas.js'
 
-const past: Readonly<Record<string, JsonSchema>> = {
+const pastParameters: Readonly<Record<string, JsonSchema>> = {
   revision: { type: 'integer', minimum: 1, description: 'The item as it was after this change' },
   at: { type: 'string', format: 'date-time', description: 'The item as it was at this time, instead of revision' }
 }
@@ -26,7 +26,7 @@ function describeQuerystring (
     log: { after, maxpagesize, ...ofLog },
     feed: { after, maxpagesize, family, ...ofLog },
     bare: { after, maxpagesize, ...ifAny },
-    item: { fields, ...ifAny, ...isWritable && past },
+    item: { fields, ...ifAny, ...isWritable && pastParameters },
     format: { format }
   }
   return objectOf({}, known[kind] as Record<string, JsonSchema>, strict)

@@ -93,7 +93,7 @@ function replaceAt (
   return { ...schema, properties: { ...properties, [name]: enter(property) } }
 }
 
-const past = { current: linkSchema, prev: linkSchema, next: linkSchema }
+const pastLinks = { current: linkSchema, prev: linkSchema, next: linkSchema }
 
 export function describeItemLinks (part: DocumentPart): JsonSchema {
   const { references, isWritable } = part.model
@@ -101,7 +101,7 @@ export function describeItemLinks (part: DocumentPart): JsonSchema {
   return part.name(`${toSchemaName(part)}Links`, objectOf({
     self: linkSchema, collection: linkSchema, ...isWritable && { log: linkSchema }
     // An item as it was has no operations.
-  }, { ...referred, ...isWritable && { operations: linkSchema, ...past } }))
+  }, { ...referred, ...isWritable && { operations: linkSchema, ...pastLinks } }))
 }
 
 export function findAction ({ model: { actions } }: DocumentPart, wanted: string | undefined): ActionModel | undefined {
@@ -219,7 +219,7 @@ export function describeSentResult (part: DocumentPart): JsonSchema {
     replayed: { type: 'boolean', description: 'Whether it ran before' },
     command: describeCommand(part),
     item: describeLinkedItem(part),
-    problem: nameProblem(part)
+    problem: referToProblem(part)
   }))
 }
 
@@ -269,7 +269,7 @@ export function describeHome (part: DocumentPart): JsonSchema {
   }))
 }
 
-export function nameProblem (part: DocumentPart): JsonSchema {
+export function referToProblem (part: DocumentPart): JsonSchema {
   return part.name('Problem', problemSchema)
 }
 

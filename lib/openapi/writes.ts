@@ -85,7 +85,7 @@ export function describeOperation (part: DocumentPart, { forms: [form = ''], pat
       name: `${form}-${path.split('/').at(-1)}-${singular}`,
       tag,
       summary: summarize(part, action),
-      description: explainState(action),
+      description: describeState(action),
       body: bodies[0] as JsonSchema,
       ...describeWrite(part, () => describeActionRefusals(part, action.action))
     }
@@ -103,7 +103,7 @@ export function describeOperation (part: DocumentPart, { forms: [form = ''], pat
 }
 
 /** Where an operation has no text, its name is enough here. */
-function explainState ({ kind, isConditional }: ActionModel): string {
+function describeState ({ kind, isConditional }: ActionModel): string {
   if (kind === 'restore') return 'As it was, from the log. Does nothing if it exists.'
   return isConditional || kind === 'revert' ? '409 if the state does not allow it.' : 'Allowed in every state.'
 }

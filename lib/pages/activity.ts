@@ -5,7 +5,7 @@ import type { LogEntry, PageAffordances, TakeBack } from './affordances.js'
 import { listLogFilters } from './filter-fields.js'
 import { labelsOf } from './labels.js'
 import { linkList, trailToItem } from './links.js'
-import { listEvents, makeRestore, showEntry } from './log-entries.js'
+import { listEvents, makeLogEntry, makeRestoreForm } from './log-entries.js'
 import { makeRowAffordances } from './page-affordances.js'
 import { type PageRequest, readTitles } from './page-reads.js'
 import { linkPage, nameInLog } from './references.js'
@@ -28,7 +28,7 @@ export async function showEntries (
     const here = { mount, request, reads }
     const [titles, named] = await Promise.all([
       readTitles(reading, ids),
-      nameInLog(here, own.map(entry => showEntry(here, entry)))
+      nameInLog(here, own.map(entry => makeLogEntry(here, entry)))
     ])
     const restores = await findRestores(here, reading, own.filter(({ target }) => !titles.has(String(target))))
     for (const [index, entry] of own.entries()) {
@@ -64,7 +64,7 @@ async function findRestores (
     if (isDeletion && revision > (last.get(target)?.revision ?? 0)) last.set(target, entry)
   }
   const restores = await Promise.all(Array.from(last.values(), async entry =>
-    [entry, await makeRestore(here, reading, entry)] as const))
+    [entry, await makeRestoreForm(here, reading, entry)] as const))
   return new Map(restores.flatMap(([entry, restore]) => restore === undefined ? [] : [[entry, restore]]))
 }
 

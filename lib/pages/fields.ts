@@ -45,7 +45,7 @@ export interface Filling {
 /** What may be entered. */
 export function describeField (input: FormInput, item: Members | undefined): Omit<FormField, 'value'> {
   const { name, title, kind, description, maxLength, values, initial } = input
-  const was = item && writeValue(item[name])
+  const was = item && writeEntered(item[name])
   // A field may have become stricter since the item was stored.
   const isListed = values === undefined || was === undefined || was === '' || values.includes(was)
   return {
@@ -56,7 +56,7 @@ export function describeField (input: FormInput, item: Members | undefined): Omi
     description,
     maxLength,
     values: isListed ? values : [...values, was],
-    required: isRequired(input, was ?? (initial === undefined ? undefined : writeValue(initial)))
+    required: isRequired(input, was ?? (initial === undefined ? undefined : writeEntered(initial)))
   }
 }
 
@@ -74,10 +74,10 @@ function isRequired (
 export function fillIn (
   { name, initial }: FormInput, sent: Entered | undefined, { item, theirs }: Filling
 ): Pick<FormField, 'value' | 'isTyped' | 'was' | 'error' | 'theirs'> {
-  const was = item && writeValue(item[name])
+  const was = item && writeEntered(item[name])
   const entered = sent?.entered.get(name)
   return {
-    value: entered ?? was ?? (initial === undefined ? undefined : writeValue(initial)),
+    value: entered ?? was ?? (initial === undefined ? undefined : writeEntered(initial)),
     isTyped: entered !== undefined && sent?.language !== undefined,
     was,
     error: findError(sent, name),
@@ -85,7 +85,7 @@ export function fillIn (
   }
 }
 
-export function writeValue (value: unknown): string {
+export function writeEntered (value: unknown): string {
   if (Array.isArray(value)) return value.map(String).join('\n')
   return value === undefined || value === null || typeof value === 'object' ? '' : String(value)
 }

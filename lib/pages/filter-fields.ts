@@ -4,7 +4,7 @@ import { type Entered, findError, refer } from './fields.js'
 import { listActionChoices } from './log-entries.js'
 
 /** Whether the value is one text, which can be filtered and sorted. */
-export function isText ({ kind }: Field): boolean {
+export function isFilterable ({ kind }: Field): boolean {
   return kind !== 'json'
 }
 
@@ -14,7 +14,7 @@ export function makeFilterFields (
   sent: Entered,
   references: ReadonlyMap<string, ReferenceField>
 ): FormField[] {
-  return fields.filter(isText).flatMap(field => {
+  return fields.filter(isFilterable).flatMap(field => {
     const reference = references.get(field.name)
     const inputs = reference === undefined ? listFilterInputs(field) : [[field.name] as const]
     return inputs.map(([name, bound]) => {

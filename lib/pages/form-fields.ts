@@ -2,11 +2,11 @@ import {
   describeForm, type FamilyMount, type FormInput, makeSampleParams, type Members, type Stored
 } from '../exports.js'
 import type { FormAffordance, FormField, LogEntry, Refusal, SampleRequest } from './affordances.js'
-import { describeField, type Entered, fillIn, type Filling, refer, type RefusedForm, writeValue } from './fields.js'
+import { describeField, type Entered, fillIn, type Filling, refer, type RefusedForm, writeEntered } from './fields.js'
 import { getAction, nameForTexts, readWrongState } from './log-entries.js'
 import type { PageRequest } from './page-reads.js'
-import { findReferenceFields, findReferred, nameChosen, type ReferenceNames } from './references.js'
-import { isTooLong, listNamed, nest } from './row-fields.js'
+import { findReferenceFields, findReferredTitles, nameChosen, type ReferenceNames } from './references.js'
+import { isTooLong, listNamedItems, nest } from './row-fields.js'
 
 /** What a form starts with. */
 interface Given extends Pick<Filling, 'item' | 'titles' | 'theirs'> {
@@ -57,7 +57,7 @@ function prefill (input: FormInput, { [input.name]: value }: Members): FormInput
 }
 
 function writeInitial (inputs: readonly FormInput[], name: string): string {
-  return writeValue(inputs.find(each => each.name === name)?.initial)
+  return writeEntered(inputs.find(each => each.name === name)?.initial)
 }
 
 function startWith ({ name, initial }: FormInput, item: Members | undefined): unknown {
@@ -75,8 +75,8 @@ async function nameRows (
   const inRows = Object.fromEntries(Object.entries(references).filter(([path]) => path.includes('.')))
   if (Object.keys(inRows).length === 0) return undefined
   const values = Object.fromEntries(inputs.map(input => [input.name, startWith(input, item)]))
-  const named = listNamed(responding.mount, inRows, values, sent?.entered)
-  return (await findReferred(responding, inputs.map(({ name }) => name), named, inRows)).inRows
+  const named = listNamedItems(responding.mount, inRows, values, sent?.entered)
+  return (await findReferredTitles(responding, inputs.map(({ name }) => name), named, inRows)).inRows
 }
 
 function makeField (input: FormInput, sent: Entered | undefined, filling: Filling): FormField {

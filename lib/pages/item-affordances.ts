@@ -12,11 +12,11 @@ import { explainRefusal, makeForm, makeSampleRequest } from './form-fields.js'
 import { labelsOf, listKinds } from './labels.js'
 import { checkFrom, findSite, linkItemFrom, linkList, linkOthers, trailToItem } from './links.js'
 import {
-  findNewest, followItem, getAction, makeFeedback, nameForTexts, showChanges, showEntry, showParams
+  findNewestEntries, followItem, getAction, makeFeedback, makeLogEntry, nameForTexts, showChanges, showParams
 } from './log-entries.js'
 import type { PageForm } from './page-form.js'
 import type { PageRequest } from './page-reads.js'
-import { findReferred, linkPage, nameInLog } from './references.js'
+import { findReferredTitles, linkPage, nameInLog } from './references.js'
 import { findRelated, type FoundRelated } from './related.js'
 import { listStateFields, showState } from './states.js'
 import { titleOf } from './titles.js'
@@ -41,7 +41,7 @@ export interface ItemParts {
 }
 
 /** What the page of an item may be asked for. */
-export interface ItemQuery extends Pick<ListQuery, 'fields' | 'expand'> {
+export interface ItemPageQuery extends Pick<ListQuery, 'fields' | 'expand'> {
   readonly refused?: RefusedForm
   /** The query of the list from which it was opened. */
   readonly from?: string | undefined
@@ -49,7 +49,7 @@ export interface ItemQuery extends Pick<ListQuery, 'fields' | 'expand'> {
 
 /** All at once. */
 export async function loadParts (
-  responding: PageRequest, reading: Reading, item: Stored, { expand, refused }: ItemQuery
+  responding: PageRequest, reading: Reading, item: Stored, { expand, refused }: ItemPageQuery
 ): Promise<ItemParts> {
   const { mount, mount: { model }, request } = responding
   const [expanded, page, log, feedback, offers, refer, found] = await Promise.all([
@@ -59,7 +59,7 @@ export async function loadParts (
     refused === undefined && model.isWritable ? findFeedback(responding, reading, item) : undefined,
     // The forms of a page are sent to the nouns.
     mount.forms.includes('noun') ? reading.offers(item) : [],
-    findReferred(responding, model.members, [item]),
+    findReferredTitles(responding, model.members, [item]),
     findRelated(responding, item)
   ])
   const referred = Object.fromEntries(Object.keys(model.references).flatMap(field => {
@@ -73,8 +73,8 @@ async function loadNewest (
   responding: PageRequest, reading: Reading, item: Stored
 ): Promise<Pick<ItemParts, 'entries' | 'isStale'>> {
   if (!responding.mount.model.isWritable) return { entries: [], isStale: false }
-  const { entries, isStale } = await findNewest(reading, item)
-  return { entries: await nameInLog(responding, entries.map(entry => showEntry(responding, entry))), isStale }
+  const { entries, isStale } = await findNewestEntries(reading, item)
+  return { entries: await nameInLog(responding, entries.map(entry => makeLogEntry(responding, entry))), isStale }
 }
 
 /** The outcome of the command that was just sent. */
@@ -87,7 +87,7 @@ async function findFeedback (
 }
 
 export async function makeAffordances (
-  responding: PageRequest, parts: ItemParts, { refused, from }: ItemQuery
+  responding: PageRequest, parts: ItemParts, { refused, from }: ItemPageQuery
 ): Promise<ItemAffordances> {
   const { mount, mount: { model }, request } = responding
   const { item, cursor, page, entries, feedback, offers, referred, inRows, found } = parts
@@ -98,7 +98,7 @@ export async function makeAffordances (
     ...page,
     trail: [linkList(mount, request, from)],
     state: showState(mount, item),
-    technical: [...technical, ...listStateFields(mount)],
+    technical: [...technicalFields, ...listStateFields(mount)],
     referred,
     inRows,
     ...found,
@@ -135,7 +135,7 @@ function makeUndo (
   }
 }
 
-const technical = ['id', 'revision', 'createdAt', 'updatedAt']
+const technicalFields = ['id', 'revision', 'createdAt', 'updatedAt']
 
 export async function startPage (responding: PageRequest, self: string): Promise<ItemAffordances> {
   const { mount, mount: { model: { title } }, request } = responding
@@ -145,7 +145,7 @@ export async function startPage (responding: PageRequest, self: string): Promise
     kinds: listKinds(mount),
     title,
     labels: labelsOf(mount),
-    technical,
+    technical: technicalFields,
     trail: [linkList(mount, request)],
     others: linkOthers(mount, 'one', ({ name }) => `${self}?format=${name}`),
     operations: [],
@@ -212,7 +212,7 @@ export async function makeEntryAffordances (
 ): Promise<ItemAffordances> {
   const { mount, mount: { model: { entryFields } }, request } = responding
   const { target } = record
-  const [entry] = await nameInLog(responding, [showEntry(responding, record)])
+  const [entry] = await nameInLog(responding, [makeLogEntry(responding, record)])
   const log = { kind: 'log', href: itemUrl(mount, request, target, 'commands'), name: 'commands' } as const
   return {
     ...await startPage(responding, self),
@@ -244,7 +244,7 @@ export async function makeConfirmation (
   const [page, [named], { of, inRows }] = await Promise.all([
     startPage(responding, self),
     nameInLog(responding, [{ changes, params: [] }]),
-    findReferred(responding, Object.keys(given), [given], references)
+    findReferredTitles(responding, Object.keys(given), [given], references)
   ])
   return {
     ...page,

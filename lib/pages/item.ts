@@ -4,7 +4,7 @@ import {
 } from '../exports.js'
 import { endFeedback } from './feedback.js'
 import {
-  type ItemParts, type ItemQuery, loadParts, makeAffordances, makeConfirmation, pickMembers, type Question
+  type ItemPageQuery, type ItemParts, loadParts, makeAffordances, makeConfirmation, pickMembers, type Question
 } from './item-affordances.js'
 import { checkFrom, findSite, trailToItem } from './links.js'
 import { type PageRequest, seenBy } from './page-reads.js'
@@ -15,7 +15,7 @@ import { itemUrl } from './urls.js'
 import { sendView, type ShownOne, type ShownPage } from './views.js'
 
 /** What the page of a single resource may be asked for. */
-type SingleQuery = Pick<ItemQuery, 'fields' | 'expand'>
+type SingleQuery = Pick<ItemPageQuery, 'fields' | 'expand'>
 
 /** Throws if there are other parameters. */
 export function parseSingle (mount: FamilyMount, search: string, listed?: 'items' | 'log'): SingleQuery {
@@ -23,7 +23,7 @@ export function parseSingle (mount: FamilyMount, search: string, listed?: 'items
 }
 
 /** Pages link with `from`, and people copy their addresses. */
-function parseItem (mount: FamilyMount, sent: string): ItemQuery & { readonly when?: Moment | undefined } {
+function parseItem (mount: FamilyMount, sent: string): ItemPageQuery & { readonly when?: Moment | undefined } {
   const { name, isWritable: writable } = mount.model
   const { rest: search, when } = splitMoment(sent, { name, writable })
   if (!search.includes('from')) return { ...parseSingle(mount, search), when }
@@ -38,14 +38,14 @@ export async function sendItemPage (
   whole: PageRequest,
   id: Id,
   search: string,
-  also: Partial<ItemQuery> = {}
+  also: Partial<ItemPageQuery> = {}
 ): Promise<boolean> {
   const { request, reply } = whole
   const reading = await openReading(whole.mount, request, { action: 'read', id })
   const responding = seenBy(whole, reading)
   const { mount } = responding
   const { when, ...parsed } = parseItem(mount, search)
-  const query: ItemQuery = { ...parsed, ...also }
+  const query: ItemPageQuery = { ...parsed, ...also }
   if (when !== undefined) return await sendPastPage(responding, id, query, when)
   const { fields, refused } = query
   const parts = await loadItem(responding, reading, id, query)
@@ -64,7 +64,7 @@ export async function sendItemPage (
 
 /** Undefined if the item does not exist for the caller. */
 async function loadItem (
-  responding: PageRequest, reading: Reading, id: Id, query: ItemQuery
+  responding: PageRequest, reading: Reading, id: Id, query: ItemPageQuery
 ): Promise<ItemParts | undefined> {
   const isFollowed = responding.mount.model.isWritable && query.refused === undefined
   const [cursor, first] = await Promise.all([isFollowed ? reading.findCursor() : undefined, reading.get(id)])

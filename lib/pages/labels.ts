@@ -6,19 +6,19 @@ import type { Kinds, LabelTable, ShownKind } from './shown.js'
 /** The language of titles, which are the labels in every language that has no others. */
 export const anyLanguage = ''
 
-const tables = new WeakMap<FamilyModel, LabelTable>()
+const labelTables = new WeakMap<FamilyModel, LabelTable>()
 
 /** The labels of a family, with the titles in its schemas. */
 export function labelsOf (mount: FamilyMount): LabelTable {
   const { model } = mount
-  const known = tables.get(model)
+  const known = labelTables.get(model)
   if (known !== undefined) return known
   const params = model.actions.flatMap(({ action }) => describeForm(mount, action).inputs)
   // Those of fields come first: a parameter of the same name has its own beside it.
   const titles = new Map([...params, ...describeItem(mount)].flatMap(input => listTitles(input)))
   const { labels } = model
   const table = titles.size === 0 ? labels : { ...labels, [anyLanguage]: { fields: Object.fromEntries(titles) } }
-  tables.set(model, table)
+  labelTables.set(model, table)
   return table
 }
 

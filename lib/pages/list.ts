@@ -6,7 +6,7 @@ import type { PageAffordances } from './affordances.js'
 import { endFeedback, readFeedback } from './feedback.js'
 import type { RefusedForm } from './fields.js'
 import { linkList } from './links.js'
-import { makeFeedback, makeRestore } from './log-entries.js'
+import { makeFeedback, makeRestoreForm } from './log-entries.js'
 import { readSelection, type Selection, showSelection } from './many.js'
 import { makeCollectionAffordances, makeRowAffordances } from './page-affordances.js'
 import { finding } from './page-form.js'
@@ -90,7 +90,7 @@ async function makeListAffordances (
   const whole = makePageUrl('', parsed, ['format']).slice(1)
   const shown = { items, total, reading, links, from: whole === `sort=${mount.newestFirst}` ? '' : whole }
   const undo = record && feedback?.name === 'delete' && feedback.outcome === 'done'
-    ? await makeRestore(responding, reading, record)
+    ? await makeRestoreForm(responding, reading, record)
     : undefined
   return await makeCollectionAffordances(responding, parsed, shown, refused, feedback && { ...feedback, log, undo })
 }

@@ -21,7 +21,7 @@ interface NewestEntries {
 }
 
 /** Changes and later refusals, newest first. Found by revision, so that the length of the log does not matter. */
-export async function findNewest (reading: Reading, { id, revision }: Stored): Promise<NewestEntries> {
+export async function findNewestEntries (reading: Reading, { id, revision }: Stored): Promise<NewestEntries> {
   const order = ['revision', 'createdAt', 'id'].map(field => ({ field, descending: true }))
   const revisions = Array.from({ length: shownChanges }, (_, index) => revision - index)
   const find = async (outcome: string, revisions: readonly number[], limit: number): Promise<readonly LogRecord[]> => {
@@ -54,7 +54,7 @@ export async function findLastTitle (reading: Reading, id: Id): Promise<string |
   return undefined
 }
 
-export function showEntry ({ mount, request }: Here, record: LogRecord, noun?: string): LogEntry {
+export function makeLogEntry ({ mount, request }: Here, record: LogRecord, noun?: string): LogEntry {
   const { name, singular } = mount.model
   const { id, target, action, params = {}, changes = {}, about, createdAt, principal, problem, outcome } = record
   const there = about && (about.family === name ? mount : mount.beside(about.family))
@@ -119,7 +119,7 @@ export function isForMany ({ kind, isPartial }: ActionModel): boolean {
 }
 
 /** A form that restores an item, unless it has been restored since; undefined if the caller may not. */
-export async function makeRestore (
+export async function makeRestoreForm (
   { mount, request }: Here, reading: Reading, { target, revision }: Pick<LogRecord, 'target' | 'revision'>
 ): Promise<TakeBack | undefined> {
   const { model: { actions }, forms } = mount

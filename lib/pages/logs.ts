@@ -6,7 +6,7 @@ import { parseSingle } from './item.js'
 import { makeEntryAffordances } from './item-affordances.js'
 import { labelsOf } from './labels.js'
 import { trailToItem } from './links.js'
-import { showEntry } from './log-entries.js'
+import { makeLogEntry } from './log-entries.js'
 import { makeRowAffordances } from './page-affordances.js'
 import { type PageRequest, seenBy } from './page-reads.js'
 import { nameInLog } from './references.js'
@@ -38,7 +38,7 @@ export async function sendLogPage (
     labels: labelsOf(mount),
     trail: trailToItem(responding, id, item),
     filters: noun === undefined ? listLogFilters([mount], parsed) : [],
-    timeline: await nameInLog(responding, entries.map(entry => showEntry(responding, entry, noun))),
+    timeline: await nameInLog(responding, entries.map(entry => makeLogEntry(responding, entry, noun))),
     address: index => commandUrl(mount, request, id, entries[index]?.id as string, noun),
     identify: index => ({ id: entries[index]?.id as string, revision: 0 })
   })
@@ -56,7 +56,7 @@ export async function sendEntryPage (
   const reading = await openReading(whole.mount, whole.request, { action: 'read', id })
   const responding = seenBy(whole, reading)
   const query = parseSingle(responding.mount, search, 'log')
-  return await sendEntry(responding, await loadEntry(responding, reading, query, { id, command, noun }))
+  return await sendLoadedEntry(responding, await loadEntry(responding, reading, query, { id, command, noun }))
 }
 
 /** The same by the id of the command alone. */
@@ -68,10 +68,10 @@ export async function sendCommandPage (
   const reading = await openReading(whole.mount, whole.request, { action: 'read', params: { command } })
   const responding = seenBy(whole, reading)
   const query = parseSingle(responding.mount, search, 'log')
-  return await sendEntry(responding, await loadCommand(responding, reading, query, command))
+  return await sendLoadedEntry(responding, await loadCommand(responding, reading, query, command))
 }
 
-async function sendEntry (responding: PageRequest, loaded: LoadedCommand | undefined): Promise<boolean> {
+async function sendLoadedEntry (responding: PageRequest, loaded: LoadedCommand | undefined): Promise<boolean> {
   if (loaded === undefined) return false
   const view: ShownOne = {
     ...loaded.view,

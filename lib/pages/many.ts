@@ -99,7 +99,7 @@ export async function answerSelection (
   const shown = await showItems(responding, selection)
   const seen = seenByAny(responding, shown)
   if (form.rowChange !== undefined) {
-    return await sendMany(seen, { ...selection, key: form.formKey }, shown, false, refuse(responding, form))
+    return await sendMany(seen, { ...selection, key: form.formKey }, shown, false, refuseMany(responding, form))
   }
   try {
     await resolveEntries(responding, describeForm(mount, action).references, form)
@@ -115,14 +115,14 @@ export async function answerSelection (
   } catch (error) {
     if (!(error instanceof Problem) || error.statusCode >= 500) throw error
     const { choices } = error as { choices?: RefusedForm['choices'] }
-    const refused = { ...refuse(responding, form), rowChange: undefined, problem: error, choices }
+    const refused = { ...refuseMany(responding, form), rowChange: undefined, problem: error, choices }
     reply.code(error.statusCode)
     return await sendMany(seen, { ...selection, key: form.formKey }, shown, false, refused)
   }
 }
 
 /** The form with what was entered. */
-function refuse ({ mount, request }: PageRequest, form: PageForm): RefusedForm {
+function refuseMany ({ mount, request }: PageRequest, form: PageForm): RefusedForm {
   const { language, rowChange } = form
   return { action: listUrl(mount, request), entered: listShownAgain(form), problem: undefined, rowChange, language }
 }

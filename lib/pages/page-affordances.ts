@@ -6,13 +6,13 @@ import type {
   ActiveFilter, Feedback, FormAffordance, ManyAffordance, PageAffordances
 } from './affordances.js'
 import type { RefusedForm } from './fields.js'
-import { isText, makeFilterFields } from './filter-fields.js'
+import { isFilterable, makeFilterFields } from './filter-fields.js'
 import { explainRefusal, makeForm, makeSampleRequest } from './form-fields.js'
 import { labelsOf, listKinds, showKind } from './labels.js'
 import { checkFrom, findSite, linkItemFrom, linkOthers } from './links.js'
 import { isForMany, nameForTexts } from './log-entries.js'
 import type { PageRequest } from './page-reads.js'
-import { findReferenceFields, findReferred } from './references.js'
+import { findReferenceFields, findReferredTitles } from './references.js'
 import { listStateFields, showState } from './states.js'
 import { listUrl, ownUrl } from './urls.js'
 import { listRepresentations } from './views.js'
@@ -55,8 +55,8 @@ export async function makeCollectionAffordances (
   const [rows, active, refer, states, found, create, many, hasActivity, deleted] = await Promise.all([
     makeRowAffordances(responding, parsed, { ...describeRows(responding, shown), filtered }, refused),
     nameFiltered(responding, filtered.active),
-    findReferred(responding, columns, items),
-    listStates(responding, parsed, reading, shown),
+    findReferredTitles(responding, columns, items),
+    countStates(responding, parsed, reading, shown),
     total === undefined ? countFound(reading, parsed, shown) : { total },
     makeCreationForm(responding, reading, refused, from),
     items.length > 0 ? makeManyAffordance(responding, reading, from) : undefined,
@@ -157,12 +157,12 @@ async function nameFiltered (responding: PageRequest, active: readonly ActiveFil
   const findThere = (field: string) =>
     Object.hasOwn(references, field) ? mount.beside(references[field] as string) : undefined
   const items = active.map(({ field, value }) => ({ [field]: findThere(field)?.readId(value) }))
-  const refer = await findReferred(responding, active.map(({ field }) => field), items)
+  const refer = await findReferredTitles(responding, active.map(({ field }) => field), items)
   return active.map((filter, index) => ({ ...filter, referred: refer.of(items[index] ?? {}, filter.field) }))
 }
 
 /** The states, each with the number of items in the list that it links to: those that all other filters find. */
-async function listStates (
+async function countStates (
   { mount, mount: { model }, request }: PageRequest,
   parsed: ListQuery,
   reading: Reading,
@@ -264,7 +264,7 @@ export async function makeRowAffordances (
     kept: parameters.filter(({ name }) => !replaced.includes(name)).map(({ name, value }) => [name, value] as const),
     given: parameters.filter(({ name }) => name !== 'fields' && !startParameters.includes(name))
       .map(({ name, value }) => [name, value] as const),
-    sortable: fields.filter(isText).map(({ name }) => name),
+    sortable: fields.filter(isFilterable).map(({ name }) => name),
     sort: entered.get('sort'),
     // Pages are counted from the first, not from a cursor.
     url (changes) {

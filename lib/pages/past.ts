@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Id, type Moment, openReading, type PastItem } from '../exports.js'
 import type { ItemAffordances, Past } from './affordances.js'
-import { type ItemQuery, pickMembers, startPage } from './item-affordances.js'
+import { type ItemPageQuery, pickMembers, startPage } from './item-affordances.js'
 import { linkOthers, trailToItem } from './links.js'
 import type { PageRequest } from './page-reads.js'
-import { findReferred } from './references.js'
+import { findReferredTitles } from './references.js'
 import { listStateFields, showState } from './states.js'
 import { itemUrl } from './urls.js'
 import { sendView, type ShownOne } from './views.js'
 
 /** The page of an item as it was, without forms; false if it did not exist then, or not for the reader. */
 export async function sendPastPage (
-  responding: PageRequest, id: Id, { fields, expand }: ItemQuery, when: Moment
+  responding: PageRequest, id: Id, { fields, expand }: ItemPageQuery, when: Moment
 ): Promise<boolean> {
   const { mount, mount: { model }, request } = responding
   const reading = await openReading(mount, request, { action: 'read', id })
@@ -34,7 +34,7 @@ async function makePast (responding: PageRequest, past: PastItem): Promise<ItemA
   const at = (revision: number | undefined): string | undefined =>
     revision === undefined ? undefined : `${current}?revision=${revision}`
   const [page, refer] = await Promise.all([
-    startPage(responding, current), findReferred(responding, model.members, [item])
+    startPage(responding, current), findReferredTitles(responding, model.members, [item])
   ])
   const referred = Object.fromEntries(Object.keys(model.references).flatMap(field => {
     const found = refer.of(item, field)

@@ -30,11 +30,11 @@ interface FoundReferences {
 }
 
 /** The titles of the items that these refer to, also in their rows: one query for each family. */
-export async function findReferred (
+export async function findReferredTitles (
   { mount, request, reads }: Looking,
   fields: readonly string[],
   items: readonly Members[],
-  references: ReferenceNames = listReferences(mount)
+  references: ReferenceNames = findReferenceNames(mount)
 ): Promise<FoundReferences> {
   const found = new Map<string, ReadonlyMap<string, Referred>>()
   const named = Object.entries(references).filter(([path]) => fields.includes(splitPath(path)[0]))
@@ -83,7 +83,7 @@ export async function nameInLog<T extends Pick<LogEntry, 'changes' | 'params'> &
   entries: readonly T[]
 ): Promise<T[]> {
   const { singular } = here.mount.model
-  const references = listReferences(here.mount)
+  const references = findReferenceNames(here.mount)
   const fields = new Set(Object.keys(references).map(path => splitPath(path)[0]))
   const isReference = ({ name }: { readonly name: string }): boolean => fields.has(name)
   // Parameters of another family's command may have the same names, and other meanings.
@@ -95,7 +95,7 @@ export async function nameInLog<T extends Pick<LogEntry, 'changes' | 'params'> &
       .map(({ name, value }) => ({ [name]: value }))
   ])
   if (values.length === 0) return [...entries]
-  const { of, inRows } = await findReferred(here, [...fields], values, references)
+  const { of, inRows } = await findReferredTitles(here, [...fields], values, references)
   const find = (name: string, value: unknown) => of({ [name]: value }, name)
   return entries.map(entry => ({
     ...entry,
@@ -109,7 +109,7 @@ export async function nameInLog<T extends Pick<LogEntry, 'changes' | 'params'> &
 const referencesOf = new WeakMap<FamilyModel, ReferenceNames>()
 
 /** Those of the fields and of what is in them, and of the rows that parameters have. */
-function listReferences (mount: FamilyMount): ReferenceNames {
+function findReferenceNames (mount: FamilyMount): ReferenceNames {
   const { model, model: { references, pathReferences } } = mount
   const known = referencesOf.get(model)
   if (known !== undefined) return known

@@ -3,7 +3,7 @@ import type { ChildList, ChildOperation, RelatedList } from './affordances.js'
 import { labelsOf, listKinds } from './labels.js'
 import { getAction, nameForTexts } from './log-entries.js'
 import type { PageRequest } from './page-reads.js'
-import { findReferred, linkPage, type Looking } from './references.js'
+import { findReferredTitles, linkPage, type Looking } from './references.js'
 import { showState } from './states.js'
 import { itemUrl, listUrl } from './urls.js'
 import { hasPages } from './views.js'
@@ -58,7 +58,7 @@ async function findChildren (
   const others = list.filter(name => name !== field)
   const columns = others.length === 0 ? ['id'] : others
   const [refer, operations] = await Promise.all([
-    findReferred(here, columns, items),
+    findReferredTitles(here, columns, items),
     Promise.all(items.map(item => findOperations(here, reading, item)))
   ])
   return {

@@ -136,8 +136,8 @@ function referInRow (
   return { ...cell, name: finding + cell.name, reference, value: text ?? name(value), was: name(was) }
 }
 
-/** The items that rows of a form may name, as `findReferred` has them: those of its values, and those entered. */
-export function listNamed (
+/** The items that rows of a form may name, as `findReferredTitles` has them: those of its values, and those entered. */
+export function listNamedItems (
   { beside }: FamilyMount,
   references: ReferenceNames,
   values: Members,

@@ -139,8 +139,8 @@ function checkWrite (change: ItemChange, rules: Rules, outcome: KeptItems): void
     throw new ConstraintError(family, item.id, 'reference', { fields: [field], other, declared: true })
   }
   for (const [path, other] of pathReferences) {
-    const missing = listNewIds(path, item, before).find(id => outcome.get(other, id) === undefined)
-    if (missing === undefined) continue
+    const missing = listNewIds(path, item, before).filter(id => outcome.get(other, id) === undefined)
+    if (missing.length === 0) continue
     throw new ConstraintError(family, item.id, 'reference', { fields: [path], other, missing, declared: true })
   }
   for (const fields of unique) {

@@ -1,15 +1,12 @@
 import { Type } from '@sinclair/typebox'
-import { commandsShape } from '../core/family/fields.js'
-import { findPosition, writePosition } from '../core/service/feed.js'
-import { findEnd, findPruned, refusePruned } from '../core/service/log-reads.js'
-import { prunedId } from '../core/service/record.js'
-import { makeStorageAccess } from '../core/service/storage-access.js'
-import { findFlaw, membersOf, rules } from '../core/values/rules.js'
-import { ConflictError, DuplicateError, errorCodes, type Storage } from '../index.js'
+import {
+  DuplicateError, errorCodes, findOptionFlaw, findPosition, keepRow, type Log, openLog, optionRules, type Storage,
+  writePosition
+} from '../index.js'
 import {
   type ConsumerPosition, consumers, consumersShape, getPlace, type ParkedEntry, type Place, updatePlace
 } from './leases.js'
-import { keepMark, keepRow, walk } from './rows.js'
+import { walk } from './rows.js'
 
 /** A consumer, as kept in the storage. */
 export interface ConsumerState {
@@ -24,7 +21,7 @@ export interface ConsumerState {
   readonly updatedAt: string
 }
 
-const prepare = makeStorageAccess([commandsShape, consumersShape])
+const openPlaces = async (storage: Storage): Promise<Log> => await openLog(storage, { tables: [consumersShape] })
 
 /** Where a new consumer begins. */
 export interface ConsumerStart {
@@ -35,22 +32,13 @@ export interface ConsumerStart {
 }
 
 export const startRules = {
-  from: Type.Union([Type.Literal('beginning'), Type.Literal('now')]),
-  after: Type.Unsafe({ holds: (text: unknown) => findPosition(String(text)) !== undefined, description: 'a cursor' })
+  from: Type.Optional(Type.Union([Type.Literal('beginning'), Type.Literal('now')])),
+  after: Type.Optional(Type.Unsafe<string>({
+    holds: (text: unknown) => findPosition(String(text)) !== undefined, description: 'a cursor'
+  }))
 }
 
-const addedRule = membersOf({ name: rules.text, ...startRules }, ['name'])
-
-/** The position; undefined for the first entry that there is. @param isRead whether what comes next must be there */
-export async function findStart (
-  storage: Storage, { from = 'beginning', after }: ConsumerStart, isRead = false
-): Promise<number | undefined> {
-  if (after === undefined && from === 'beginning') return undefined
-  const end = await findEnd(storage)
-  const given = after === undefined ? undefined : findPosition(after)
-  if (given !== undefined && isRead) await refusePruned(storage, given, end)
-  return given ?? end
-}
+const addRules = Type.Object({ name: optionRules.text, ...startRules })
 
 /**
  * Adds a consumer before it runs, so that `prune` keeps what it is to get. If there is one of this name, it stays.
@@ -61,11 +49,14 @@ export async function findStart (
 export async function addConsumer (
   storage: Storage, options: ConsumerStart & { readonly name: string }
 ): Promise<void> {
-  const flaw = findFlaw(addedRule, options, 'option')
+  const flaw = findOptionFlaw(addRules, options)
   if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_CONSUMER(flaw)
-  await prepare(storage)
+  const log = await openPlaces(storage)
+  const { name, from, after } = options
+  // Where there is nothing after the cursor, it will say so when it runs.
+  const start = after === undefined ? await log.findStart(from === undefined ? {} : { from }) : findPosition(after)
   try {
-    await addPlace(storage, { id: options.name }, await findStart(storage, options))
+    await addPlace(log, { id: name }, start)
   } catch (error) {
     if (!(error instanceof DuplicateError)) throw error
   }
@@ -78,7 +69,7 @@ export async function addConsumer (
  * await removeConsumer(storage, 'mailer')
  */
 export async function removeConsumer (storage: Storage, name: string): Promise<void> {
-  await prepare(storage)
+  await openPlaces(storage)
   const place = await storage.get(consumers, name)
   if (place === undefined) return
   await storage.commit([{ type: 'delete', family: consumers, id: place.id, expected: place.revision }])
@@ -90,21 +81,16 @@ export async function removeConsumer (storage: Storage, name: string): Promise<v
  * @param start default: the first entry that there is
  */
 export async function addPlace (
-  storage: Storage, place: Pick<ConsumerPosition, 'id' | 'holder'>, start?: number
+  log: Log, place: Pick<ConsumerPosition, 'id' | 'holder'>, start?: number
 ): Promise<Place> {
-  for (;;) {
-    const mark = await storage.get('commands', prunedId)
-    const begun = { position: start ?? 0, pruned: start ?? mark?.position as number | undefined ?? 0 }
+  let added: Place | undefined
+  await log.commitWithMark(pruned => {
+    const begun = { position: start ?? 0, pruned: start ?? pruned }
     const change = keepRow(consumers, { parked: [], retried: [], ...place, ...begun }, undefined)
-    try {
-      await storage.commit([change, keepMark(mark)])
-      return change.item
-    } catch (error) {
-      // Other consumers are added at the same time, or `prune` runs.
-      const isMark = error instanceof ConflictError || error instanceof DuplicateError
-      if (!isMark || error.family !== 'commands') throw error
-    }
-  }
+    added = change.item
+    return [change]
+  })
+  return added as Place
 }
 
 /**
@@ -114,8 +100,7 @@ export async function addPlace (
  * for (const { name, lag, parked } of await listConsumers(storage)) console.log(name, lag, parked.length)
  */
 export async function listConsumers (storage: Storage): Promise<ConsumerState[]> {
-  await prepare(storage)
-  const end = await findEnd(storage)
+  const end = await (await openPlaces(storage)).findEnd()
   return (await findPlaces(storage)).map(({ id, position, holder, parked, retried, updatedAt }) => ({
     name: id,
     cursor: writePosition(position),
@@ -134,7 +119,7 @@ export async function listConsumers (storage: Storage): Promise<ConsumerState[]>
  * @returns how many there are
  */
 export async function retryParked (storage: Storage, name: string): Promise<number> {
-  await prepare(storage)
+  await openPlaces(storage)
   const place = await getPlace(storage, name)
   let count = place.parked.length
   if (count === 0) return 0
@@ -152,7 +137,7 @@ const noTable = /no such table|relation .* does not exist|CREATE TABLE .*command
 async function findPlaces (storage: Storage): Promise<readonly Place[]> {
   const places: Place[] = []
   try {
-    await prepare(storage)
+    await openPlaces(storage)
     for await (const part of walk(storage, consumers)) places.push(...part as Place[])
   } catch (error) {
     if (!noTable.test((error as Error).message)) throw error
@@ -164,7 +149,7 @@ async function findPlaces (storage: Storage): Promise<readonly Place[]> {
 export async function copyPlaces (from: Storage, to: Storage): Promise<void> {
   const places = await findPlaces(from)
   if (places.length === 0) return
-  await prepare(to)
+  await openPlaces(to)
   for (const { holder, ...place } of places) {
     if (await to.get(consumers, place.id) !== undefined) continue
     await to.commit([{ type: 'insert', family: consumers, item: place }])
@@ -178,8 +163,7 @@ export async function copyPlaces (from: Storage, to: Storage): Promise<void> {
  * await skipPruned(storage, 'mailer')   // consume has thrown the problem pruned
  */
 export async function skipPruned (storage: Storage, name: string): Promise<void> {
-  await prepare(storage)
-  const position = await findPruned(storage)
+  const position = await (await openPlaces(storage)).findPruned()
   // One whose place was lost in a failover begins again.
   const place = await getPlace(storage, name)
   await updatePlace(storage, place, place => ({ position: Math.max(place.position, position) }))

@@ -1,17 +1,11 @@
 import { Type } from '@sinclair/typebox'
-import { getFamily, listShapes } from '../core/family/family.js'
-import { commandsShape } from '../core/family/fields.js'
-import { delay, now, performance, random, randomUUID } from '../core/runtime.js'
-import type { Feed } from '../core/service/feed.js'
-import { follow } from '../core/service/follow.js'
-import type { FeedEntry } from '../core/service/log-part.js'
-import { isPruned } from '../core/service/log-reads.js'
-import { type GuardedStorage, isStorage, makeStorageAccess } from '../core/service/storage-access.js'
-import { findFlaw, membersOf, rules } from '../core/values/rules.js'
-import { type AnyFamily, errorCodes, type FollowedCommand, type Storage } from '../index.js'
-import { addPlace, type ConsumerStart, findStart, startRules } from './consumer-places.js'
-import { type EntryCondition, findFlawInWhere, makeFeed, showEntry } from './entries.js'
+import {
+  type AnyFamily, type EntryCondition, errorCodes, findOptionFlaw, type FollowedCommand, isStorage, type Log, openLog,
+  optionRules, Problem, type Storage, tablesOf
+} from '../index.js'
+import { addPlace, type ConsumerStart, startRules } from './consumer-places.js'
 import { consumers, consumersShape, Lease, type Place, savePlace } from './leases.js'
+import { toolRuntime } from './system.js'
 
 /** What a handler knows besides the entry. */
 export interface HandlerContext {
@@ -49,19 +43,19 @@ const maxParked = 1000
 // How many handled entries another process may handle again after a crash.
 const maxUnsaved = 10
 
-const optionRules = membersOf({
-  name: rules.text,
-  families: Type.Array(rules.any, { minItems: 1, description: 'a list of at least one family' }),
-  where: rules.any,
-  handler: rules.callback,
+const consumeRules = Type.Object({
+  name: optionRules.text,
+  families: Type.Array(optionRules.any, { minItems: 1, description: 'a list of at least one family' }),
+  where: Type.Optional(optionRules.any),
+  handler: optionRules.callback,
   ...startRules,
-  maxAttempts: rules.size,
-  retryDelay: rules.time,
-  maxRetryDelay: rules.time,
-  leaseTime: rules.time,
-  onError: rules.callback,
-  signal: rules.any
-}, ['name', 'families', 'handler'])
+  maxAttempts: Type.Optional(optionRules.size),
+  retryDelay: Type.Optional(optionRules.time),
+  maxRetryDelay: Type.Optional(optionRules.time),
+  leaseTime: Type.Optional(optionRules.time),
+  onError: Type.Optional(optionRules.callback),
+  signal: Type.Optional(optionRules.any)
+})
 
 /**
  * Handles every command of some families at least once, in the order of each item, in one process at a time: another
@@ -78,19 +72,16 @@ const optionRules = membersOf({
  * })
  */
 export async function consume (storage: Storage, options: ConsumeOptions): Promise<void> {
-  const flaw = isStorage(storage) ? findFlaw(optionRules, options, 'option') : 'the first argument must be a storage'
-  const flawOfWhere = findFlawInWhere(options?.where ?? [])
-  const wrong = flaw ?? (flawOfWhere && `the option "where" ${flawOfWhere}`)
-  if (wrong !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_CONSUMER(wrong)
-  const families = options.families.map(getFamily)
+  const flaw = isStorage(storage) ? findOptionFlaw(consumeRules, options) : 'the first argument must be a storage'
+  if (flaw !== undefined) throw new errorCodes.FST_DEALBOOK_INVALID_CONSUMER(flaw)
+  const { families, where = [] } = options
+  const log = await openLog(storage, { families, where, tables: [consumersShape, ...families.flatMap(tablesOf)] })
   // Its own, since many consumers may share the one that is given.
   const signal = AbortSignal.any(options.signal === undefined ? [] : [options.signal])
-  const shapes = new Set([commandsShape, consumersShape, ...families.flatMap(listShapes)])
-  const guarded = await makeStorageAccess([...shapes])(storage)
-  const holder = randomUUID()
+  const holder = toolRuntime.randomUUID()
   while (!signal.aborted) {
-    const lease = await takeLease(guarded, options, holder, signal)
-    if (lease !== undefined) await work(makeFeed(guarded, families), options, lease, signal)
+    const lease = await takeLease(storage, log, options, holder, signal)
+    if (lease !== undefined) await work(log, options, lease, signal)
   }
 }
 
@@ -100,43 +91,43 @@ export async function consume (storage: Storage, options: ConsumeOptions): Promi
  * the name of this holder.
  */
 async function takeLease (
-  storage: GuardedStorage, options: ConsumeOptions, holder: string, signal: AbortSignal
+  storage: Storage, log: Log, options: ConsumeOptions, holder: string, signal: AbortSignal
 ): Promise<Lease | undefined> {
   const { name: id, leaseTime = 10_000 } = options
   let seen: { readonly revision: number | undefined, readonly at: number } | undefined
   while (!signal.aborted) {
     try {
       const found = await storage.get(consumers, id) as Place | undefined
-      const at = performance.now()
+      const at = toolRuntime.elapsed()
       if (seen === undefined || found?.revision !== seen.revision) seen = { revision: found?.revision, at }
       if (found?.holder === undefined || found.holder === holder || at - seen.at > leaseTime) {
         const place = found === undefined
-          ? await addPlace(storage, { id, holder }, await findStart(storage, options, true))
+          ? await addPlace(log, { id, holder }, await log.findStart(options))
           : await savePlace(storage, { ...found, holder }, found)
         return new Lease(storage, place, leaseTime, at)
       }
     } catch (error) {
       // Otherwise another process took it, or the storage does not answer now.
-      if (isPruned(error)) throw error
+      if (wasDeleted(error)) throw error
     }
-    await delay(leaseTime * (0.05 + random() / 10), undefined, { signal }).catch(() => {})
+    await toolRuntime.delay(leaseTime * (0.05 + toolRuntime.random() / 10), signal)
   }
   return undefined
 }
 
 /** Handles entries while it has the lease. */
-async function work (feed: Feed, options: ConsumeOptions, lease: Lease, stopped: AbortSignal): Promise<void> {
-  const { handler, onError, where = [], maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000 } = options
+async function work (log: Log, options: ConsumeOptions, lease: Lease, stopped: AbortSignal): Promise<void> {
+  const { handler, onError, maxAttempts = 10, retryDelay = 100, maxRetryDelay = 60_000 } = options
   const interval = Math.ceil(lease.time / 10)
   const signal = AbortSignal.any([stopped, lease.signal])
   try {
-    const { position: saved, place: { pruned: known } } = lease
+    const { position: saved, place: { pruned } } = lease
     // They differ for one that an earlier version added, which does not say what it does not miss.
     const start = saved === 0 ? undefined : saved
-    for await (const { entries, position } of follow(feed, start, { signal, interval, where, known })) {
+    for await (const { entries, position } of log.follow({ start, pruned, interval, signal })) {
       for (const { id } of lease.place.retried) {
-        const entry = await feed.storage.get('commands', id) as FeedEntry | undefined
-        if (entry !== undefined) for (const shown of await feed.filter([entry])) await handle(shown)
+        const entry = await log.findEntry(id)
+        if (entry !== undefined) await handle(entry)
         if (signal.aborted) return
         await lease.keep(({ retried }) => ({ retried: retried.filter(each => each.id !== id) }))
       }
@@ -152,32 +143,37 @@ async function work (feed: Feed, options: ConsumeOptions, lease: Lease, stopped:
     }
   } catch (error) {
     // The next holder of a lease may have handled what was pruned.
-    if (isPruned(error) && lease.isHeld) throw error
+    if (wasDeleted(error) && lease.isHeld) throw error
     // The storage does not answer, or the lease is lost: the caller begins again.
-    await delay(interval, undefined, { signal }).catch(() => {})
+    await toolRuntime.delay(interval, signal)
   } finally {
     await lease.release().catch(() => {})
   }
 
   /** Calls the handler until it succeeds or the entry is set aside. */
-  async function handle (entry: FeedEntry): Promise<void> {
-    const shown = showEntry(feed, entry)
+  async function handle (entry: FollowedCommand): Promise<void> {
     for (let attempt = 1; lease.isHeld && !signal.aborted; attempt++) {
       try {
-        await handler(shown, { attempt, signal })
+        await handler(entry, { attempt, signal })
         return
       } catch (error) {
         if (signal.aborted) return
-        onError?.(error, shown)
+        onError?.(error, entry)
         if (attempt >= maxAttempts && lease.place.parked.length < maxParked) {
           const message = String((error as Error | undefined)?.message ?? error).slice(0, 500)
           const { id, family, position } = entry
-          const failed = { id, family, position, attempts: attempt, error: message, at: new Date(now()).toISOString() }
+          const at = new Date(toolRuntime.now()).toISOString()
+          const failed = { id, family, position, attempts: attempt, error: message, at }
           return await lease.keep(({ parked }) => ({ parked: [...parked, failed] }))
         }
       }
       const pause = Math.min(maxRetryDelay, retryDelay * 2 ** Math.min(attempt - 1, 30))
-      await delay(pause, undefined, { signal }).catch(() => {})
+      await toolRuntime.delay(pause, signal)
     }
   }
+}
+
+/** Whether entries that are to be handled are gone. */
+function wasDeleted (error: unknown): boolean {
+  return error instanceof Problem && error.code === 'pruned'
 }

@@ -1,15 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import { getBase, getFamily, listShapes } from '../core/family/family.js'
-import { commandsShape } from '../core/family/fields.js'
-import { findEnd } from '../core/service/log-reads.js'
-import { checkMappedFamilies, isStorage, noteShapes } from '../core/service/storage-access.js'
-import { selectById } from '../core/storage/pages.js'
 import {
-  type AnyFamily, type Change, type Condition, ConstraintError, errorCodes, type FamilyShape, type Id, type Storage,
-  type Stored
+  type AnyFamily, type Change, checkMappings, type Condition, ConstraintError, errorCodes, type FamilyShape, type Id,
+  isStorage, logTable, makeResumable, shapeOf, type Storage, type Stored
 } from '../index.js'
 import { copyPlaces } from './consumer-places.js'
-import { makeResumable, selectAfter, walk } from './rows.js'
+import { selectAfter, walk } from './rows.js'
 
 /** Options of `copyStorage`. */
 export interface CopyOptions {
@@ -47,12 +42,9 @@ export async function copyStorage (
   target: Storage,
   options: CopyOptions
 ): Promise<Readonly<Record<string, number>>> {
-  const parts = listParts(source, target, options?.families)
+  const parts = listCopied(source, target, options?.families)
   const { families, onProgress, signal } = options
-  for (const storage of [source, target]) {
-    noteShapes(storage, families.flatMap(family => listShapes(getFamily(family))))
-    checkMappedFamilies(storage)
-  }
+  for (const storage of [source, target]) checkMappings(storage, families)
   const [from, to] = [makeResumable(source, 'copyStorage'), makeResumable(target, 'copyStorage')]
   for (const { shapes } of parts) {
     for (const shape of shapes) {
@@ -64,20 +56,21 @@ export async function copyStorage (
   }
   // The row that keeps the last pruned position has no family.
   const unnamed: Condition = { field: 'family', op: 'ne', values: ['', ...parts.map(({ name }) => name)] }
-  // PostgreSQL numbers the entries by this.
-  await findEnd(from)
-  const { items: [entry] } = await from.find('commands', selectById([unnamed], 1))
+  // A condition on the position numbers all entries.
+  const numbered: Condition = { field: 'position', op: 'gte', value: 1 }
+  await from.find('commands', { ...selectAfter(undefined, 1), where: [numbered] })
+  const { items: [entry] } = await from.find('commands', { ...selectAfter(undefined, 1), where: [unnamed] })
   if (entry !== undefined) throw refuseCopy(`the log has commands of "${entry.family}", which is not among "families"`)
-  const begun = new Map<Part, CopyPlace>()
+  const begun = new Map<CopiedFamily, CopyPlace>()
   for (const part of parts) begun.set(part, await findCopied(from, to, part, signal))
   const copied: Record<string, number> = {}
   for (const [part, position] of begun) copied[part.name] = await copyPart(part, position)
   await copyPlaces(from, to)
   return copied
 
-  async function copyPart (part: Part, { after, count }: CopyPlace): Promise<number> {
+  async function copyPart (part: CopiedFamily, { after, count }: CopyPlace): Promise<number> {
     const { name: family } = part
-    const { total = 0 } = await from.find(family, { ...selectById([], 0), count: true })
+    const { total = 0 } = await from.find(family, { ...selectAfter(undefined, 0), count: true })
     let copied = count
     onProgress?.({ family, copied, total })
     for await (const items of walk(from, family, after)) {
@@ -97,7 +90,7 @@ export async function copyStorage (
   }
 }
 
-interface Part {
+interface CopiedFamily {
   readonly name: string
   readonly shapes: readonly FamilyShape[]
   readonly members: ReadonlySet<string>
@@ -108,10 +101,10 @@ interface CopyPlace {
   readonly count: number
 }
 
-function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]): Part[] {
+function listCopied (from: Storage, to: Storage, families: readonly AnyFamily[]): CopiedFamily[] {
   if (!isStorage(from) || !isStorage(to) || from === to) throw refuseCopy('it needs two different storages')
   if (!Array.isArray(families) || families.length === 0) throw refuseCopy('"families" must be a list of all families')
-  const shapes = [...families.map(family => getBase(getFamily(family)).shape), commandsShape]
+  const shapes = [...families.map(shapeOf), logTable]
   return [...new Set(shapes.map(({ name }) => name))].map(name => {
     const own = shapes.filter(shape => shape.name === name)
     return { name, shapes: own, members: new Set(own.flatMap(({ fields }) => fields.map(field => field.name))) }
@@ -120,7 +113,7 @@ function listParts (from: Storage, to: Storage, families: readonly AnyFamily[]):
 
 /** Where an interrupted copy ended. The target must hold a beginning of the source. */
 async function findCopied (
-  from: Storage, to: Storage, part: Part, signal: AbortSignal | undefined
+  from: Storage, to: Storage, part: CopiedFamily, signal: AbortSignal | undefined
 ): Promise<CopyPlace> {
   let after: Id | undefined
   let count = 0
@@ -141,7 +134,7 @@ async function findCopied (
   return { after, count }
 }
 
-function toCopy ({ name, members }: Part, item: Stored): Stored {
+function toCopy ({ name, members }: CopiedFamily, item: Stored): Stored {
   const entries = Object.entries(item).filter(([, value]) => value !== undefined)
   const unknown = entries.find(([member]) => !members.has(member))
   if (unknown !== undefined) {

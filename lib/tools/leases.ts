@@ -1,9 +1,5 @@
-import { Type } from '@sinclair/typebox'
-import { listFields, ServiceFields } from '../core/family/fields.js'
-import { clearInterval, performance, setInterval, type Timer } from '../core/runtime.js'
-import type { GuardedStorage } from '../core/service/storage-access.js'
-import { ConflictError, errorCodes, type FamilyShape, type Storage, type Stored } from '../index.js'
-import { keepRow } from './rows.js'
+import { ConflictError, errorCodes, type FamilyShape, keepRow, type Storage, type Stored } from '../index.js'
+import { type Interval, toolRuntime } from './system.js'
 
 /** An entry that was set aside after too many failures. */
 export interface ParkedEntry {
@@ -16,20 +12,20 @@ export interface ParkedEntry {
   readonly at: string
 }
 
-const Parked = Type.Array(Type.Object({}))
-
 /** Consumers keep their positions in this table, beside the log: for `tables` of a definition that needs it. */
 export const consumersShape: FamilyShape = {
   name: 'command-consumers',
-  fields: listFields(Type.Object({
-    id: Type.String({ maxLength: 200 }),
-    ...ServiceFields.properties,
-    position: Type.Integer(),
-    pruned: Type.Optional(Type.Integer()),
-    holder: Type.Optional(Type.String({ maxLength: 100 })),
-    parked: Parked,
-    retried: Parked
-  })),
+  fields: [
+    { name: 'id', kind: 'string', optional: false, maxLength: 200 },
+    { name: 'revision', kind: 'integer', optional: false },
+    { name: 'createdAt', kind: 'date-time', optional: false },
+    { name: 'updatedAt', kind: 'date-time', optional: false },
+    { name: 'position', kind: 'integer', optional: false },
+    { name: 'pruned', kind: 'integer', optional: true },
+    { name: 'holder', kind: 'string', optional: true, maxLength: 100 },
+    { name: 'parked', kind: 'json', optional: false },
+    { name: 'retried', kind: 'json', optional: false }
+  ],
   indexes: []
 }
 
@@ -90,7 +86,7 @@ export class Lease {
    * @param time milliseconds until another process may take it
    * @param takenAt before it was saved: another process counts from when it sees that
    */
-  constructor (readonly storage: GuardedStorage, public place: Place, readonly time: number, takenAt: number) {
+  constructor (readonly storage: Storage, public place: Place, readonly time: number, takenAt: number) {
     this.#renewedAt = takenAt
     this.position = place.position
     this.#holder = place.holder
@@ -105,7 +101,7 @@ export class Lease {
 
   /** The part of its time that has passed. */
   get age (): number {
-    return (performance.now() - this.#renewedAt) / this.time
+    return (toolRuntime.elapsed() - this.#renewedAt) / this.time
   }
 
   /** False once another process may have it: after a long stop of this one, no timer may have said so yet. */
@@ -157,7 +153,7 @@ export class Lease {
     this.#waiting++
     const saving = this.#saving.then(async () => {
       // Another process sees the change after this moment, and waits from then on.
-      const began = performance.now()
+      const began = toolRuntime.elapsed()
       this.place = await work()
       this.#renewedAt = began
     }).finally(() => { this.#waiting-- })
@@ -176,19 +172,19 @@ const maxPerCommit = 500
 /** The leases of one duration that this process holds in a storage. When one is due, the others are renewed with it. */
 class LeaseGroup {
   readonly #leases = new Set<Lease>()
-  #timer: Timer | undefined
+  #timer: Interval | undefined
 
-  constructor (readonly storage: GuardedStorage, readonly time: number) {}
+  constructor (readonly storage: Storage, readonly time: number) {}
 
   add (lease: Lease): void {
     this.#leases.add(lease)
-    this.#timer ??= setInterval(() => { this.#check() }, Math.ceil(this.time / checksPerLease))
+    this.#timer ??= toolRuntime.setInterval(() => { this.#check() }, Math.ceil(this.time / checksPerLease))
   }
 
   delete (lease: Lease): void {
     this.#leases.delete(lease)
     if (this.#leases.size > 0) return
-    clearInterval(this.#timer)
+    if (this.#timer !== undefined) toolRuntime.clearInterval(this.#timer)
     this.#timer = undefined
   }
 
@@ -208,9 +204,9 @@ class LeaseGroup {
   }
 }
 
-const groups = new WeakMap<GuardedStorage, Map<number, LeaseGroup>>()
+const groups = new WeakMap<Storage, Map<number, LeaseGroup>>()
 
-function findGroup (storage: GuardedStorage, time: number): LeaseGroup {
+function findGroup (storage: Storage, time: number): LeaseGroup {
   let ofStorage = groups.get(storage)
   if (ofStorage === undefined) groups.set(storage, ofStorage = new Map())
   let group = ofStorage.get(time)

@@ -1,67 +1,5 @@
-import { now as readClock, random } from '../core/runtime.js'
-import type { EntryKey } from '../core/service/log-part.js'
-import { prunedId, readHighest } from '../core/service/record.js'
-import { selectById } from '../core/storage/pages.js'
-import { endLongTurn } from '../core/storage/turns.js'
-import {
-  type Change, ConflictError, ConstraintError, DuplicateError, errorCodes, type Id, type Query, ReadOnlyError,
-  type Storage, type Stored
-} from '../index.js'
-
-const maxStep = 1_000_000
-
-/**
- * The change that inserts a row into a table that is not of a family, such as one of `tables`, or that replaces it.
- * Which revision it gets is left to chance: a process that knows a row as a failover has lost it must not take the row
- * that is there now for the same.
- *
- * @param current the row that is replaced
- * @example
- * await storage.commit([keepRow('mails', { id, sent: true }, await storage.get('mails', id))])
- */
-export function keepRow<T extends { readonly id: Id }> (
-  family: string, row: T, current: Stored | undefined
-): Change & { readonly item: T & Stored } {
-  const now = new Date(readClock()).toISOString()
-  const { revision: expected = 0, createdAt = now } = current ?? {}
-  const item = { ...row, revision: expected + 1 + Math.floor(random() * maxStep), createdAt, updatedAt: now }
-  if (current === undefined) return { type: 'insert', family, item }
-  return { type: 'replace', family, item, expected, current }
-}
-
-/**
- * The highest position and ids of what was pruned: a later entry must not get a position that followers have passed,
- * nor a new item an id that was used. The row gets a new revision even if it stays as it is: of two commits that have
- * it, such as one that prunes and one that adds a consumer, the second is refused.
- */
-export function keepMark (mark: Stored | undefined, entries: readonly EntryKey[] = []): Change {
-  const position = Math.max(mark?.position as number | undefined ?? 0, ...entries.map(({ position }) => position))
-  const result = { ...readHighest(mark) }
-  for (const { family, target } of entries) {
-    if (Number.isSafeInteger(Number(target))) result[family] = Math.max(result[family] ?? 0, Number(target))
-  }
-  const row = { id: prunedId, position, family: '', target: '', action: 'Prune', outcome: 'done', result }
-  return keepRow('commands', row, mark)
-}
-
-// Errors that a retry would get again.
-const lasting = [ConflictError, ConstraintError, DuplicateError, ReadOnlyError]
-
-/** The same storage. If it fails, such as in a restart, the error says to make the call again. */
-export function makeResumable (storage: Storage, call: string): Storage {
-  const explain = (error: unknown): never => {
-    const { code = '', message } = error as { code?: string, message: string }
-    if (lasting.some(known => error instanceof known) || Object.hasOwn(errorCodes, code)) throw error
-    throw new errorCodes.FST_DEALBOOK_INTERRUPTED(call, message, { cause: error })
-  }
-  return {
-    prepare: shape => storage.prepare(shape).catch(explain),
-    find: (...given) => storage.find(...given).catch(explain),
-    get: (...given) => storage.get(...given).catch(explain),
-    commit: changes => storage.commit(changes).catch(explain),
-    close: () => storage.close()
-  }
-}
+import type { Id, Query, Storage, Stored } from '../index.js'
+import { toolRuntime } from './system.js'
 
 // In characters of JSON, so that wide rows do not fill the memory.
 const longestPart = 500_000
@@ -74,8 +12,8 @@ export async function * walk (storage: Storage, family: string, after?: Id): Asy
   for (let limit = rowsAtFirst; ;) {
     const { items } = await storage.find(family, selectAfter(after, limit))
     if (items.length > 0) yield items
-    await endLongTurn()
     if (items.length < limit) return
+    await toolRuntime.pause()
     after = items.at(-1)?.id
     const width = JSON.stringify(items).length / items.length
     limit = Math.max(1, Math.min(mostRows, 5 * limit, Math.floor(longestPart / width)))
@@ -83,5 +21,6 @@ export async function * walk (storage: Storage, family: string, after?: Id): Asy
 }
 
 export function selectAfter (id: Id | undefined, limit: number): Query {
-  return selectById(id === undefined ? [] : [{ field: 'id', op: 'gt', value: id }], limit)
+  const where = id === undefined ? [] : [{ field: 'id', op: 'gt', value: id } as const]
+  return { where, order: [{ field: 'id', descending: false }], offset: 0, limit, count: false }
 }

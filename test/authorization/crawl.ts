@@ -79,7 +79,8 @@ function listValues (content: string): [string, string][] {
   })
   const texts = [...content.matchAll(/<textarea\b([^>]*)>([^<]*)</g)]
     .map(([, start = '', value = '']) => [readAttribute(start, 'name'), unescape(value)] as const)
-  const choices = [...content.matchAll(/<select\b([^>]*)>([\s\S]*?)<\/select>/g)].map(([, start = '', options = '']) => {
+  const selects = content.matchAll(/<select\b([^>]*)>([\s\S]*?)<\/select>/g)
+  const choices = [...selects].map(([, start = '', options = '']) => {
     const chosen = /<option\b([^>]*\bselected\b[^>]*)>/.exec(options)?.[1] ?? ''
     return [readAttribute(start, 'name'), readAttribute(chosen, 'value') ?? ''] as const
   })

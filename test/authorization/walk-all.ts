@@ -65,10 +65,6 @@ export async function walkAll (
   }
 }
 
-export async function findLeaks (walk: WalkName, role: Role): Promise<Pick<Checker, 'leaks' | 'flaws'>> {
-  return await walkAll(memoryStorage(), role, { count: 0, isThorough: true, names: [walk] })
-}
-
 /** The pages that people find, from the first one on. */
 async function walkPages (checker: Checker): Promise<void> {
   const { pages, forms } = await crawl(checker, '/shop/', checker.isThorough ? 120 : 40)

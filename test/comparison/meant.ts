@@ -41,7 +41,57 @@ const sortTools = (body: string): string => JSON.stringify(JSON.parse(body, (nam
 const withoutAssets = ({ status, body }: Got): string =>
   status + body.replace(/<(style|script)>.*?<\/\1>/gs, '')
 
+// Only what a client sees of it: the operations that the family has, their addresses, and the fields of an entry.
+const withoutPast = (text: string): string =>
+  text.replace(/ (restorations|restore|restored|changes),|, Restore[A-Z]\w+/g, '')
+    .replace(/,(restorations|restore|restored|changes)(?=[,"])/g, '')
+
+const cells = /(?:^|,|\r\n)(?:"((?:[^"]|"")*)"|([^,\r]*))/g
+
+/** The rows of a table, without a column. */
+const readTable = (csv: string, without: string): string[][] => {
+  const rows: string[][] = [[]]
+  for (const [text, quoted = '', plain = ''] of csv.matchAll(cells)) {
+    if (text.startsWith('\r\n')) rows.push([])
+    rows.at(-1)?.push(quoted + plain)
+  }
+  const at = rows[0]?.indexOf(without) ?? -1
+  return rows.map(row => row.filter((_cell, index) => index !== at))
+}
+
+const withoutChanges = ({ status, headers, body }: Got): string => {
+  const type = String(headers['content-type'])
+  if (type.startsWith('text/csv')) return JSON.stringify([status, readTable(body, 'changes')])
+  // A link is a text, a revision a number.
+  const isNew = (name: string, value: unknown): boolean =>
+    name === 'changes' || (name === 'revision' && typeof value === 'string')
+  const omit = (json: string): string =>
+    JSON.stringify(JSON.parse(json, (name, value) => isNew(name, value) ? undefined : value))
+  const rest = /[{[]/.test(body[0] ?? '')
+    ? type.startsWith('application/x-ndjson') ? body.split('\n').map(line => line && omit(line)).join('\n') : omit(body)
+    : body.replace(/<changes>.*?<\/changes>|<changes\/>|<revision>\/.*?<\/revision>/gs, '')
+  return status + withoutPast(rest)
+}
+
+const isToolList = ({ url, payload }: Sent): boolean =>
+  url.endsWith('/mcp') && JSON.stringify(payload ?? '').includes('tools/list')
+
 const meant: readonly Meant[] = [
+  {
+    reason: 'pages lead to what an item was, and to deleted ones',
+    since: 'eac225ce',
+    holds: (_sent, before, after) => isPage(before) && isPage(after) && before.status === after.status
+  },
+  {
+    reason: 'the description and tools have what an item was, restorations and a problem of theirs',
+    since: 'eac225ce',
+    holds: sent => sent.url === '/openapi' || isToolList(sent)
+  },
+  {
+    reason: 'entries have what changed and lead to the item, and a family whose items are deleted has restorations',
+    since: 'eac225ce',
+    holds: (_sent, before, after) => before.body !== '' && withoutChanges(before) === withoutChanges(after)
+  },
   {
     reason: 'the style and the script of pages have rows that can be removed',
     since: 'dbfa0231',

@@ -88,6 +88,8 @@ for (const { name, make } of storages) {
       [{ lines: [...lines, { product: 'x', quantity: 1 }] }, '/lines/3/product'],
       [{ lines: [{ product: 'x', quantity: 1 }, ...lines, { product: 'x', quantity: 1 }] },
         '/lines/0/product', '/lines/4/product'],
+      [{ lines: ['y', 'a', 'x', 'y'].map(product => ({ product, quantity: 1 })) },
+        '/lines/0/product', '/lines/2/product', '/lines/3/product'],
       [{ lines: [{ product: 'a', quantity: 1, parts: [{ product: 'b' }, { product: 'A' }] }] },
         '/lines/0/parts/1/product'],
       [{ lines: [], similar: [id, 99] }, '/similar/1'],
@@ -361,7 +363,8 @@ t.test('a caller does not refer to items that it may not read, and is not shown 
   t.strictSame(await send('some', ['a', 'b', 'c', 'b']), [400, 'invalid-body', '/lines/1/product', '/lines/3/product'])
   t.strictSame(asked, ['a', 'b', 'c'])
   t.strictSame(await send('some', ['a', 'x']), [400, 'invalid-body', '/lines/1/product'], 'as one that is missing')
-  t.strictSame(await send('none', ['a']), [400, 'invalid-body', '/lines/0/product'])
+  t.strictSame(await send('some', ['x', 'a', 'b']), [400, 'invalid-body', '/lines/0/product', '/lines/2/product'])
+  t.strictSame(await send('none', ['a', 'b']), [400, 'invalid-body', '/lines/0/product', '/lines/1/product'])
   t.equal((await send('all', ['a', 'b', 'c']))[0], 201)
   t.equal((await send('some', ['a', 'c']))[0], 201)
   const shown = async (authorization: string) =>

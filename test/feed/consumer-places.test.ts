@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import '../process-time.js'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { commandsShape } from '../../lib/core/family/fields.js'
@@ -7,12 +8,11 @@ import { real, useRuntime } from '../../lib/core/runtime.js'
 import { guardStorage } from '../../lib/core/service/storage-access.js'
 import { ConflictError, ConstraintError, DuplicateError } from '../../lib/core/storage/storage.js'
 import type { Change, Storage } from '../../lib/index.js'
-import { deals, defineFamily, memoryStorage, Type } from '../../lib/index.js'
+import { deals, defineFamily, keepRow, memoryStorage, openLog, Type } from '../../lib/index.js'
 import { addPlace } from '../../lib/tools/consumer-places.js'
 import type { ConsumeOptions } from '../../lib/tools/index.js'
 import { consume, listConsumers, prune } from '../../lib/tools/index.js'
 import { consumersShape, getPlace, Lease, updatePlace } from '../../lib/tools/leases.js'
-import { keepRow } from '../../lib/tools/rows.js'
 import { transport } from '../../lib/webhooks/request.js'
 import { makeWebhooks } from '../../lib/webhooks/webhooks.js'
 import { storages } from '../storages.js'
@@ -610,7 +610,7 @@ t.test('a new place says what it does not miss', async t => {
       await storage.commit(makeOld(mark))
       t.equal(await prune(storage, { before: later }), mark)
     }
-    const place = await addPlace(storage, { id: 'mailer', holder: 'own' }, start)
+    const place = await addPlace(await openLog(storage), { id: 'mailer', holder: 'own' }, start)
     const { revision, createdAt, updatedAt, ...members } = await getPlace(storage, 'mailer')
     t.strictSame(members, { id: 'mailer', holder: 'own', position, pruned, parked: [], retried: [] })
     t.strictSame({ revision, createdAt, updatedAt, ...members }, { ...place })
@@ -637,7 +637,7 @@ t.test('a place is added again where the mark was changed meanwhile, and not aft
         await inner.commit(changes)
       }
     }
-    const added: unknown = await addPlace(storage, { id: 'mailer' }).catch((error: unknown) => error)
+    const added: unknown = await addPlace(await openLog(storage), { id: 'mailer' }).catch((error: unknown) => error)
     if (isAdded) t.strictSame(added, await getPlace(inner, 'mailer'))
     else t.equal(added, error)
     t.strictSame(commits, isAdded ? 2 : 1, String(error))

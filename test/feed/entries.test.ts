@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
+import { findFlawInWhere } from '../../lib/core/data/open-log.js'
 import {
   customers, deals, defineFamily, type FollowedCommand, memoryStorage, type Storage, Type
 } from '../../lib/index.js'
-import { findFlawInWhere } from '../../lib/tools/entries.js'
 import {
   addConsumer, consume, findCursor, findEntry, follow, type FollowLogOptions, listConsumers, loadItems, prune,
   removeConsumer, skipPruned

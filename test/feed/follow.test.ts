@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { Feed, Passed } from '../../lib/core/service/feed.js'
-import { type Batch, follow } from '../../lib/core/service/follow.js'
+import { type Batch, followFeed } from '../../lib/core/service/follow.js'
 import { prunedId } from '../../lib/core/service/record.js'
 import { guardStorage } from '../../lib/core/service/storage-access.js'
 import { memoryStorage, Problem, type Stored } from '../../lib/index.js'
@@ -43,8 +43,8 @@ function openFeed (t: Test, ...answers: readonly Answer[]) {
   } as unknown as Feed
   const pauses = holdPauses(t, 500, { elapsed: () => state.time })
   const stopping = new AbortController()
-  const open = (start: number | undefined, settings: Parameters<typeof follow>[2]) =>
-    follow(feed, start, { signal: stopping.signal, ...settings })
+  const open = (start: number | undefined, settings: Parameters<typeof followFeed>[2]) =>
+    followFeed(feed, start, { signal: stopping.signal, ...settings })
   return { open, state, pauses, stop: () => { stopping.abort() } }
 }
 

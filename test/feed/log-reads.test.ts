@@ -1,3 +1,4 @@
+import '../process-time.js'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
 import { type Family, getFamily } from '../../lib/core/family/family.js'

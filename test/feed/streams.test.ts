@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { getFamily } from '../../lib/core/family/family.js'
 import type { Caller } from '../../lib/core/service/caller.js'
 import { Feed, writePosition } from '../../lib/core/service/feed.js'
-import { follow } from '../../lib/core/service/follow.js'
+import { followFeed } from '../../lib/core/service/follow.js'
 import { Reader } from '../../lib/core/service/reader.js'
 import { guardStorage } from '../../lib/core/service/storage-access.js'
 import type { FamilyOptions, Storage } from '../../lib/index.js'
@@ -87,7 +87,7 @@ t.test('what a caller may see is asked again before the next batch, also of a sl
     steps.push('renew')
     if (steps.length > 4) throw forbidden
   }
-  const batches = follow(feed, 0, { interval, renew })
+  const batches = followFeed(feed, 0, { interval, renew })
   // Few entries first, since they may be long.
   t.equal((await batches.next()).value?.position, 10)
   skip(interval)
@@ -114,7 +114,7 @@ t.test('what a caller may not see does not put off the next batch', async t => {
   const reads: number[] = []
   state.read = async after => { reads.push(after) }
   const timers = captureTimers(t)
-  const batches = follow(new Feed(guarded, [{ family, reader }], undefined), 1, { interval, quietTime: 5000 })
+  const batches = followFeed(new Feed(guarded, [{ family, reader }], undefined), 1, { interval, quietTime: 5000 })
   const next = batches.next()
   await until(() => reads.includes(1))
   skip(4000)
@@ -149,7 +149,7 @@ t.test('a follower that ends yields nothing more, and leaves nothing behind', as
   }
   await deals.service({ storage }).create({ name: 'first', price: 1 })
   const ending = new AbortController()
-  const batches = follow(openFeed(storage), undefined, { signal: ending.signal, interval })
+  const batches = followFeed(openFeed(storage), undefined, { signal: ending.signal, interval })
   const { value } = await batches.next()
   t.strictSame([value?.position, value?.dueAt], [1, Infinity], 'nothing is asked again')
   const held = (): number[] => [watching, getEventListeners(ending.signal, 'abort').length]
@@ -170,7 +170,7 @@ t.test('a caller is asked for before the first entries, if that is due', async t
     const steps: string[] = []
     state.read = async after => { steps.push(`read after ${after}`) }
     const renew = async (): Promise<void> => { steps.push('renew') }
-    const batches = follow(openFeed(storage), 0, { interval, renew, ...(isDue !== undefined && { isDue }) })
+    const batches = followFeed(openFeed(storage), 0, { interval, renew, ...(isDue !== undefined && { isDue }) })
     t.equal((await batches.next()).value?.position, 1)
     t.strictSame(steps, expected)
     await batches.return(undefined)
@@ -186,13 +186,13 @@ t.test('a follower ends where it has missed entries, unless it knows of them', a
   for (const [start, known, expected] of [
     [undefined, undefined, 5], [1, undefined, 'pruned'], [1, 4, 5], [1, 3, 'pruned'], [4, undefined, 5]
   ] as const) {
-    const batches = follow(openFeed(storage), start, known === undefined ? {} : { known })
+    const batches = followFeed(openFeed(storage), start, known === undefined ? {} : { known })
     const found = await batches.next().then(({ value }) => value?.position, ({ code }) => code)
     t.equal(found, expected, `${start} ${known}`)
     await batches.return(undefined)
   }
   await storage.commit(makeOld(12))
-  const batches = follow(openFeed(storage), undefined, {})
+  const batches = followFeed(openFeed(storage), undefined, {})
   t.equal((await batches.next()).value?.position, 12)
   t.equal(await prune(storage, { before: later }), 12)
   await t.rejects(batches.next(), { code: 'pruned' })

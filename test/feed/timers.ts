@@ -1,3 +1,4 @@
+import '../process-time.js'
 import type { Test } from 'tap'
 import { real, type Runtime, type Timer, useRuntime } from '../../lib/core/runtime.js'
 

@@ -4,11 +4,12 @@ import t from 'tap'
 import { invoices } from '../../examples/own-family.js'
 import type { Storage } from '../../lib/index.js'
 import {
-  ConflictError, ConstraintError, customers, deals, defineFamily, DuplicateError, memoryStorage, ReadOnlyError
+  ConflictError, ConstraintError, customers, deals, defineFamily, DuplicateError, makeResumable, memoryStorage,
+  ReadOnlyError
 } from '../../lib/index.js'
 import type { CopyProgress } from '../../lib/tools/index.js'
 import { copyStorage, loadItems } from '../../lib/tools/index.js'
-import { makeResumable, selectAfter } from '../../lib/tools/rows.js'
+import { selectAfter } from '../../lib/tools/rows.js'
 import { people } from '../customers-app.js'
 import { countTurns } from '../loop-holds.js'
 import { refusal } from '../service/book.js'

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import '../process-time.js'
 import Fastify from 'fastify'
 import t from 'tap'
 import { real, useRuntime } from '../../lib/core/runtime.js'

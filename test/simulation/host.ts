@@ -1,3 +1,4 @@
+import '../process-time.js'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import { delay, now, random, randomBytes, type Runtime } from '../../lib/core/runtime.js'

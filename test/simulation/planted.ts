@@ -39,7 +39,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/replay',
     text: 'if (await getRecord(execution, identity) !== undefined)',
     by: 'if (PLANTED ? identity === undefined : await getRecord(execution, identity) !== undefined)',
-    seed: 648,
+    seed: 661,
     violation: /^refused as .*, but done/
   },
   'unreadable-replay': {
@@ -62,9 +62,9 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   },
   'consumer-during-prune': {
     what: 'a consumer is added while `prune` runs, which deletes entries that it has not handled',
-    file: 'tools/consumer-places',
-    text: 'commit([change, keepMark(mark)])',
-    by: 'commit(PLANTED ? [change] : [change, keepMark(mark)])',
+    file: 'core/data/open-log',
+    text: ', keepMark(mark)])',
+    by: ', ...(PLANTED ? [] : [keepMark(mark)])])',
     seed: 13,
     options: { ...calm, consumer: true, prunes: 12, drift: 0, late: 0.2, latest: 50 },
     violation: /pruned, but consumer/
@@ -155,7 +155,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   },
   'unmarked-prune': {
     what: '`prune` does not note the last position that it has deleted',
-    file: 'tools/maintenance',
+    file: 'core/data/prune',
     text: 'keepMark(mark, entries)',
     by: 'keepMark(mark, PLANTED ? [] : entries)',
     seed: 29,
@@ -172,7 +172,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   },
   'unseen-webhook': {
     what: 'a webhook whose creation was pruned before a process saw it begins with what happens then',
-    file: 'tools/entries',
+    file: 'core/data/open-log',
     text: 'await findPruned(storage) > 0 ?',
     by: '!PLANTED && await findPruned(storage) > 0 ?',
     seed: 8,
@@ -205,12 +205,12 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   },
   'same-revision': {
     what: 'after a failover, an old holder takes the place of a consumer for the lost one, as it has its revision',
-    file: 'tools/rows',
+    file: 'core/data/keep-row',
     text: 'if (current === undefined)',
     by: `if (PLANTED) item.revision = expected + 1;
       if (PLANTED && current !== undefined) return { type: 'replace', family, item, expected };
       if (current === undefined)`,
-    seed: 3377,
+    seed: 4816,
     options: {
       ...calm,
       clients: 1,
@@ -287,9 +287,9 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   'outage-ends-consumer': {
     what: 'a consumer ends when the database is away',
     file: 'tools/consumers',
-    text: 'await delay(leaseTime * (0.05 + random() / 10), undefined, { signal }).catch(() => { });',
+    text: 'await toolRuntime.delay(leaseTime * (0.05 + toolRuntime.random() / 10), signal);',
     by: `if (PLANTED && seen === undefined) throw new Error('The storage does not answer');
-      await delay(leaseTime * (0.05 + random() / 10), undefined, { signal }).catch(() => { });`,
+      await toolRuntime.delay(leaseTime * (0.05 + toolRuntime.random() / 10), signal);`,
     seed: 1,
     options: { ...calm, consumer: true, outages: 2 },
     violation: /^consumer: /

@@ -21,6 +21,9 @@ const wrong: [string, (options: never) => unknown, unknown, string, RegExp][] = 
   ['sqlite', sqliteStorage, { database: null }, 'database', /an open database/],
   ['sqlite', sqliteStorage, { ...file, tabels: {} }, 'tabels', /Did you mean "tables"/],
   ['sqlite', sqliteStorage, { ...file, tables: 'deals' }, 'tables', /an object/],
+  ['sqlite', sqliteStorage, { ...file, tables: { deals: { name: 'sales' } } }, 'tables', /"deals": unknown .* "name"/],
+  ['sqlite', sqliteStorage, { ...file, tables: { deals: { columns: {} } } }, 'tables', /"deals": "table" is missing/],
+  ['sqlite', sqliteStorage, { ...file, tables: { deals: 'sales' } }, 'tables', /"deals": must be an object with table/],
   ['sqlite', sqliteStorage, { ...file, busyTimeout: '5s' }, 'busyTimeout', /an integer, 0 or more/],
   ['sqlite', sqliteStorage, { ...file, migrate: 'yes' }, 'migrate', /must be "auto", "check" or "off"/],
   ['postgres', postgresStorage, connectionString, 'connectionString', /is missing; .* "pool"/],
@@ -28,6 +31,7 @@ const wrong: [string, (options: never) => unknown, unknown, string, RegExp][] = 
   ['postgres', postgresStorage, { connectionString: '' }, 'connectionString', /non-empty/],
   ['postgres', postgresStorage, { pool: connectionString }, 'pool', /a pool of pg/],
   ['postgres', postgresStorage, { connectionString, poolsize: 5 }, 'poolsize', /Did you mean "poolSize"/],
+  ['postgres', postgresStorage, { connectionString, tables: { deals: { table: '' } } }, 'tables', /non-empty/],
   ['postgres', postgresStorage, { connectionString, poolSize: 0 }, 'poolSize', /a positive integer/],
   ['postgres', postgresStorage, { connectionString, statementTimeout: 1e12 }, 'statementTimeout', /milliseconds/],
   ['postgres', postgresStorage, { connectionString, preparedStatements: 'no' }, 'preparedStatements', /true or false/]

@@ -24,7 +24,7 @@ async function prepare (storage: Storage, ...shapes: FamilyShape[]): Promise<Sto
 }
 
 const inUse = { name: 'ConstraintError', rule: 'in-use', other: 'orders' }
-const dangling = (missing: unknown) => ({ name: 'ConstraintError', rule: 'reference', missing })
+const dangling = (missing: unknown) => ({ name: 'ConstraintError', rule: 'reference', missing: [missing] })
 const moments = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z']
 
 t.test('SQLite: triggers see what other programs write, and earlier versions', async t => {

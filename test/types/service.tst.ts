@@ -3,7 +3,7 @@ import type {
   CallOptions, Condition, CreateOptions, Deal, Done, FindOptions, Grant, Intent, ItemPage, LoggedCommand,
   RunOptions, Service, ServiceOptions
 } from 'fastify-dealbook'
-import { customers, deals, defineFamily, memoryStorage } from 'fastify-dealbook'
+import { customers, deals, defineFamily, memoryStorage, Type as OurType } from 'fastify-dealbook'
 import { describe, expect, test } from 'tstyche'
 
 const storage = memoryStorage()
@@ -168,5 +168,56 @@ describe('other families', () => {
     expect<Awaited<ReturnType<typeof service.create>>['item']['id']>().type.toBe<number>()
     expect(service.create).type.not.toBeCallableWith({ text: 5 })
     expect(service).type.toBeAssignableTo<Pick<Service, 'remove' | 'log'>>()
+  })
+
+  test('members with a default may be omitted inside lists and objects', () => {
+    const line = OurType.Object({
+      product: Type.String(), note: Type.Optional(Type.String()), received: OurType.Integer({ default: 0 })
+    })
+    const { create, run, runAll } = defineFamily({
+      name: 'orders',
+      singular: 'order',
+      fields: OurType.Object({
+        id: Type.Integer(),
+        lines: OurType.Array(line, { default: [] }),
+        place: Type.Object({ town: OurType.String({ default: '' }) }),
+        tags: Type.Optional(Type.Array(Type.String()))
+      }),
+      create: ['lines', 'place', 'tags'],
+      edit: ['lines', 'tags'],
+      operations: {
+        add: {
+          name: 'add',
+          verb: 'add',
+          participle: 'added',
+          noun: 'additions',
+          action: 'AddLines',
+          params: Type.Object({ rows: Type.Array(line), days: OurType.Integer({ default: 1 }) }),
+          apply (order, { rows }) {
+            expect(rows).type.toBe<{ product: string, note?: string, received: number }[]>()
+            return order
+          }
+        }
+      }
+    }).service({ storage })
+    const place = {}
+    const lines = [{ product: 'a' }, { product: 'b', received: 1 }]
+    expect(create).type.toBeCallableWith({ place, lines, tags: ['new'] })
+    expect(create).type.toBeCallableWith({ place })
+    expect(create).type.not.toBeCallableWith({ lines })
+    expect(create).type.not.toBeCallableWith({ place, lines: [{}] })
+    expect(create).type.not.toBeCallableWith({ place, lines: [{ product: 'a', received: '1' }] })
+    expect(create).type.not.toBeCallableWith({ place, lines: [{ product: 'a', recieved: 1 }] })
+    expect(create).type.not.toBeCallableWith({ place, tags: [1] })
+    expect(run).type.toBeCallableWith('edit', 1, { lines, tags: null })
+    expect(run).type.not.toBeCallableWith('edit', 1, { lines: [{ note: 'b' }] })
+    expect(run).type.toBeCallableWith('add', 1, { rows: lines, days: 1 })
+    // Of parameters themselves, a default is what forms begin with.
+    expect(run).type.not.toBeCallableWith('add', 1, { rows: lines })
+    expect(run).type.not.toBeCallableWith('add', 1, { rows: [{}], days: 1 })
+    expect(runAll).type.toBeCallableWith([
+      { operation: 'create', params: { place, lines } }, { operation: 'add', id: 1, params: { rows: lines, days: 1 } }
+    ])
+    expect<Awaited<ReturnType<typeof create>>['item']['lines'][0]['received']>().type.toBe<number>()
   })
 })

@@ -14,7 +14,7 @@ import { feedList, omitPrincipal } from '../service/record.js'
 import type { Field, FieldCondition } from '../storage/storage.js'
 import { textIdPattern } from '../values/ids.js'
 import { addArticle } from '../values/words.js'
-import { listActions, type Target } from './offers.js'
+import { type ActionTarget, listActions } from './offers.js'
 
 /** A JSON Schema. */
 export interface JsonSchema {
@@ -186,7 +186,7 @@ export function describeFamily (family: Family, grammar: Grammar): FamilyModel {
     logFilters: describeLogFilters(hidesPrincipal),
     actions: actions.flatMap(({ kind, name, action, params, target }) => {
       if (kind === 'find' || kind === 'get') return []
-      const own: Partial<Target & Pick<CompiledOperation, 'creates'>> = target ?? { ...lifecycle }
+      const own: Partial<ActionTarget & Pick<CompiledOperation, 'creates'>> = target ?? { ...lifecycle }
       const { operation = {}, others, creates = [] } = own
       const declared: Partial<Operation> = operation
       const { verb, participle, noun, allowed, danger = false, final = false } = declared

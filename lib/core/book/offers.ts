@@ -15,26 +15,26 @@ import type { Offer } from './book.js'
 // What a caller may do: the same for every page, form, tool and program.
 
 /** An operation of the family, or the deletion, which has only a noun. */
-export interface Target {
+export interface ActionTarget {
   readonly operation: NounOperation & Partial<Pick<Operation<Members>, 'verb' | 'participle' | 'allowed'>>
   readonly params: Params
   readonly others: readonly OtherDefinition[]
 }
 
-export interface OpenTarget extends Target {
+export interface OpenTarget extends ActionTarget {
   /** Why the state does not allow it now; undefined if it does. */
   readonly reason: string | undefined
 }
 
 /** Of an item that exists. Those that a caller from whom something is hidden cannot run are left out. */
-export function listTargets ({ operations, lifecycle, hiding }: Family): Target[] {
+export function listTargets ({ operations, lifecycle, hiding }: Family): ActionTarget[] {
   const present = [...operations.values()].filter(({ past }) => past !== 'restore')
-  const all: Target[] = [...present, ...lifecycle?.deletion === undefined ? [] : [lifecycle.deletion]]
+  const all: ActionTarget[] = [...present, ...lifecycle?.deletion === undefined ? [] : [lifecycle.deletion]]
   return hiding === undefined ? all : all.filter(({ operation: { action } }) => !hiding.unavailable.has(action))
 }
 
 /** Also of a deleted one. */
-export function listAllTargets (family: Family): Target[] {
+export function listAllTargets (family: Family): ActionTarget[] {
   const restore = [...family.operations.values()].filter(({ past }) => past === 'restore')
   return [...listTargets(family), ...restore]
 }
@@ -50,7 +50,7 @@ export interface Action {
   /** Undefined for a read. */
   readonly params?: Params
   /** What it changes of an item; undefined for a read and a creation. */
-  readonly target?: Target
+  readonly target?: ActionTarget
 }
 
 const actionsOf = new WeakMap<Family, readonly Action[]>()
@@ -72,7 +72,7 @@ function makeActions (family: Family): Action[] {
   return [...reading, ...creation, ...(writable ? listAllTargets(family) : []).map(target => toAction(family, target))]
 }
 
-export function toAction ({ operations, lifecycle, edit }: Family, target: Target): Action {
+export function toAction ({ operations, lifecycle, edit }: Family, target: ActionTarget): Action {
   const { operation: { name, action }, params } = target
   const isDeletion = target.operation === lifecycle?.deletion?.operation
   if (isDeletion) return { kind: 'remove', name: 'remove', action, params, target }
@@ -133,7 +133,8 @@ export async function askWhatIsSeen (
  * @param only for those that the state allows: `authorize` is not asked for the others
  */
 export async function findTargets (
-  called: Called, grant: Grant, item: Stored, targets: readonly Target[] = listTargets(called.family), only?: 'allowed'
+  called: Called, grant: Grant, item: Stored, targets: readonly ActionTarget[] = listTargets(called.family),
+  only?: 'allowed'
 ): Promise<OpenTarget[]> {
   const { family, caller } = called
   const context = makeContext(caller.makers, grant, '')
@@ -141,11 +142,11 @@ export async function findTargets (
   const whole = getWholeItem(item)
   const known = family.renaming?.parse(whole) ?? whole
   const loading = loadReferencedItems(base, known)
-  const explain = async (some: readonly Target[]): Promise<OpenTarget[]> => {
+  const explain = async (some: readonly ActionTarget[]): Promise<OpenTarget[]> => {
     const referenced = await loading
     return some.map(target => {
       const { action } = target.operation
-      const { operation } = base.family.changes.get(action) as Target
+      const { operation } = base.family.changes.get(action) as ActionTarget
       const reason = explainNow(base.family, operation, known, context, referenced, error => {
         caller.report?.(error, 'allowed failed for an offered operation', { action })
       })
@@ -188,7 +189,7 @@ export async function findOffers (called: Called, grant: Grant, item: Stored): P
 }
 
 /** @param item undefined for any item of the family */
-export async function filterGranted<T extends Target> (
+export async function filterGranted<T extends ActionTarget> (
   called: Called,
   grant: Grant,
   targets: readonly T[],

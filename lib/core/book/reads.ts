@@ -3,12 +3,12 @@ import { invalidQuery, notFound } from '../problems.js'
 import { compileGrammar, type Grammar, type ItemPage, type PageOptions } from '../query/grammar.js'
 import { type Moment, readMoment } from '../query/moment.js'
 import { performance } from '../runtime.js'
-import { findItems, parseFind, parseQuery, pickReadable, programLimits, toItemPage } from '../service/arguments.js'
+import { findItems, parseCallQuery, parseFind, pickReadable, programLimits, toItemPage } from '../service/arguments.js'
 import { findBounded } from '../service/bounded.js'
 import { intendToList, intendToRead } from '../service/caller.js'
 import { Feed, showFollowed } from '../service/feed.js'
 import { type Find, findPage } from '../service/find-page.js'
-import { follow } from '../service/follow.js'
+import { followFeed } from '../service/follow.js'
 import { lacksValues, notThen } from '../service/history.js'
 import { authorizeReader, type Reader } from '../service/reader.js'
 import { type CommandRecord, logList, nameRecord, omitPrincipal, showEntry } from '../service/record.js'
@@ -48,7 +48,7 @@ export async function readOne (book: BookParts, id: Id, options: GetOptions) {
   const { expand = [], revision, at } = options
   const { item, reader } = revision === undefined && at === undefined
     ? await findItem(book, id, options, 'get')
-    : await findPast(book, id, options)
+    : await findPastItem(book, id, options)
   const { family } = reader
   const expandable = listExpandable(family)
   const flaw = expand.find(name => !expandable.includes(name))
@@ -59,7 +59,7 @@ export async function readOne (book: BookParts, id: Id, options: GetOptions) {
 }
 
 /** An item as it was. */
-async function findPast (book: BookParts, id: Id, { revision, at, ...options }: GetOptions) {
+async function findPastItem (book: BookParts, id: Id, { revision, at, ...options }: GetOptions) {
   const { family, source } = book
   const target = book.checkId(id)
   const reader = await authorizeReader(family, source.open(options, 'get'), intendToRead(family, target))
@@ -108,7 +108,7 @@ export async function readLog (book: BookParts, id: Id, options: FindOptions): P
   const target = book.checkId(id)
   const reader = await authorizeReader(family, source.open(options, 'find'), intendToRead(family, target))
   const grammars = source.grammarsOf?.(reader.family)
-  const parsed = parseQuery(grammars?.logGrammar ?? chooseLogGrammar(reader.family), '', options)
+  const parsed = parseCallQuery(grammars?.logGrammar ?? chooseLogGrammar(reader.family), '', options)
   await reader.checkLog(target)
   const find: Find = query => reader.findLog(target, query)
   const isBounded = grammars !== undefined && family.hasLongCommands
@@ -147,7 +147,7 @@ export async function * followLog (book: BookParts, options: FollowOptions): Asy
     feed.replace([{ family: reader.family, reader }], undefined)
   }
   const renewal = caller.isGuarded ? { renew, interval: askAgainAfter } : {}
-  for await (const batch of follow(feed, start, { signal, ...renewal })) {
+  for await (const batch of followFeed(feed, start, { signal, ...renewal })) {
     for (const entry of batch.entries) {
       yield showFollowed(reader.family, entry, nameRecord(entry, reader.grant.principal))
       if (performance.now() < batch.dueAt) continue

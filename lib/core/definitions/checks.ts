@@ -1,5 +1,5 @@
 import type { TSchema } from '@sinclair/typebox'
-import { canRestore, listOperations, nameAction, readCreate, readEdit } from '../family/declared-operations.js'
+import { isRestorable, listOperations, nameAction, readCreate, readEdit } from '../family/declared-operations.js'
 import type { FamilyDefinition, Operation } from '../family/definition.js'
 import { type AnyFamily, findFamily } from '../family/family.js'
 import { CommandMembers, declaresNull, findKind, listFields, ServiceFields } from '../family/fields.js'
@@ -156,7 +156,7 @@ export function * checkOperations (definition: FamilyDefinition): Generator<Mayb
   const { fields, operations = {}, revert = false } = definition
   yield revert !== false && Object.hasOwn(operations, 'revert') &&
     'revert defines the operation "revert"; give your operation a different name'
-  yield canRestore(definition) && Object.hasOwn(operations, 'restore') &&
+  yield isRestorable(definition) && Object.hasOwn(operations, 'restore') &&
     'deleted items have the operation "restore"; give yours a different name, or leave out restore of remove'
   for (const [key, { params }] of Object.entries(operations)) {
     yield findFlawInObject(`params of the operation "${key}"`, params)

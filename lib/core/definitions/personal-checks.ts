@@ -18,7 +18,7 @@ export function * checkPersonal (definition: FamilyDefinition): Generator<MaybeF
     yield !known.includes(path) &&
       `personal has "${path}", which is not a field or a parameter.${didYouMean(path, known)}`
     yield personal.indexOf(path) !== index && `personal has "${path}" twice`
-    const place = Object.hasOwn(derive, getPathField(path)) ? undefined : findPlace(fields, path)
+    const place = Object.hasOwn(derive, getPathField(path)) ? undefined : findPersonalField(fields, path)
     if (place === undefined || canBeEmpty(place)) continue
     yield Object.hasOwn(references, path) && `personal has "${path}", which refers to an item: ${remedy}`
     yield findNeutral([place.schema]) === undefined &&
@@ -33,7 +33,7 @@ const remedy = 'make it optional or nullable'
 function * checkUniqueRows ({ fields, personal = [], unique = [] }: FamilyDefinition): Generator<MaybeFlaw> {
   for (const row of unique) {
     const named = row.filter(name => personal.includes(name))
-    const places = named.flatMap(name => findPlace(fields, name) ?? [])
+    const places = named.flatMap(name => findPersonalField(fields, name) ?? [])
     if (places.length === 0 || places.some(canBeEmpty)) continue
     yield places.every(({ schema }) => findNeutral([schema], sample) === undefined) &&
       `personal has "${named[0]}", which is unique, and no different neutral values are known: ${remedy}`
@@ -43,12 +43,12 @@ function * checkUniqueRows ({ fields, personal = [], unique = [] }: FamilyDefini
 const sample = makeDistinct('', '')
 
 /** The schema of what a path leads to, and whether it may be absent. */
-interface Place {
+interface PersonalField {
   readonly schema: TSchema
   readonly isOptional: boolean
 }
 
-function findPlace (fields: TObject, path: string): Place | undefined {
+function findPersonalField (fields: TObject, path: string): PersonalField | undefined {
   const end = path.lastIndexOf('.')
   const parent = end === -1 ? fields : findPathSchema(fields, path.slice(0, end))
   const name = path.slice(end + 1)
@@ -57,6 +57,6 @@ function findPlace (fields: TObject, path: string): Place | undefined {
   return schema && { schema, isOptional: !(required as string[]).includes(name) }
 }
 
-function canBeEmpty ({ schema, isOptional }: Place): boolean {
+function canBeEmpty ({ schema, isOptional }: PersonalField): boolean {
   return isOptional || declaresNull(schema)
 }

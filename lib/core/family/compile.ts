@@ -6,7 +6,7 @@ import { hashText, maxChosenId, newIdPattern, readId } from '../values/ids.js'
 import type { Members } from '../values/json.js'
 import { makeValidator } from '../values/validate.js'
 import { addArticle } from '../values/words.js'
-import { canRestore, findPastName, listOperations, nameAction, readCreate } from './declared-operations.js'
+import { findPastName, isRestorable, listOperations, nameAction, readCreate } from './declared-operations.js'
 import type { AttributeForm, FamilyDefinition, Operation } from './definition.js'
 import {
   type CompiledChange, type CompiledOperation, type Deletion, type Family, findFamily, type Lifecycle, type Renaming
@@ -171,7 +171,7 @@ function compileLifecycle (definition: FamilyDefinition): Lifecycle {
     action: nameAction('Delete', singular),
     summary: `Delete ${addArticle(singular)}`,
     danger: true,
-    final: !canRestore(definition)
+    final: !isRestorable(definition)
   }
   if (sent.id?.type === 'string') sent.id = { ...sent.id, allOf: [{ pattern: newIdPattern }] }
   if (sent.id?.type === 'integer') sent.id = { ...sent.id, allOf: [{ maximum: maxChosenId }] }

@@ -1,4 +1,4 @@
-import type { Static, TObject, TOptional, TProperties, TSchema } from '@sinclair/typebox'
+import type { Static, TArray, TObject, TOptional, TProperties, TSchema } from '@sinclair/typebox'
 import type { Id } from '../storage/storage.js'
 import type { Context } from './context.js'
 import type {
@@ -31,8 +31,33 @@ export interface CreateDefinition<
 
 /** The members that create an item with these fields; those with a default may be omitted. */
 export type CreateOf<Fields extends TProperties, Created extends string> =
-  Static<TObject<Pick<Fields, Exclude<Created & keyof Fields, Defaulted<Fields>>>>> &
-  Partial<Static<TObject<Pick<Fields, Created & Defaulted<Fields>>>>>
+  SentOf<Pick<Fields, Exclude<Created & keyof Fields, Defaulted<Fields>>>> &
+  Partial<SentOf<Pick<Fields, Created & Defaulted<Fields>>>>
+
+/** Members of a body: inside lists and objects, those with a default may be omitted. */
+// Without such members a plain type, which errors of TypeScript show whole.
+export type SentOf<Members extends TProperties> = [WithinDefaults<Members>] extends [never]
+  ? Static<TObject<Members>>
+  : { [K in Exclude<keyof Members, Omittable<Members>>]: SentValue<Members[K]> } &
+    { [K in Omittable<Members>]?: SentValue<Members[K]> }
+
+/** Not never if a default is inside a list or an object. */
+type WithinDefaults<Members> = { [K in keyof Members]: InnerDefaults<Members[K]> }[keyof Members]
+
+type InnerDefaults<Schema> = Schema extends TArray<infer Each> ? InnerDefaults<Each>
+  : Schema extends TObject<infer Members> ? Defaulted<Members> | WithinDefaults<Members> : never
+
+/** The type of a value that a client sends. */
+export type SentValue<Schema extends TSchema> =
+  Schema extends TArray<infer Each extends TSchema> ? SentValue<Each>[]
+    : Schema extends TObject<infer Members extends TProperties> ? SentObject<Members> : Static<Schema>
+
+type SentObject<Members extends TProperties> =
+  SentOf<Omit<Members, Defaulted<Members>>> & Partial<SentOf<Pick<Members, Defaulted<Members>>>>
+
+type Omittable<Members> = {
+  [K in keyof Members]: Members[K] extends TOptional<TSchema> ? K : never
+}[keyof Members]
 
 type Defaulted<Fields> = {
   [K in keyof Fields]: Fields[K] extends { readonly default: unknown } ? K : never

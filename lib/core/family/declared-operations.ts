@@ -18,7 +18,7 @@ export function listOperations (definition: FamilyDefinition): Readonly<Record<s
     ...operations as unknown as Record<string, Operation<Members>>,
     ...edit !== undefined && { edit: makeEdit(definition, readEdit(edit)) },
     ...revert !== false && { revert: makeRevert(definition) },
-    ...canRestore(definition) && { restore: makeRestore(definition) }
+    ...isRestorable(definition) && { restore: makeRestore(definition) }
   }
 }
 
@@ -70,7 +70,7 @@ function addNull (schema: TSchema): TSchema {
  * Without a rule that undoes what the deletion did to others, these would differ from before. An operation of the host
  * that has one of its words takes its place, unless the definition asks for it.
  */
-export function canRestore ({ singular, create, remove = true, fields, operations = {} }: FamilyDefinition): boolean {
+export function isRestorable ({ singular, create, remove = true, fields, operations = {} }: FamilyDefinition): boolean {
   if (create === undefined || remove === false) return false
   const { apply, restore } = remove === true ? {} : remove
   if (restore === false || (restore === undefined && apply !== undefined)) return false

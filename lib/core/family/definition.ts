@@ -1,7 +1,7 @@
 import type { Static, TObject, TOptional, TProperties, TSchema } from '@sinclair/typebox'
 import type { FamilyShape, Id } from '../storage/storage.js'
 import type { AnyItems, Context, Facts, Lookups, Preparation } from './context.js'
-import type { CreateDefinition, Initial } from './creation.js'
+import type { CreateDefinition, Initial, SentValue } from './creation.js'
 import type { Labels, StateDefinition, Tone } from './presentation.js'
 import type {
   AnyFamily, ChangedItems, ContextItems, FamilyTypes, IdOf, Inferred, IsAny, ItemAndOthers, ItemOf, MemberName,
@@ -222,7 +222,7 @@ export type OperationParams = Readonly<Record<string, TObject>>
 
 /** The members that edit these fields: null removes an optional one. */
 export type EditOf<Fields extends TProperties, Edited extends string> = {
-  readonly [K in Edited & keyof Fields]?: Static<Fields[K]> | (Fields[K] extends TOptional<TSchema> ? null : never)
+  readonly [K in Edited & keyof Fields]?: SentValue<Fields[K]> | (Fields[K] extends TOptional<TSchema> ? null : never)
 }
 
 /** Those of a family with these types; of any family, any members. */

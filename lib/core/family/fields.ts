@@ -141,6 +141,13 @@ export const CommandMembers = Type.Object({
 
 export const logFields = listFields(CommandMembers)
 
+/**
+ * The table of the log, for reads of a storage: a condition on `position` finds everything that was committed before.
+ * `openLog` shows its rows as clients see them.
+ *
+ * @example
+ * const { items } = await storage.find(logTable.name, query)
+ */
 export const commandsShape: FamilyShape = {
   name: 'commands',
   fields: listFields(Type.Object({

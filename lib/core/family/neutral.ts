@@ -23,7 +23,7 @@ const formatted: Readonly<Record<string, string>> = {
 
 const validators = new WeakMap<TSchema, Validator>()
 
-function fits (schema: TSchema, value: unknown): boolean {
+function fitsSchema (schema: TSchema, value: unknown): boolean {
   let validate = validators.get(schema)
   if (validate === undefined) validators.set(schema, validate = makeValidator(schema))
   return validate(value).length === 0
@@ -38,7 +38,7 @@ function fits (schema: TSchema, value: unknown): boolean {
 export function findNeutral (schemas: readonly TSchema[], distinct?: string): unknown {
   if (schemas.length === 0) return distinct ?? erasedText
   const found = schemas.flatMap(schema => distinct === undefined ? listNeutral(schema) : listDistinct(schema, distinct))
-  return found.find(value => schemas.every(schema => fits(schema, value)))
+  return found.find(value => schemas.every(schema => fitsSchema(schema, value)))
 }
 
 /** The best first. */
@@ -54,7 +54,7 @@ function listNeutral (schema: TSchema): unknown[] {
     integer: [0, value, minimum, exclusiveMinimum + 1, maximum],
     number: [0, value, minimum, exclusiveMinimum + 1, maximum],
     boolean: [value, false, true],
-    array: [Array.from({ length: minItems }, () => findNeutral([items ?? anything]))],
+    array: [Array.from({ length: minItems }, () => findNeutral([items ?? anySchema]))],
     object: [neutralizeObject(properties ?? {}, required)]
   }
   const own = byType[String([type].flat().find(each => each !== 'null'))] ?? [text, value]
@@ -62,10 +62,10 @@ function listNeutral (schema: TSchema): unknown[] {
   return [null, ...own, ...options.flatMap(listNeutral)].filter(each => each !== undefined)
 }
 
-const anything = Type.Unknown()
+const anySchema = Type.Unknown()
 
 function neutralizeObject (properties: TProperties, required: readonly string[]): object {
-  return Object.fromEntries(required.map(name => [name, findNeutral([properties[name] ?? anything])]))
+  return Object.fromEntries(required.map(name => [name, findNeutral([properties[name] ?? anySchema])]))
 }
 
 function listDistinct (schema: TSchema, distinct: string): unknown[] {
@@ -98,5 +98,5 @@ export function isChoice (schema: TSchema): boolean {
 
 /** Whether the text that says that something was erased may be in a place. */
 export function isNeutralText (schemas: readonly TSchema[]): boolean {
-  return schemas.every(schema => fits(schema, erasedText))
+  return schemas.every(schema => fitsSchema(schema, erasedText))
 }

@@ -31,7 +31,7 @@ function compileIds (
   const single = { isList: false, field: undefined, parameter: undefined, needsItem: true }
   if (typeof other === 'string') {
     const pointer = `/${other}`
-    return { ...single, field: other, find: (_params, item) => locate(pointer, item[other] ?? undefined) }
+    return { ...single, field: other, find: (_params, item) => toPathValues(pointer, item[other] ?? undefined) }
   }
   if ('path' in other) return compilePath((other as OtherItemList).path, params)
   const { id: nameId } = other as OtherItem
@@ -42,12 +42,12 @@ function compileIds (
       const id = nameId(params, item)
       // Usually the parameter is named like the item; otherwise it is the one that has the id.
       const parameter = Object.hasOwn(params, name) ? name : Object.keys(params).find(each => params[each] === id)
-      return locate(`/${parameter ?? name}`, id)
+      return toPathValues(`/${parameter ?? name}`, id)
     }
   }
 }
 
-function locate (pointer: string, value: unknown): readonly PathValue[] {
+function toPathValues (pointer: string, value: unknown): readonly PathValue[] {
   return value === undefined ? [] : [{ pointer, value }]
 }
 

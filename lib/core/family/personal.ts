@@ -33,7 +33,7 @@ export function eraseMembers<T extends Members> (
     const own = having.map(({ properties }) => properties[name] as TSchema)
     const isOptional = having.length > 0 && having.every(({ required = [] }) => !(required as string[]).includes(name))
     const after = rule.isMarked(path, value)
-      ? replace(value, own, rule, findReplacement(path, own, isOptional))
+      ? replaceValue(value, own, rule, findReplacement(path, own, isOptional))
       : eraseWithin(value, own, rule, path)
     if (after === value) continue
     kept ??= { ...members }
@@ -50,7 +50,7 @@ function eraseWithin (value: unknown, schemas: readonly TSchema[], rule: Erasure
   const after = value.map((each: unknown) => {
     const isText = typeof each === 'string' && rule.isMarked(path, each)
     if (!isText) return eraseWithin(each, items, rule, path)
-    return replace(each, items, rule, (rule.replace ?? replaceByNeutral)(path, items, false))
+    return replaceValue(each, items, rule, (rule.replace ?? replaceByNeutral)(path, items, false))
   })
   return after.every((each, index) => each === value[index]) ? value : after
 }
@@ -59,7 +59,7 @@ function replaceByNeutral (_path: string, schemas: readonly TSchema[], isOptiona
   return isOptional ? undefined : findNeutral(schemas)
 }
 
-function replace (value: unknown, schemas: readonly TSchema[], rule: ErasureRule, neutral: unknown): unknown {
+function replaceValue (value: unknown, schemas: readonly TSchema[], rule: ErasureRule, neutral: unknown): unknown {
   if (isDeepStrictEqual(value, neutral)) return value
   rule.erased?.(value, schemas)
   return neutral

@@ -6,11 +6,11 @@ import { type Parameter, splitQuery } from './query-string.js'
 export type Moment =
   { readonly revision: number, readonly at?: undefined } | { readonly revision?: undefined, readonly at: string }
 
-type Given = { readonly [K in keyof Moment]?: string | undefined }
+type SentMoment = { readonly [K in keyof Moment]?: string | undefined }
 
-const names: readonly (keyof Moment)[] = ['revision', 'at']
+const momentNames: readonly (keyof Moment)[] = ['revision', 'at']
 
-interface Logged {
+interface LoggedFamily {
   readonly name: string
   /** Whether its items have a log. */
   readonly writable: boolean
@@ -18,7 +18,7 @@ interface Logged {
 
 /** Takes the moment out of the query string of an item. There no field is filtered, so that none is meant. */
 export function splitMoment (
-  search: string, family: Logged
+  search: string, family: LoggedFamily
 ): { readonly rest: string, readonly when?: Moment | undefined } {
   if (!/(?:^|&)(?:revision|at)=/.test(search)) return { rest: search }
   const parts = splitQuery(search)
@@ -27,14 +27,14 @@ export function splitMoment (
     if (second === undefined) return first?.value
     throw invalidQuery([{ parameter: wanted, detail: `${wanted} must be given once` }])
   }
-  const rest = parts.filter(({ name }) => name === undefined || !(names as readonly string[]).includes(name))
+  const rest = parts.filter(({ name }) => name === undefined || !(momentNames as readonly string[]).includes(name))
   const when = readMoment({ revision: find('revision'), at: find('at') }, family)
   return { rest: rest.map(({ raw }) => raw).join('&'), when }
 }
 
 /** Undefined if neither is given. Throws what is wrong with them. */
-export function readMoment ({ revision, at }: Given, family: Logged): Moment | undefined {
-  const [parameter] = names.filter(name => ({ revision, at })[name] !== undefined)
+export function readMoment ({ revision, at }: SentMoment, family: LoggedFamily): Moment | undefined {
+  const [parameter] = momentNames.filter(name => ({ revision, at })[name] !== undefined)
   if (parameter === undefined) return undefined
   const refuse = (detail: string): never => { throw invalidQuery([{ parameter, detail }]) }
   if (!family.writable) return refuse(`${parameter} cannot be used: ${family.name} have no log`)

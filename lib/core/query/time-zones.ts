@@ -33,13 +33,13 @@ export function toDayIn (timeZone: string | undefined, date: string): Day {
   if (formatter === undefined) return utc
   const midnight = Date.parse(`${date}T00:00:00.000Z`)
   return {
-    from: writeMoment(findMoment(formatter, midnight), utc),
-    before: writeMoment(findMoment(formatter, midnight + secondsPerDay), utc)
+    from: writeMoment(findInstant(formatter, midnight), utc),
+    before: writeMoment(findInstant(formatter, midnight + secondsPerDay), utc)
   }
 }
 
 /** When the clock shows it: the first time if it does so twice. If it skips it, by the offset before the change. */
-function findMoment (formatter: Intl.DateTimeFormat, clock: number): number {
+function findInstant (formatter: Intl.DateTimeFormat, clock: number): number {
   const around = [clock - secondsPerDay, clock + secondsPerDay]
   const [before, after] = around.map(moment => getOffset(formatter, moment)) as [number, number]
   const [first, second] = [clock - before, clock - after]
@@ -71,7 +71,7 @@ export function toInstant (text: string, timeZone: string): string | undefined {
   const clock = local.test(text) ? Date.parse(`${text}Z`) : NaN
   const formatter = getFormatter(timeZone)
   if (Number.isNaN(clock) || formatter === undefined) return undefined
-  return new Date(findMoment(formatter, clock)).toISOString()
+  return new Date(findInstant(formatter, clock)).toISOString()
 }
 
 /** A moment as the clock of a known zone shows it, `YYYY-MM-DDTHH:mm:ss.sss`. */

@@ -86,7 +86,7 @@ export function readIds ({ command: id, key }: RunOptions): Pick<Command, 'id' |
 const limitParameter = 'maxpagesize'
 
 /** Parses both together, so that the problem names all flaws. */
-export function parseQuery (
+export function parseCallQuery (
   grammar: Grammar, search: string, options: PageOptions, misplacedNames = /^(?:fields|format)$/
 ): ParsedQuery {
   const { limit, page, sort, count, after, before } = options
@@ -106,7 +106,7 @@ export function parseQuery (
 }
 
 /** Otherwise an invalid condition would look like a failure of the storage. */
-function checkConditions (
+function checkFindConditions (
   family: Family, { limits }: Grammar, conditions: readonly Condition[]
 ): readonly Condition[] {
   if (!Array.isArray(conditions)) throw new Problem('invalid-query', 'A query must be a string or a list of conditions')
@@ -162,9 +162,9 @@ export async function findItems<T> (
 export function parseFind (
   family: Family, grammar: Grammar, query: string | readonly Condition[], options: PageOptions, misplaced?: RegExp
 ): ParsedQuery {
-  if (typeof query === 'string') return parseQuery(grammar, query, options, misplaced)
-  const where = checkConditions(family, grammar, query)
-  const parsed = parseQuery(grammar, '', options)
+  if (typeof query === 'string') return parseCallQuery(grammar, query, options, misplaced)
+  const where = checkFindConditions(family, grammar, query)
+  const parsed = parseCallQuery(grammar, '', options)
   return { ...parsed, query: { ...parsed.query, where } }
 }
 

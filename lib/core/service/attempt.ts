@@ -18,7 +18,7 @@ import {
 import { explainConstraint, explainPast, type ReferencedItems, refuseByConstraint } from './refusal.js'
 import { repeatIfDone, replayIfDone } from './replay.js'
 import { pointToParams } from './sent-values.js'
-import { type ChangedItem, nameItem, refuseUnreadable } from './unreadable.js'
+import { nameItem, refuseUnreadable, type WrittenItem } from './unreadable.js'
 
 /**
  * Decides a command, unless it was done before, and hands over what is to be committed.
@@ -168,8 +168,10 @@ export async function refuseUngranted (execution: Execution, made: GrantedDecisi
   const { command: { params }, grant, current, others, created, decision } = made
   if (decision.outcome !== 'done') return
   const own = { family, caller, grant, current, after: decision.after, isOwn: true }
-  const all = [own, ...[...others, ...created].map(other => ({ ...other, after: findAfter(decision, other) }))]
-    .filter((each): each is typeof each & ChangedItem => each.after !== undefined)
+  const rest = others.length + created.length === 0
+    ? noOthers
+    : [...others, ...created].map(other => ({ ...other, after: findAfter(decision, other) }))
+  const all = [own, ...rest].filter((each): each is typeof each & WrittenItem => each.after !== undefined)
   for (const { grant, after } of all) {
     if (!canSee(grant, after)) throw new Problem('forbidden', 'This change is not permitted')
   }

@@ -13,7 +13,7 @@ import {
   refuseInvalidItem
 } from './open-items.js'
 import {
-  addItems, compareOthers, completeAll, listMade, type MadeItem, type MadeItems, nameOther, type NeededItem,
+  addItems, compareOthers, completeAll, type CreatedItems, listMade, type MadeItem, nameOther, type NeededItem,
   type NewId, type OpenOthers, openOthers, readMade
 } from './open-others.js'
 import {
@@ -269,7 +269,7 @@ interface OpenItems {
 }
 
 /** What an operation makes of the items, not checked yet. */
-interface Applied extends MadeItems {
+interface Applied extends CreatedItems {
   readonly after: ItemAfter
   readonly changed: ReadonlyMap<string, ItemAfter>
 }

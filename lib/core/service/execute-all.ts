@@ -12,7 +12,7 @@ import { execute, listWriterKeys } from './execute.js'
 import { showGrantedError } from './granted.js'
 import { authorizeCommand, type Execution } from './load.js'
 import { explainConstraint } from './refusal.js'
-import { enter, type Entered, type Sent } from './renamed.js'
+import { enter, type EnteredCommand, type Sent } from './renamed.js'
 import { repeatIfDone } from './replay.js'
 import { SideBySide } from './side-by-side.js'
 import { type GuardedStorage, isConflict } from './storage-access.js'
@@ -59,7 +59,7 @@ export async function executeAll<T> (
 
 /** Commands that are decided one after the other and committed as one. */
 interface Together {
-  readonly list: readonly Entered[]
+  readonly list: readonly EnteredCommand[]
   readonly executions: readonly Execution[]
   readonly storage: GuardedStorage
   /** Those whose items may be changed. */
@@ -83,7 +83,7 @@ async function executeTogether (list: readonly Sent[], explain: Explain): Promis
         const commit = first ?? await decideAll(together)
         first = undefined
         await commitAll(together, state, commit)
-        return commit.decided.map(({ outcome }, index) => (entered[index] as Entered).showOutcome(outcome))
+        return commit.decided.map(({ outcome }, index) => (entered[index] as EnteredCommand).showOutcome(outcome))
       })
     } finally {
       writers.leave(keys)
@@ -96,9 +96,9 @@ function listAllKeys (executions: readonly Execution[], { changes }: Commit): st
   return [...new Set([...changed, ...executions.flatMap(each => listWriterKeys(each))])].sort()
 }
 
-async function authorizeAll (list: readonly Entered[], explain: Explain): Promise<Together> {
+async function authorizeAll (list: readonly EnteredCommand[], explain: Explain): Promise<Together> {
   const explainOwn = (error: unknown, index: number): unknown =>
-    explain((list[index] as Entered).showProblem(showOwn(error, index)), index)
+    explain((list[index] as EnteredCommand).showProblem(showOwn(error, index)), index)
   const opened = await Promise.allSettled(list.map(async ({ family, caller, command }) =>
     await authorizeCommand(family, caller, command)))
   const showOwn = (error: unknown, index: number): unknown => {

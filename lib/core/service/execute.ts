@@ -113,14 +113,14 @@ export interface PreviewedOther extends Called {
   readonly after: Stored
 }
 
-export interface Preview {
+export interface PreviewedDecision {
   readonly decision: Decision
   /** Of families that are mounted. */
   readonly others: readonly PreviewedOther[]
 }
 
 /** The decision that a command would get now. It is authorized like the command itself; nothing is done. */
-export async function preview (family: Family, caller: Caller, command: Command): Promise<Preview> {
+export async function preview (family: Family, caller: Caller, command: Command): Promise<PreviewedDecision> {
   const { showItem, showProblem, ...own } = enter({ family, caller, command })
   try {
     const execution = await authorizeCommand(own.family, own.caller, own.command)
@@ -129,7 +129,7 @@ export async function preview (family: Family, caller: Caller, command: Command)
     throw showProblem(error)
   }
 
-  async function previewAuthorized (execution: Execution): Promise<Preview> {
+  async function previewAuthorized (execution: Execution): Promise<PreviewedDecision> {
     const made = await loadAndDecide(execution, await load(execution))
     await refuseUngranted(execution, made)
     const { decision } = made

@@ -247,11 +247,22 @@ export function placeAfter (position: number): Position {
   return { isAfter: true, item: { position } as never }
 }
 
+/**
+ * The cursor of a position in the log, as clients know it: of what comes after it.
+ *
+ * @example
+ * const after = writePosition(entry.position)   // is entry.cursor
+ */
 export function writePosition (position: number): string {
   return writeCursor(feedList, placeAfter(position))
 }
 
-/** Undefined if it is not a cursor of the feed. */
+/**
+ * The position of a cursor, such as that of a client, or of `links.follow`; undefined if it is none of the feed.
+ *
+ * @example
+ * const position = findPosition(entry.cursor)   // is entry.position
+ */
 export function findPosition (cursor: string): number | undefined {
   return readCursor(feedList, cursor)?.item.position as number | undefined
 }

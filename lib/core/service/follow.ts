@@ -41,7 +41,7 @@ const maxPolls = 5
  *
  * @param start undefined to begin with the first entry that there is
  */
-export async function * follow (
+export async function * followFeed (
   feed: Feed, start: number | undefined, settings: FollowSettings
 ): AsyncGenerator<Batch> {
   const { signal, interval = longest, quietTime = 0 } = settings

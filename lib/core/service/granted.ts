@@ -16,10 +16,10 @@ import { hideInProblem, toShown } from './shown.js'
 
 // What a grant hides, for commands: they cannot name it, and their outcomes do not show it.
 
-type Granted = Authorizing & { readonly grant: Grant }
+type GrantedCommand = Authorizing & { readonly grant: Grant }
 
 /** The family as the caller of a command sees it: without what any of its grants hides. */
-function findShownFamily ({ family, grant, grants }: Granted): Family {
+function findShownFamily ({ family, grant, grants }: GrantedCommand): Family {
   let shown = grant.hide === undefined ? family : narrowFamily(family, grant.hide)
   for (const { intent, grant: { hide } } of grants) {
     if (hide !== undefined && intent.family === family.name) shown = narrowFamily(shown, hide)
@@ -28,7 +28,7 @@ function findShownFamily ({ family, grant, grants }: Granted): Family {
 }
 
 /** An outcome as the caller may see it. */
-export function showGranted (execution: Granted, outcome: Outcome): Outcome {
+export function showGranted (execution: GrantedCommand, outcome: Outcome): Outcome {
   const family = findShownFamily(execution)
   const { hiding } = family
   const problem = outcome.problem && showProblem(execution, family, outcome.problem) as Problem
@@ -50,19 +50,19 @@ export function showGranted (execution: Granted, outcome: Outcome): Outcome {
 }
 
 /** The item after a command, as the caller may see it. */
-export function showGrantedItem<T extends Members | undefined> (execution: Granted, item: T): T {
+export function showGrantedItem<T extends Members | undefined> (execution: GrantedCommand, item: T): T {
   return item && hideIn(findShownFamily(execution), item)
 }
 
 /** An error as the caller may see it. */
-export function showGrantedError (execution: Granted, error: unknown): unknown {
+export function showGrantedError (execution: GrantedCommand, error: unknown): unknown {
   return showProblem(execution, findShownFamily(execution), error)
 }
 
 // They have the names that were sent.
 const refusals = new WeakSet<object>()
 
-function showProblem (execution: Granted, family: Family, error: unknown): unknown {
+function showProblem (execution: GrantedCommand, family: Family, error: unknown): unknown {
   if (!(error instanceof Problem) || refusals.has(error)) return error
   const { code, message: detail, members, errors, statusCode, cause: reason } = error
   const isHosts = code === 'constraint' && reason instanceof ConstraintError &&
@@ -81,7 +81,9 @@ function showProblem (execution: Granted, family: Family, error: unknown): unkno
 }
 
 /** Whether a rule that was broken is about something hidden, perhaps of another item of the command. */
-function hidesReason ({ family: { name }, grant, grants }: Granted, { family, fields }: ConstraintError): boolean {
+function hidesReason (
+  { family: { name }, grant, grants }: GrantedCommand, { family, fields }: ConstraintError
+): boolean {
   const own = family === name ? [grant] : []
   const all = [...own, ...grants.flatMap(each => each.intent.family === family ? [each.grant] : [])]
   return all.some(({ hide }) => {
@@ -92,7 +94,7 @@ function hidesReason ({ family: { name }, grant, grants }: Granted, { family, fi
 }
 
 /** Whether the version has the fields; another one may have added them. */
-function isKnown ({ family: own, caller }: Granted, reason: ConstraintError): boolean {
+function isKnown ({ family: own, caller }: GrantedCommand, reason: ConstraintError): boolean {
   const family = reason.family === own.name ? own : caller.other(reason.family)?.family
   const { properties } = getBase(family ?? own).schema
   return family === undefined || pointsToParams(reason) ||

@@ -115,7 +115,7 @@ const nothing = Promise.resolve(undefined)
 export async function load (execution: Execution, reading?: Promise<Stored | undefined>): Promise<Loaded> {
   const { family, caller, storage } = execution
   let { command, grant } = execution
-  const { target, interpret, named: _named, sent: _sent, ...others } = command
+  const { target } = command
   let current: Stored | undefined
   refuseHidden(family, grant, command)
   let deleted: Stored | undefined
@@ -132,9 +132,10 @@ export async function load (execution: Execution, reading?: Promise<Stored | und
     }
     const known = refuseUnseen(grant, current ?? deleted)
     command.precondition?.(known)
-    if (interpret !== undefined) {
+    if (command.interpret !== undefined) {
+      const { interpret, named: _named, sent: _sent, ...rest } = command
       const { action, params } = interpret(known, grant.hide)
-      command = { ...others, action, target, params: freeze(params) }
+      command = { ...rest, action, params: freeze(params) }
       // So far, only reading was authorized; changing may be granted under different conditions.
       if (action !== undefined) grant = await authorizeOnce(execution, caller, intendCommand(family, command))
       refuseUnseen(grant, known)

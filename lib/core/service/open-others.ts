@@ -85,7 +85,7 @@ export function compareOthers (
     }
     const unseen = new Map(open.map(each => [each.stored.id, each]))
     const refuse = makeRefusal(family, operation, `others.${name}`)
-    for (const item of readList(made[name], refuse)) {
+    for (const item of readMadeList(made[name], refuse)) {
       const { id } = item as { readonly id?: Id }
       const its = unseen.get(id as Id)
       if (its === undefined) throw refuse(`has the item ${JSON.stringify(id)}, which was not given to it, or twice`)
@@ -102,7 +102,7 @@ function makeRefusal ({ name }: Family, operation: string, member: string): Refu
   return flaw => new errorCodes.FST_DEALBOOK_INVALID_ITEM(name, operation, member, flaw)
 }
 
-function readList (made: unknown, refuse: Refuse): readonly Members[] {
+function readMadeList (made: unknown, refuse: Refuse): readonly Members[] {
   if (!Array.isArray(made)) throw refuse(`must be a list of items, but the rule returned ${describeReturned(made)}`)
   const wrong: unknown = made.find(each => typeof each !== 'object' || each === null)
   if (wrong === undefined && !made.includes(undefined)) return made
@@ -143,7 +143,7 @@ export function readMade (
   return { item, others, created }
 }
 
-export interface MadeItems {
+export interface CreatedItems {
   readonly created: readonly (NewId & MadeItem)[]
   readonly unnamed: readonly MadeItem[]
 }
@@ -151,14 +151,14 @@ export interface MadeItems {
 /** The items that a rule creates; those of lists have no ids yet. */
 export function listMade (
   family: Family, operation: string, made: Members, creates: readonly NewDefinition[], newIds: readonly NewId[]
-): MadeItems {
+): CreatedItems {
   const created = newIds.flatMap(each => {
     const item = made[each.name]
     return item === undefined ? [] : { ...each, item: item as Members }
   })
   const unnamed = creates.flatMap(({ name, family: its, isList }) => {
     if (!isList || made[name] === undefined) return []
-    const items = readList(made[name], makeRefusal(family, operation, `created.${name}`))
+    const items = readMadeList(made[name], makeRefusal(family, operation, `created.${name}`))
     if (items.length <= maxListed) return items.map(item => ({ name, family: its, item }))
     // Usually because of what the client sent.
     throw invalidBody([{ pointer: '', detail: `must not make more than ${maxListed} ${its.name} at once` }])

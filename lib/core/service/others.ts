@@ -16,14 +16,14 @@ import type { GuardedStorage } from './storage-access.js'
 
 // The other items of a command: which they are, whether the caller may use them, and what is stored of them.
 
-interface Granted {
+interface IntentGrant {
   readonly intent: Intent
   readonly grant: Grant
 }
 
 /** A command and its grants so far, so that nothing is authorized twice when the items are read again. */
 export interface Authorizing extends Called {
-  readonly grants: Granted[]
+  readonly grants: IntentGrant[]
 }
 
 export async function authorizeOnce ({ grants }: Authorizing, caller: Caller, intent: Intent): Promise<Grant> {
@@ -123,7 +123,7 @@ export async function authorizeOthers (
   const known = freeze({ ...item })
   for (const definition of listOthers(own.family, action)) {
     if (item === undefined && definition.needsItem) continue
-    const targets = listTargets(own, definition, params, known, taken)
+    const targets = listOtherTargets(own, definition, params, known, taken)
     const asked = await Promise.allSettled(targets.map(async each =>
       await authorizeOnce(own, each.caller, { family: each.family.name, action, id: each.id, params })))
     for (const [index, target] of targets.entries()) {
@@ -136,7 +136,7 @@ export async function authorizeOthers (
 }
 
 /** @param taken the items that are used already */
-function listTargets (
+function listOtherTargets (
   own: Called, { name, isList, find, ...definition }: OtherDefinition, params: Members, item: Members,
   taken: Set<string>
 ): OtherTarget[] {

@@ -267,13 +267,13 @@ export class Reader {
   // Before the client's conditions: the duration of a client's pattern would reveal what the grant excludes.
   #narrow (query: Query): Query {
     const { hiding } = this.family
-    if (hiding !== undefined) refuseHidden(hiding, query)
+    if (hiding !== undefined) refuseHiddenFields(hiding, query)
     return this.#where.length === 0 ? query : { ...query, where: [...this.#where, ...query.where] }
   }
 }
 
 /** Grammars refuse these names first; a page or tool must not ask for them either. */
-function refuseHidden ({ names }: Hiding, { where, order }: Query): void {
+function refuseHiddenFields ({ names }: Hiding, { where, order }: Query): void {
   const asked = [...listFieldConditions(where), ...order].map(({ field }) => field)
   const hidden = asked.filter(name => names.get(name) === 'whole')
   if (hidden.length === 0) return
@@ -310,7 +310,7 @@ export function readErrorStatus (error: unknown): number {
   return Number.isInteger(statusCode) ? Number(statusCode) : 500
 }
 
-interface Written {
+interface WrittenCommand {
   readonly record: CommandRecord
   readonly item: Stored | undefined
   readonly replayed: boolean
@@ -321,7 +321,7 @@ interface Written {
  * write does not include reading. The command is done, so a failure only hides the item.
  */
 export async function findReadable (
-  { family, caller }: Called, { record, item, replayed }: Written
+  { family, caller }: Called, { record, item, replayed }: WrittenCommand
 ): Promise<Family | undefined> {
   if (!caller.isGuarded) return family
   const id = readTarget(family, record)

@@ -160,10 +160,10 @@ const reasons: Record<ConstraintRule, { readonly field: string, readonly whole: 
 
 type Rename = (pointer: string) => string
 
-const keep: Rename = pointer => pointer
+const keepPointer: Rename = pointer => pointer
 
 /** @param rename makes pointers as the problem has them */
-export function refuseByConstraint (error: ConstraintError, rename = keep): Problem {
+export function refuseByConstraint (error: ConstraintError, rename = keepPointer): Problem {
   const { rule, other, declared } = error
   if (!declared) return refuseByDatabase(error, rename)
   if (rule === 'in-use') {

@@ -26,14 +26,14 @@ export interface Sent extends Called {
 }
 
 /** A command under the names that its rules, the storage and the log have. */
-export interface Entered extends Sent {
+export interface EnteredCommand extends Sent {
   /** Under the names of the sender. */
   showOutcome (outcome: Outcome): Outcome
   showItem<T extends Members | undefined> (item: T): T
   showProblem<T> (error: T): T | Problem
 }
 
-const keep = <T>(value: T): T => value
+const keepNames = <T>(value: T): T => value
 
 /** An item of the base, as a version of the family has it. */
 export function showAs<T extends Members | undefined> ({ renaming }: Family, item: T): T {
@@ -44,11 +44,11 @@ export function showAs<T extends Members | undefined> ({ renaming }: Family, ite
   return shown
 }
 
-export function enter ({ family: shown, caller, command }: Sent): Entered {
+export function enter ({ family: shown, caller, command }: Sent): EnteredCommand {
   const family = getWhole(shown)
   const { renaming } = family
   if (renaming === undefined) {
-    return { family, caller, command, showOutcome: keep, showItem: keep, showProblem: keep }
+    return { family, caller, command, showOutcome: keepNames, showItem: keepNames, showProblem: keepNames }
   }
   const showItem = <T extends Members | undefined>(item: T): T => showAs(family, item)
   const showProblem = <T>(error: T): T | Problem => nameProblem(family, renaming, command.action, error)

@@ -46,7 +46,7 @@ function findSent (pointer: string, item: Stored, params: Members): string[] {
   if (value === undefined || value === null) return []
   if (isDeepStrictEqual(readAt(params, segments), value)) return [pointer]
   const name = segments.findLast(segment => !/^\d+$/.test(segment))
-  return listMembers(params).filter(each => each.name === name && isDeepStrictEqual(each.value, value))
+  return listSentMembers(params).filter(each => each.name === name && isDeepStrictEqual(each.value, value))
     .map(each => each.pointer)
 }
 
@@ -55,15 +55,16 @@ function readAt (value: unknown, segments: readonly string[]): unknown {
     typeof at === 'object' && at !== null && Object.hasOwn(at, name) ? (at as Members)[name] : undefined, value)
 }
 
-interface Member {
+interface SentMember {
   readonly name: string
   readonly value: unknown
   readonly pointer: string
 }
 
 /** All members at any depth; the entries of a list have its name. */
-function listMembers (value: unknown, name = '', pointer = ''): Member[] {
-  if (Array.isArray(value)) return value.flatMap((each, index) => listMembers(each, name, `${pointer}/${index}`))
+function listSentMembers (value: unknown, name = '', pointer = ''): SentMember[] {
+  if (Array.isArray(value)) return value.flatMap((each, index) => listSentMembers(each, name, `${pointer}/${index}`))
   if (!isObject(value)) return [{ name, value, pointer }]
-  return Object.entries(value).flatMap(([name, each]) => listMembers(each, name, `${pointer}/${escapePointer(name)}`))
+  return Object.entries(value).flatMap(([name, each]) =>
+    listSentMembers(each, name, `${pointer}/${escapePointer(name)}`))
 }

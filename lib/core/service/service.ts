@@ -1,5 +1,5 @@
 import type { Static, TProperties } from '@sinclair/typebox'
-import type { CreateIn } from '../family/creation.js'
+import type { CreateIn, SentOf } from '../family/creation.js'
 import type { EditIn, OperationParams } from '../family/definition.js'
 import type { CommandMembers } from '../family/fields.js'
 import type { AnyTypes, FamilyTypes, IdOf, ItemOf, KnownField, MemberName } from '../family/types.js'
@@ -90,7 +90,7 @@ export interface Done<Item> {
 }
 
 type RunParams<Name, Fields extends TProperties, Params extends OperationParams, Types extends FamilyTypes> =
-  Name extends keyof Params ? Static<Params[Name]> : EditIn<Fields, Types>
+  Name extends keyof Params ? SentOf<Params[Name]['properties']> : EditIn<Fields, Types>
 
 /** May be omitted if all parameters are optional. */
 type ParamsAndOptions<Values> = {} extends Values
@@ -108,7 +108,7 @@ export type BookCommand<
   Params extends OperationParams = OperationParams,
   Types extends FamilyTypes = AnyTypes
 > =
-  | { [K in keyof Params & string]: OnItem<K, Fields, Static<Params[K]>> }[keyof Params & string]
+  | { [K in keyof Params & string]: OnItem<K, Fields, SentOf<Params[K]['properties']>> }[keyof Params & string]
   | OnItem<[Types['edited']] extends [never] ? never : 'edit', Fields, EditIn<Fields, Types>>
   | OnItem<'remove' | 'restore', Fields, {}>
   | OnItem<'revert', Fields, { readonly to: number }>

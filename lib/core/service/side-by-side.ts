@@ -74,7 +74,7 @@ function listTouches ({ family: version, caller, command }: Sent): Touch[] {
     if (own === undefined) add(`references to ${name}`, 'is referred to')
   }
   if (id !== undefined || key !== undefined) add(`command ${id} ${key}`, 'own')
-  for (const value of new Set(listNamed(params))) if (value !== String(own)) add(`id ${value}`, 'named')
+  for (const value of new Set(listPossibleIds(params))) if (value !== String(own)) add(`id ${value}`, 'named')
   for (const other of [...change?.others ?? [], ...change !== undefined && 'creates' in change ? change.creates : []]) {
     add(`family ${(other.family ?? family).name}`, 'own')
   }
@@ -98,8 +98,8 @@ function listTaken ({ name, shape, constraints, lifecycle }: Family, { action, p
 }
 
 /** The values that may be ids. */
-function listNamed (value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(listNamed)
-  if (isObject(value)) return Object.values(value).flatMap(listNamed)
+function listPossibleIds (value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(listPossibleIds)
+  if (isObject(value)) return Object.values(value).flatMap(listPossibleIds)
   return typeof value === 'string' || typeof value === 'number' ? [String(value).slice(0, maxIdLength + 1)] : []
 }

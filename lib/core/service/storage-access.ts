@@ -171,6 +171,12 @@ function toRefusal (error: unknown): unknown {
   return storageUnavailable(error)
 }
 
+/**
+ * Whether a value has the methods of a storage, for checks of what a host gives.
+ *
+ * @example
+ * if (!isStorage(storage)) throw new TypeError('The first argument must be a storage')
+ */
 export function isStorage (value: unknown): value is Storage {
   const methods = ['prepare', 'find', 'get', 'commit', 'close'] as const
   return typeof value === 'object' && value !== null &&
@@ -319,7 +325,7 @@ export interface Health {
   readonly error?: unknown
 }
 
-const openLog = makeStorageAccess([commandsShape])
+const prepareLog = makeStorageAccess([commandsShape])
 
 /**
  * Checks whether a storage answers, by the cheapest read: one of a command that does not exist.
@@ -338,7 +344,7 @@ export async function checkHealth (
   const began = performance.now()
   const late = new AbortController()
   const timer = setTimeout(() => { late.abort(new Error(`no answer in ${timeout} ms`)) }, timeout)
-  const ask = async () => { await openLog(storage); await storage.get('commands', 'health') }
+  const ask = async () => { await prepareLog(storage); await storage.get('commands', 'health') }
   try {
     await raceSignal(late.signal, ask())
     return { healthy: true, duration: performance.now() - began }

@@ -10,7 +10,7 @@ import { type Called, findMounted } from './renamed.js'
 import { pointToParams } from './sent-values.js'
 
 /** An item that a command changes or creates. */
-export interface ChangedItem extends Called {
+export interface WrittenItem extends Called {
   /** Whether it is the item of the command, which the client knows. */
   readonly isOwn?: boolean
   readonly current?: Stored | undefined
@@ -19,7 +19,7 @@ export interface ChangedItem extends Called {
 
 /** A reference that an item did not have before. */
 interface NewReference {
-  readonly from: ChangedItem
+  readonly from: WrittenItem
   /** The field, or the path of ids in it. */
   readonly field: string
   readonly isPath: boolean
@@ -34,7 +34,7 @@ interface NewReference {
  * @param known the items (`nameItem`) that the command was allowed to use, or has made: others may refer to them
  */
 export async function refuseUnreadable (
-  params: Members, items: readonly ChangedItem[], known: ReadonlySet<string>
+  params: Members, items: readonly WrittenItem[], known: ReadonlySet<string>
 ): Promise<void> {
   const all = items.flatMap(listNewReferences).filter(({ from, to, id }) =>
     from.isOwn === true ? id !== from.after.id || to !== from.family : !known.has(nameItem(to, id)))
@@ -50,9 +50,11 @@ export async function refuseUnreadable (
   for (const group of groups.values()) {
     const [{ from, to }] = group as [NewReference]
     const unreadable = await findUnreadable(from, to, [...new Set(group.map(({ id }) => id))])
-    const first = group.find(({ id }) => id === unreadable)
+    const first = group.find(({ id }) => unreadable.has(id))
     if (first === undefined) continue
-    const problem = refuse(first)
+    const same = group.filter(each =>
+      each.from === first.from && each.field === first.field && unreadable.has(each.id))
+    const problem = refuseReference(first, same.map(({ id }) => id))
     throw first.from.isOwn === true ? problem : pointToParams(problem, [first.from], params)
   }
 }
@@ -61,7 +63,7 @@ export function nameItem ({ name }: Family, id: Id): string {
   return `${name}/${id}`
 }
 
-function listNewReferences (from: ChangedItem): NewReference[] {
+function listNewReferences (from: WrittenItem): NewReference[] {
   const { family: { references, pathReferences }, current, after } = from
   const plain = Array.from(references, ([field, to]) => ({ from, field, isPath: false, to, id: after[field] as Id }))
     .filter(({ field, id }) => !isAbsent(id) && id !== current?.[field])
@@ -70,21 +72,22 @@ function listNewReferences (from: ChangedItem): NewReference[] {
   return [...plain, ...nested.flat()]
 }
 
-function refuse ({ from: { family, after }, field, isPath, to, id }: NewReference): Error {
-  const rule = { fields: [field], other: to.name, declared: true, ...isPath && { missing: id } }
+function refuseReference ({ from: { family, after }, field, isPath, to }: NewReference, ids: readonly Id[]): Error {
+  const rule = { fields: [field], other: to.name, declared: true, ...isPath && { missing: ids } }
   return refuseByConstraint(locateMissing(new ConstraintError(family.name, after.id, 'reference', rule), after))
 }
 
-/** The first id of an item that the caller may not read. A missing item is refused by the storage itself. */
-async function findUnreadable (own: Called, its: Family, ids: readonly Id[]): Promise<Id | undefined> {
+/** The ids of items that the caller may not read. If it may read all, the storage refuses missing ones. */
+async function findUnreadable (own: Called, its: Family, ids: readonly Id[]): Promise<ReadonlySet<Id>> {
+  const unreadable = new Set<Id>()
   const other = findMounted(own, its === own.family ? undefined : its)
-  if (other === undefined) return undefined
+  if (other === undefined) return unreadable
   // Grants mostly have the same conditions for all ids: then one read finds all items.
   const narrowed = new Map<string, { readonly reader: Reader, readonly ids: Id[] }>()
   for (const id of ids) {
     const reader = await tryReader(other.family, other.caller, intendToRead(its, id))
-    if (reader === undefined) return id
-    if (!reader.isNarrowed) continue
+    if (reader === undefined) unreadable.add(id)
+    if (reader === undefined || !reader.isNarrowed) continue
     const key = JSON.stringify(reader.grant.where)
     const same = narrowed.get(key)
     if (same === undefined) narrowed.set(key, { reader, ids: [id] })
@@ -94,10 +97,9 @@ async function findUnreadable (own: Called, its: Family, ids: readonly Id[]): Pr
     const found = more.length === 0
       ? new Set(await reader.get(first as Id) === undefined ? [] : ids)
       : await reader.findIds(ids)
-    const unreadable = ids.find(id => !found.has(id))
-    if (unreadable !== undefined) return unreadable
+    for (const id of ids) if (!found.has(id)) unreadable.add(id)
   }
-  return undefined
+  return unreadable
 }
 
 function collectValues (value: unknown, into = new Set<unknown>()): Set<unknown> {

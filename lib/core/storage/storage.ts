@@ -274,8 +274,8 @@ export interface ConstraintOptions {
   readonly declared?: boolean
   /** The family that is referred to, or that refers to the item, if known. */
   readonly other?: string | undefined
-  /** The id that does not exist, of a reference by a path: the service finds out where the item has it. */
-  readonly missing?: Id
+  /** The ids that do not exist, of a reference by a path: the service finds out where the item has them. */
+  readonly missing?: readonly Id[]
   /** Where it is in the item, if not in all of the field. */
   readonly pointers?: readonly string[]
   /** What a value must be, for the client, such as `must have at most 20 characters`. */
@@ -295,7 +295,7 @@ export class ConstraintError extends Error {
   readonly allowed: string | undefined
   readonly declared: boolean
   readonly other: string | undefined
-  readonly missing: Id | undefined
+  readonly missing: readonly Id[] | undefined
   readonly pointers: readonly string[]
   readonly constraint: string | undefined
 

@@ -9,6 +9,13 @@ import { didYouMean } from './words.js'
 // Node's timers fire at once if they are longer.
 const maxTime = 2 ** 31 - 1
 
+/**
+ * Schemas of options, for `findOptionFlaw`. The `description` of a schema completes the sentence "must be …"; `holds`
+ * of one tests what no schema can express.
+ *
+ * @example
+ * const cursor = Type.Unsafe({ holds: text => findPosition(String(text)) !== undefined, description: 'a cursor' })
+ */
 export const rules = {
   word: Type.String({ description: 'a string' }),
   text: Type.String({ minLength: 1, description: 'a non-empty string' }),
@@ -46,6 +53,18 @@ export function membersOf (properties: TProperties, required: readonly string[] 
 /** @param each the name of a member in messages; @param text describes what a member may be instead */
 export function namedOf (member: TSchema, each: string, text?: string): TSchema {
   return Type.Record(Type.String(), member, { description: 'an object', each, text })
+}
+
+/**
+ * What is wrong with options that a host gives, as text for an error; undefined if nothing is. A mistyped option is
+ * named, with the nearest name.
+ *
+ * @example
+ * const schema = Type.Object({ name: optionRules.text, retries: Type.Optional(optionRules.size) })
+ * findOptionFlaw(schema, { name: 'mailer', retries: -1 })   // the option "retries" must be a positive integer
+ */
+export function findOptionFlaw (schema: TObject, options: unknown): string | undefined {
+  return findFlaw(schema, options, 'option')
 }
 
 /** @param kind the name of its members in messages */

@@ -47,7 +47,7 @@ export function findFlawInSchema (schema: TSchema): string | undefined {
 function toFlaws (errors: readonly ErrorObject[]): MemberFlaw[] {
   const byPointer = new Map<string, ErrorObject>()
   // Ajv reports every branch of a union and then the whole: the last error of a member is the best.
-  for (const error of dropVague(errors)) byPointer.set(locate(error), error)
+  for (const error of dropVague(errors)) byPointer.set(pointToFlaw(error), error)
   const listed = new Set<unknown>()
   let unknown = 0
   return Array.from(byPointer, ([pointer, error]) => {
@@ -82,7 +82,7 @@ function getParent (pointer: string): string | undefined {
   return pointer === '' ? undefined : pointer.slice(0, pointer.lastIndexOf('/'))
 }
 
-function locate ({ instancePath, keyword, params }: ErrorObject): string {
+function pointToFlaw ({ instancePath, keyword, params }: ErrorObject): string {
   const name: string | undefined = keyword === 'required' ? params.missingProperty : params.additionalProperty
   return name === undefined ? instancePath : `${instancePath}/${escapePointer(name)}`
 }

@@ -216,7 +216,7 @@ async function answerMany (mount: Mount, request: FastifyRequest, reply: Fastify
   })
   const preference = readPreference(headers)
   const items = await Promise.all(results.map((result, index) => result.status === 'rejected'
-    ? showProblem(exchange, result.reason)
+    ? showFailure(exchange, result.reason)
     : showOutcome(exchanges[index] as Exchange, result.value, preference === 'minimal')))
   if (items.every(({ replayed }) => replayed === true)) reply.header('idempotent-replayed', 'true')
   if (preference !== undefined) reply.header('preference-applied', `return=${preference}`)
@@ -224,7 +224,7 @@ async function answerMany (mount: Mount, request: FastifyRequest, reply: Fastify
   return await send(exchange, { kind: 'one', name: 'commands', document: { items }, mount: mount.shown })
 }
 
-function showProblem ({ request }: Exchange, error: unknown, replayed = false): Members {
+function showFailure ({ request }: Exchange, error: unknown, replayed = false): Members {
   const problem = toProblem(error)
   if (problem.statusCode >= 500 || problem.code === 'constraint') logFailure(request, problem)
   return { status: problem.statusCode, ...(replayed && { replayed }), problem: problem.document() }
@@ -233,7 +233,7 @@ function showProblem ({ request }: Exchange, error: unknown, replayed = false): 
 async function showOutcome (exchange: Exchange, outcome: Outcome, isMinimal: boolean): Promise<Members> {
   const { replayed, problem, secrets, loadItem } = outcome
   logOutcome(exchange, outcome)
-  if (problem !== undefined) return showProblem(exchange, problem, replayed)
+  if (problem !== undefined) return showFailure(exchange, problem, replayed)
   // As of a command that is put: 201 for a new entry of the log.
   const answer = { status: replayed || outcome.id === undefined ? 200 : 201, ...(replayed && { replayed }) }
   if (isMinimal) return answer

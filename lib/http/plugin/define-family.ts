@@ -42,7 +42,7 @@ import { makeUrls } from '../request.js'
 import { announceRetirement, type Endpoint, mountEndpoints, namePlugin, type RouteSettings } from '../routes.js'
 import { makeCallers } from './callers.js'
 import { openBook, showMount } from './mounts.js'
-import { compileGrammars, makeNarrowed } from './narrowed.js'
+import { compileGrammars, makeNarrowing } from './narrowed.js'
 import { checkOptions, type FamilyOptions } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
 
@@ -325,7 +325,7 @@ async function makeMount (
     makers,
     caller,
     get as () {
-      as ??= makeNarrowed(mount)
+      as ??= makeNarrowing(mount)
       return as
     },
     book: request => openBook(mount, request),

@@ -109,7 +109,7 @@ export function showMount (mount: Mount): FamilyMount {
 }
 
 // Who calls, and until when, is known from the request; a follower outlives its deadline, and needs an end.
-const rules = new Map(Object.entries(callRules).map(([name, rule]) => {
+const bookRules = new Map(Object.entries(callRules).map(([name, rule]) => {
   const { principal, signal, ...own } = rule.properties as TProperties
   if (name !== 'follow') return [name, { ...rule, properties: own } as TObject]
   return [name, { ...rule, properties: { ...own, signal }, required: ['signal'] } as TObject]
@@ -124,7 +124,7 @@ export function openBook (mount: Mount, request: FastifyRequest): Book {
     maxCommands: mount.maxCommands ?? 100,
     note (outcome) { logOutcome({ mount, request }, outcome) },
     open (options, rule) {
-      checkCallOptions(family, options, rules.get(rule) as TObject)
+      checkCallOptions(family, options, bookRules.get(rule) as TObject)
       if (hasEnded(retirement)) throw explainEnd(retirement)
       return caller(request)
     }

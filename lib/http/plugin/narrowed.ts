@@ -20,7 +20,7 @@ export function compileGrammars (
 }
 
 /** The mount for callers from whom a part of the family is hidden. Made once for each such part. */
-export function makeNarrowed (mount: Mount): Mount['as'] {
+export function makeNarrowing (mount: Mount): Mount['as'] {
   const narrowed = new WeakMap<Family, Mount>()
   return family => {
     if (family === mount.family) return mount

@@ -161,13 +161,13 @@ const context: Context = Object.freeze({
   now: '2030-01-31T12:00:00.000Z', command: '', principal: undefined, claims: {}, items: {}, newIds: {}, facts: {}
 })
 
-const refusals = new WeakMap<CompiledChange, Problem>()
+const stateRefusals = new WeakMap<CompiledChange, Problem>()
 
 /** The operation's own reason, on an item in a state that does not allow it; a general one where none is found. */
 function refuseByState (family: Family, operation: CompiledChange): Problem {
   // All mounts of a family have the same.
-  const known = refusals.get(operation) ?? findRefusal(family, operation)
-  refusals.set(operation, known)
+  const known = stateRefusals.get(operation) ?? findRefusal(family, operation)
+  stateRefusals.set(operation, known)
   return known
 }
 

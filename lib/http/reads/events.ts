@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { performance } from '../../core/runtime.js'
 import { type Feed, writePosition } from '../../core/service/feed.js'
-import { type Batch, follow } from '../../core/service/follow.js'
+import { type Batch, followFeed } from '../../core/service/follow.js'
 import type { FeedEntry } from '../../core/service/log-part.js'
 import type { Condition } from '../../core/storage/storage.js'
 import { endLongTurn } from '../../core/storage/turns.js'
@@ -74,7 +74,7 @@ export function sendEvents (
   async function * writeEvents (): AsyncGenerator<string> {
     // An id without data is kept by the client, who then resumes here even if nothing happens.
     yield `retry: ${reconnectAfter}\nid: ${writePosition(start)}\n\n`
-    for await (const batch of follow(feed, start, { ...settings, signal, interval, quietTime, survives })) {
+    for await (const batch of followFeed(feed, start, { ...settings, signal, interval, quietTime, survives })) {
       // Many streams may have the same entries to write.
       await endLongTurn()
       yield * writeBatch(batch, show)

@@ -9,7 +9,7 @@ import { clearTimeout, setTimeout } from '../../core/runtime.js'
 import type { FollowedPage } from '../../core/service/bounded.js'
 import { intendToRead } from '../../core/service/caller.js'
 import { Feed, type FeedFamily, findPosition } from '../../core/service/feed.js'
-import { follow } from '../../core/service/follow.js'
+import { followFeed } from '../../core/service/follow.js'
 import type { FeedEntry } from '../../core/service/log-part.js'
 import { isPruned } from '../../core/service/log-reads.js'
 import { authorizeReader } from '../../core/service/reader.js'
@@ -250,7 +250,7 @@ async function waitForPage (
   const timer = setTimeout(ended.end, seconds * 1000)
   const position = page.follow.item.position as number
   try {
-    for await (const { entries } of follow(feed, position, { where: parsed.query.where, signal: ended.signal })) {
+    for await (const { entries } of followFeed(feed, position, { where: parsed.query.where, signal: ended.signal })) {
       if (entries.length > 0) break
     }
   } finally {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { makeExpand } from '../../core/book/expand.js'
-import { findOffers, findTargets, type Target } from '../../core/book/offers.js'
+import { type ActionTarget, findOffers, findTargets } from '../../core/book/offers.js'
 import type { Family } from '../../core/family/family.js'
 import { type Moment, splitMoment } from '../../core/query/moment.js'
 import { type Parameter, splitQuery } from '../../core/query/query-string.js'
@@ -97,7 +97,7 @@ export function operationsEndpoints (mount: Mount): Endpoint[] {
     async load ({ reader, intent }) {
       const item = await reader.get(intent.id as Id)
       return item && (async exchange => {
-        const view = await listOperations(exchange, item, reader)
+        const view = await showOperations(exchange, item, reader)
         const { rows } = exchange.choice.representation
         if (rows !== undefined) return sendText(exchange, writeRows(rows, view.items, view.members))
         // It depends on the clock, on other items and, with authorize, on the reader.
@@ -109,7 +109,7 @@ export function operationsEndpoints (mount: Mount): Endpoint[] {
   return readEndpoints(read, `${home}/:id/operations`, { kind: 'operations' }, false)
 }
 
-export async function listOperations (
+export async function showOperations (
   { mount, request }: Pick<Exchange, 'mount' | 'request'>,
   item: Stored,
   reader: Reader
@@ -128,6 +128,7 @@ export async function listOperations (
   }))
   const links = { self: `${self}/operations`, [family.singular]: self }
   const document = { items, links }
+  const members = operationMembers
   return { kind: 'page', name: 'operations', singular: 'operation', items, members, document, mount: shown }
 }
 
@@ -136,7 +137,7 @@ export function findAddress (
   { forms, urls }: Mount,
   request: FastifyRequest,
   id: Id,
-  { verb, participle, noun }: Target['operation']
+  { verb, participle, noun }: ActionTarget['operation']
 ): { readonly method: string, readonly href: string, readonly form?: string } | undefined {
   const self = urls.item(request, id)
   if (verb === undefined) return { method: 'DELETE', href: self }
@@ -146,4 +147,4 @@ export function findAddress (
   return forms.has('update') ? { method: 'PUT', href: self, form: 'update' } : undefined
 }
 
-const members = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']
+const operationMembers = ['name', 'action', 'summary', 'method', 'href', 'form', 'params', 'allowed', 'reason']

@@ -94,7 +94,7 @@ export async function answerRead<Q> (
   const choice = only.mount.chooser.choose(only.kind, requested)
   const exchange: Exchange = { mount: only.mount, request, reply, choice }
   if (choice.representation.respond !== undefined) {
-    if (await respond(only, exchange, given, search)) return reply
+    if (await respondTo(only, exchange, given, search)) return reply
     throw explainMissing(only, given)
   }
   const authorized = authorizeRead(only, request, given, search, choice.representation)
@@ -110,7 +110,7 @@ function explainMissing<Q> (read: Read<Q>, given: string): Problem {
 }
 
 /** By a representation that does so itself; false if what is asked for does not exist. */
-async function respond<Q> (
+async function respondTo<Q> (
   read: Read<Q>,
   { mount, request, reply, choice, suffix }: Exchange,
   name: string,
@@ -168,7 +168,7 @@ async function answerMeaning<Q> (
     try {
       const { read, name, suffix, choice } = meaning
       if (!(choice instanceof Problem) && choice.representation.respond !== undefined) {
-        if (await respond(read, { mount: read.mount, request, reply, choice, suffix }, name, search)) return reply
+        if (await respondTo(read, { mount: read.mount, request, reply, choice, suffix }, name, search)) return reply
         continue
       }
       before = await authorizeAgain(before, meaning, request, search)
@@ -259,10 +259,10 @@ export function parseQuery (grammar: Grammar, search: string): ParsedQuery {
 
 export type OneQuery = Pick<ParsedQuery, 'fields' | 'expand'>
 
-const all: OneQuery = {}
+const plainQuery: OneQuery = {}
 
 export function parseOne (grammar: Grammar, search: string): OneQuery {
-  if (search === '') return all
+  if (search === '') return plainQuery
   const parsed = parseQuery(grammar, search)
   refuseMisplaced(grammar, parsed)
   return parsed

@@ -11,7 +11,7 @@ import type { Field, Stored } from '../../core/storage/storage.js'
 import { makeExample } from '../../core/values/example.js'
 import type { Members } from '../../core/values/json.js'
 import type { FamilyMount, SentForm } from '../../representations/target.js'
-import { canEnter, findNested, readEntries } from '../form-values.js'
+import { canEnter, findNested, readFormEntries } from '../form-values.js'
 import { mountOf } from '../mount.js'
 
 /** How a form sends a parameter of an action, or what a field of items has. */
@@ -140,7 +140,7 @@ export function readFormParams (
 ): Members {
   const { zone, language, key } = form
   const { params } = findFormAction(mountOf(mount).family, action)
-  return readEntries(params, entries, { zone, language, isOwn: key !== undefined })
+  return readFormEntries(params, entries, { zone, language, isOwn: key !== undefined })
 }
 
 /**

@@ -9,7 +9,7 @@ import { findCommand } from '../forms/rest-commands.js'
 import { type Exchange, mountOf } from '../mount.js'
 import { listItems, narrow, refuseCount } from '../reads/collection.js'
 import { type CountedHome, loadHome } from '../reads/home.js'
-import { findAddress, listOperations } from '../reads/item.js'
+import { findAddress, showOperations } from '../reads/item.js'
 import { listLog, viewEntry } from '../reads/log.js'
 import { type Listing, loadView } from '../reads/page.js'
 import type { Loading } from '../reads/read.js'
@@ -135,7 +135,7 @@ export async function loadOperations (
 ): Promise<{ readonly view: PageView, readonly item: Stored } | undefined> {
   refuseParameters(search)
   const item = await reading.get(id)
-  return item && { view: await listOperations(toExchange(responding), item, readerOf(reading)), item }
+  return item && { view: await showOperations(toExchange(responding), item, readerOf(reading)), item }
 }
 
 /** The families at the prefix of a mount, as far as the caller may list them. */

@@ -46,10 +46,19 @@ export function writeExpected ({ expected, since }: EncodedWrite): string {
 /** SQL for what is expected of a row `t`, as `$x` and `$s` have it. */
 export function readExpected (layout: Layout): { readonly revision: string, readonly since: string } {
   const { name, field, present, selected } = getColumn(layout, 'updatedAt')
+  const from = name === undefined ? undefined : `t.${quoteName(name)}`
   return {
     revision: `t.${quoteName(getColumn(layout, 'revision').name as string)}`,
-    since: name === undefined ? selected : dialect.writeColumn(`t.${quoteName(name)}`, field, present).selected
+    since: from === undefined
+      ? selected
+      : typeSince(layout) === 'text' ? dialect.writeColumn(from, field, present).selected : from
   }
+}
+
+/** The type of `$s`: a time, or text where a column may hold more than is read or is of another type. */
+export function typeSince (layout: Layout): string {
+  const column = getColumn(layout, 'updatedAt')
+  return column.name === undefined || column.present !== undefined ? 'text' : nameWritten(column)
 }
 
 /** A cache key: everything that the text of the statement depends on. */
@@ -86,8 +95,8 @@ export function failUnless (conditions: readonly string[]): string {
 export function readGiven (layout: Layout, n: number): string {
   const typed = listWritten(layout).map(column => `${quoteName(column.name as string)} ${nameWritten(column)}`)
   const paths = Object.keys(layout.pathReferences).length === 0 ? '' : '"$p" json, '
-  const record = '"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$s" text, "$k" text[], "$r" text[], ' +
-    `"$u" text[], ${paths}${typed.join(', ')}`
+  const record = `"$n" integer, "$c" integer, "$t" text, "$x" bigint, "$s" ${typeSince(layout)}, "$k" text[], ` +
+    `"$r" text[], "$u" text[], ${paths}${typed.join(', ')}`
   return `SELECT * FROM json_to_recordset($${n}::json) AS r (${record})`
 }
 
@@ -96,7 +105,9 @@ export function nameWritten ({ field, present }: Column): string {
 }
 
 /** Writes the rows `d` of `given` that fulfil a condition. What may follow depends on the type. */
-export function writeRows (layout: Layout, type: EncodedWrite['type'], given: string, condition: string): string {
+export function writeChangedRows (
+  layout: Layout, type: EncodedWrite['type'], given: string, condition: string
+): string {
   const { table, mapped } = layout
   const columns = listWritten(layout)
   const id = quoteName(layout.id.name as string)
@@ -147,7 +158,7 @@ function writeTable (parts: BatchParts, batch: TableBatch, p: number, numbers: R
   }
   // Required rows are locked, so they stay as they were found.
   for (const type of [...types].filter(type => type !== 'require').sort()) {
-    const rows = writeRows(layout, type, `done${p} d`, `d."$t" = '${type}'`)
+    const rows = writeChangedRows(layout, type, `done${p} d`, `d."$t" = '${type}'`)
     const inOrder = type === 'insert' ? ` ORDER BY ${id} ON CONFLICT (${id}) DO NOTHING` : ''
     done.push(`${type}${p} AS (${rows}${inOrder} RETURNING 1)`)
     parts.complete.push(isComplete(type, p))

@@ -6,7 +6,7 @@ import type { Connections, Statement } from './connections.js'
 import { explainConstraintError } from './constraints.js'
 import { describeDirect, groupDirect, isDirect, listParameters, writeDirectText } from './direct-statement.js'
 import { getCode, isAboutOne, isUndone, lockTimedOut, statementTimedOut } from './driver.js'
-import { type EncodedWrite, makeRefusal } from './writer.js'
+import { type EncodedWrite, makeCommitError } from './writer.js'
 
 const maxRowsPerBatch = 1000
 
@@ -251,7 +251,9 @@ function listRefusals (batch: readonly PendingCommit[], refused: readonly Refuse
   const rank = ([n, broken]: Refused): number => Number(n) + (broken === null ? 0 : rows.length)
   for (const [n, broken] of refused.toSorted((a, b) => rank(a) - rank(b))) {
     const row = rows[Number(n)]
-    if (row !== undefined && !errors.has(row.c)) errors.set(row.c, makeRefusal(row.write, broken))
+    if (row === undefined || errors.has(row.c)) continue
+    const all = refused.filter(each => each[0] === n).map(each => each[1])
+    errors.set(row.c, makeCommitError(row.write, broken, all))
   }
   return errors
 }

@@ -61,7 +61,7 @@ export const postgresDialect: Dialect = {
   },
   decode: {
     integer: toInteger,
-    number: toNumber,
+    number: parseNumber,
     boolean: value => value === 't',
     json: value => JSON.parse(value as string) as unknown
   },
@@ -79,7 +79,7 @@ function toInteger (text: unknown): unknown {
   return Number.isSafeInteger(value) ? value : text
 }
 
-export function toNumber (text: unknown): unknown {
+export function parseNumber (text: unknown): unknown {
   const value = Number(text)
   return Number.isFinite(value) ? value : String(value)
 }
@@ -247,33 +247,24 @@ export function writeJsonValue ({ kind, selected }: Column, mapped: boolean): st
   }
 }
 
-// A function has at most 100 arguments.
-const maxFormatted = 90
-
 /**
- * A row as `JSON.stringify` writes it, after `restoreNumbers`; absent members are left out. `format` writes NULL as
- * nothing, and takes less time than to concatenate many texts.
+ * A row as `JSON.stringify` writes it, after `restoreNumbers`; absent members are left out. `format` and `concat` take
+ * a fifth longer.
  */
 export function selectItem (members: readonly Column[], mapped: boolean): string {
   const isAlways = ({ field }: Column): boolean => field.nullable === true || field.name === 'id'
-  const parts: string[] = []
-  for (let start = 0; start < members.length; start += maxFormatted) {
-    let pattern = ''
-    const values = members.slice(start, start + maxFormatted).map((column, index) => {
-      const { field: { name, nullable }, written = name } = column
-      const value = writeJsonValue(column, mapped)
-      const before = `${start + index === 0 && isAlways(column) ? '{' : ','}${JSON.stringify(written)}:`
-      pattern += isAlways(column) ? `${before.replaceAll('%', '%%')}%s` : '%s'
-      if (!isAlways(column)) return `${quoteText(before)} || ${value}`
-      return nullable === true ? `coalesce(${value}, 'null')` : value
-    })
-    if (start + maxFormatted >= members.length) pattern += '}'
-    parts.push(`format(${quoteText(pattern)}, ${values.join(', ')})`)
-  }
-  const text = parts.join(' || ')
-  return members[0] !== undefined && isAlways(members[0]) ? text : `'{' || ltrim(${text}, ',')`
+  const isFirst = members[0] !== undefined && isAlways(members[0])
+  const text = members.map((column, index) => {
+    const { field: { name, nullable }, written = name } = column
+    const value = writeJsonValue(column, mapped)
+    const before = quoteText(`${isFirst && index === 0 ? '{' : ','}${JSON.stringify(written)}:`)
+    if (isAlways(column)) return `${before} || ${nullable === true ? `coalesce(${value}, 'null')` : value}`
+    // NULL || text is NULL.
+    return `coalesce(${before} || ${value}, '')`
+  }).join(' || ')
+  return `${isFirst ? text : `'{' || ltrim(${text}, ',')`} || '}'`
 }
 
 export function restoreNumbers (text: string): string {
-  return text.includes(mark) ? text.replace(marked, (_, number: string) => JSON.stringify(toNumber(number))) : text
+  return text.includes(mark) ? text.replace(marked, (_, number: string) => JSON.stringify(parseNumber(number))) : text
 }

@@ -1,6 +1,9 @@
 import { quoteName } from '../sql/dialect.js'
 import { getColumn, type Layout, listWritten } from '../sql/layout.js'
-import { failUnless, nameWritten, readExpected, readGiven, writeExpected, writeRows } from './batch-statement.js'
+import {
+  failUnless, nameWritten, readExpected, readGiven, typeSince, writeChangedRows,
+  writeExpected
+} from './batch-statement.js'
 import type { EncodedWrite } from './writer.js'
 
 /** Whether `writeDirectText` can write it: nothing is to be checked, and locks have no order to keep. */
@@ -60,7 +63,7 @@ export function writeDirectText (groups: readonly DirectRows[]): string {
   for (const [g, { layout, layout: { mapped }, type, isSingle }] of groups.entries()) {
     const columns = listWritten(layout)
     const [id, revision] = [layout.id, getColumn(layout, 'revision')].map(({ name }) => quoteName(name as string))
-    const types = [...columns.map(nameWritten), ...type === 'insert' ? [] : ['bigint', 'text']]
+    const types = [...columns.map(nameWritten), ...type === 'insert' ? [] : ['bigint', typeSince(layout)]]
     const names = [...columns.map(({ name }) => quoteName(name as string)), '"$x"', '"$s"'].slice(0, types.length)
     const given = isSingle
       ? `(VALUES (${types.map(type => `$${++n}::${type}`).join(', ')})) d (${names.join(', ')})`
@@ -72,7 +75,7 @@ export function writeDirectText (groups: readonly DirectRows[]): string {
         ? 'true'
         : `${found.revision} = d."$x" AND (${found.since} = d."$s") IS NOT FALSE`
       const onConflict = type === 'insert' ? `${inOrder} ON CONFLICT (${id}) DO NOTHING` : ''
-      ctes.push(`done${g} AS (${writeRows(layout, type, given, isExpected)}${onConflict} RETURNING 1)`)
+      ctes.push(`done${g} AS (${writeChangedRows(layout, type, given, isExpected)}${onConflict} RETURNING 1)`)
       complete.push(`(SELECT count(*) FROM done${g}) = ${isSingle ? 1 : `json_array_length($${n}::json)`}`)
       continue
     }
@@ -80,7 +83,7 @@ export function writeDirectText (groups: readonly DirectRows[]): string {
     const condition = isLast && complete.length > 0 ? `${failUnless(complete)} = 1` : 'true'
     // Not a constant, which would fail when it is planned.
     const fail = `DO UPDATE SET ${revision} = width_bucket(0, 0, 1, (excluded.${revision} * 0)::integer)`
-    const insert = `${writeRows(layout, type, given, condition)}${inOrder} ON CONFLICT (${id}) ${fail}`
+    const insert = `${writeChangedRows(layout, type, given, condition)}${inOrder} ON CONFLICT (${id}) ${fail}`
     // To select from it would take a sixth longer.
     if (isLast) return `${ctes.length === 0 ? '' : `WITH ${ctes.join(', ')} `}${insert}`
     ctes.push(`done${g} AS (${insert})`)

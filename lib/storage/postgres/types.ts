@@ -88,12 +88,12 @@ function findFlawInList (type: string, value: unknown): string | undefined {
 }
 
 const uuidText = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
-const timePattern = /^(([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{0,5}[1-9])?|24:00:00)$/
+const timeOfDay = /^(([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{0,5}[1-9])?|24:00:00)$/
 
 function findFlawInText ({ type, labels }: ColumnType, value: string): string | undefined {
   if (labels !== undefined) return labels.includes(value) ? undefined : `must be one of ${labels.join(', ')}`
   if (type === 'uuid') return uuidText.test(value) ? undefined : 'must be a UUID in lower case'
-  if (/^time(?!stamp)/.test(type)) return timePattern.test(value) ? undefined : 'must be a time, such as 12:30:00'
+  if (/^time(?!stamp)/.test(type)) return timeOfDay.test(value) ? undefined : 'must be a time, such as 12:30:00'
   if (/^(numeric|bigint|integer|smallint)/.test(type)) return findFlawInDigits(type, value)
   const [, varying, length = Infinity] = /^character( varying)?\((\d+)\)$/.exec(type) ?? []
   // PostgreSQL counts code points.

@@ -39,9 +39,12 @@ export interface EncodedWrite {
 
 export class PostgresTableWriter {
   readonly #columns: readonly Column[]
+  /** Of each column in JSON. */
+  readonly #beginnings: readonly string[]
 
   constructor (readonly layout: Layout) {
     this.#columns = listWritten(layout)
+    this.#beginnings = this.#columns.map(({ name }) => `,${JSON.stringify(name)}:`)
   }
 
   encodeChange (change: Change, relations: Relations | undefined): EncodedWrite {
@@ -73,14 +76,11 @@ export class PostgresTableWriter {
       since: change.type === 'insert' ? undefined : change.current?.updatedAt,
       shape: [change.type, ...checked.map(describeReference), ...referrers.map(describeReference)].join(),
       values,
-      writeJson: () => {
-        const record: Record<string, unknown> = {}
-        if (kept.length > 0) record['$k'] = kept
-        if (checked.length > 0) record['$r'] = checked.map(nameChecked)
-        if (idsByPath !== undefined) record['$p'] = idsByPath
-        if (referrers.length > 0) record['$u'] = referrers.map(nameReference)
-        return this.#writeMembers(values, record)
-      },
+      writeJson: () => this.#writeMembers(values) +
+        (kept.length === 0 ? '' : `,"$k":${JSON.stringify(kept)}`) +
+        (checked.length === 0 ? '' : `,"$r":${JSON.stringify(checked.map(nameChecked))}`) +
+        (idsByPath === undefined ? '' : `,"$p":${JSON.stringify(idsByPath)}`) +
+        (referrers.length === 0 ? '' : `,"$u":${JSON.stringify(referrers.map(nameReference))}`),
       checked,
       idsByPath,
       uses,
@@ -100,14 +100,16 @@ export class PostgresTableWriter {
     return isDecimal ? value.replace(/\.0+$/, '') : value
   }
 
-  #writeMembers (values: readonly unknown[], record: Record<string, unknown>): string {
-    let texts = ''
-    for (const [index, { name, kind }] of this.#columns.entries()) {
+  // The text at once, instead of an object that is written next.
+  #writeMembers (values: readonly unknown[]): string {
+    let text = ''
+    for (let index = 0; index < values.length; index++) {
       const value = values[index]
-      if (kind !== 'json') record[name as string] = value
-      else if (value !== undefined) texts += `,${JSON.stringify(name)}:${value as string}`
+      if (value === undefined) continue
+      const isText = typeof value === 'string' && this.#columns[index]?.kind !== 'json'
+      text += `${this.#beginnings[index] as string}${isText ? JSON.stringify(value) : String(value)}`
     }
-    return JSON.stringify(record).slice(1, -1) + texts
+    return text.slice(1)
   }
 }
 
@@ -116,34 +118,23 @@ type Related = Pick<EncodedWrite, 'checked' | 'idsByPath' | 'uses' | 'referrers'
 const unrelated: Related = { checked: [], idsByPath: undefined, uses: [], referrers: [], isReferred: false }
 
 function relate (change: Change, relations: Relations): Related {
-  const checked = listSetReferences(change, relations)
+  const set = listSetReferences(change, relations)
   const id = getId(change)
-  for (const { reference, id: referred } of checked) {
-    if (!canHave(reference.to.id, referred)) throw refuseDangling(reference, id, referred)
+  for (const { reference, ids } of set) {
+    const missing = ids.filter(referred => !canHave(reference.to.id, referred))
+    if (missing.length > 0) throw refuseDangling(reference, id, missing)
   }
-  const idsByPath = listByPath(checked)
-  const all = checked.map(({ reference }) => reference)
+  const byPath = set.flatMap(({ reference: { path }, ids }) => path === undefined ? [] : [[path, ids] as const])
   return {
-    checked: idsByPath === undefined ? all : [...new Set(all)],
-    idsByPath,
-    uses: checked.map(({ reference, id }) => makeKey(reference.to, id)),
+    checked: set.map(({ reference }) => reference),
+    idsByPath: byPath.length === 0 ? undefined : Object.fromEntries(byPath),
+    uses: set.flatMap(({ reference, ids }) => ids.map(id => makeKey(reference.to, id))),
     // A column cannot refer to a value that it cannot have.
     referrers: change.type === 'delete'
       ? relations.referrers.filter(({ column, path }) => path !== undefined || canHave(column, id))
       : [],
     isReferred: (change.type === 'insert' || change.type === 'delete') && relations.referrers.length > 0
   }
-}
-
-function listByPath (checked: ReturnType<typeof listSetReferences>): EncodedWrite['idsByPath'] {
-  let ids: Record<string, Id[]> | undefined
-  for (const { reference: { path }, id } of checked) {
-    if (path === undefined) continue
-    ids ??= {}
-    const same = ids[path] ??= []
-    same.push(id)
-  }
-  return ids
 }
 
 function makeKey ({ family }: Layout, id: Id): string {
@@ -170,16 +161,16 @@ function isKept (change: Change, field: string): boolean {
 }
 
 /**
- * `broken`: the field of a broken reference, or its path and the id; or the family that refers to a deleted item; null
- * for a stale item.
+ * `broken`: the field of a broken reference, or its path and an id; or the family that refers to a deleted item; null
+ * for a stale item. `all`: what else is broken of the same item.
  */
-export function makeRefusal (write: EncodedWrite, broken: string | null): Error {
+export function makeCommitError (write: EncodedWrite, broken: string | null, all: readonly (string | null)[]): Error {
   const { type, expected, layout: { family }, id, checked, idsByPath, referrers } = write
   if (broken === null) return expected === undefined ? new DuplicateError(family, id) : new ConflictError(family, id)
   if (type === 'delete') return refuseInUse(referrers.find(({ from }) => from.family === broken) as Reference, id)
   const end = broken.indexOf(pathEnd)
   const name = end === -1 ? broken : broken.slice(0, end)
   const reference = checked.find(({ column, path = column.field.name }) => path === name) as Reference
-  const missing = idsByPath?.[name]?.find(each => String(each) === broken.slice(end + 1))
-  return refuseDangling(reference, id, missing as Id)
+  const missing = idsByPath?.[name]?.filter(each => all.includes(name + pathEnd + String(each)))
+  return refuseDangling(reference, id, missing ?? [])
 }

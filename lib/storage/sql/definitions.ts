@@ -8,7 +8,7 @@ import {
 import { getPathField } from '../../core/values/paths.js'
 import { refuseClash } from '../key-rules.js'
 import { type Dialect, indexedLength, nameType, quoteName, shortenName } from './dialect.js'
-import { type Column, getColumn, getColumns, isText, type Layout, mayLack } from './layout.js'
+import { type Column, getColumn, getColumns, isLongText, type Layout, mayLack } from './layout.js'
 
 const required = ['revision', 'createdAt', 'updatedAt']
 
@@ -52,7 +52,7 @@ export function listIndexes (layout: Layout) {
       name: name(columns, ({ isPrefixIndexed }) => isPrefixIndexed),
       columns,
       // Its name if it holds only the beginning of each text.
-      nameIfPrefix: name(columns, ({ field }) => isText(field)),
+      nameIfPrefix: name(columns, ({ field }) => isLongText(field)),
       // Earlier indexes, over whole texts or over its first columns.
       replaces: columns.map((_, last) => name(columns.slice(0, last + 1), () => false))
     }
@@ -148,21 +148,32 @@ export function listRelations (layouts: readonly Layout[]): Map<string, Relation
   }]))
 }
 
-/** The references that the change sets, with the ids they refer to: these must be checked. */
-export function listSetReferences (change: Change, { references }: Relations): { reference: Reference, id: Id }[] {
+/** A reference that a change sets, and the ids to check. */
+export interface SetReference {
+  readonly reference: Reference
+  /** One, except by a path. */
+  readonly ids: readonly Id[]
+}
+
+export function listSetReferences (change: Change, { references }: Relations): SetReference[] {
   if (!('item' in change)) return []
   const current: Stored | undefined = change.type === 'replace' ? change.current : undefined
   return references.flatMap(reference => {
     const { path, column: { field } } = reference
-    if (path !== undefined) return listNewIds(path, change.item, current).map(id => ({ reference, id }))
+    if (path !== undefined) {
+      const ids = listNewIds(path, change.item, current)
+      return ids.length === 0 ? [] : { reference, ids }
+    }
     const id = getValue(change.item, field) as Id | null | undefined
     const isKept = current !== undefined && getValue(current, field) === id
-    return id === undefined || id === null || isKept ? [] : [{ reference, id }]
+    return id === undefined || id === null || isKept ? [] : { reference, ids: [id] }
   })
 }
 
-/** @param missing the id that does not exist */
-export function refuseDangling ({ from, column, path, to }: Reference, id: Id, missing: Id): ConstraintError {
+/** @param missing the ids that do not exist */
+export function refuseDangling (
+  { from, column, path, to }: Reference, id: Id, missing: readonly Id[]
+): ConstraintError {
   const options = { fields: [path ?? column.field.name], other: to.family, declared: true }
   return new ConstraintError(from.family, id, 'reference', path === undefined ? options : { ...options, missing })
 }

@@ -133,7 +133,7 @@ export function layOutOwnTable (shape: FamilyShape, dialect: Dialect, schema?: s
     if (other !== undefined) throw new errorCodes.FST_DEALBOOK_COLUMN_SHARED(shape.name, other, field.name, name)
     fieldsByColumn.set(name, field.name)
     const { kind, maxLength = Infinity } = field
-    const isPrefixIndexed = dialect.beginning !== undefined && isText(field) && maxLength > indexedLength &&
+    const isPrefixIndexed = dialect.beginning !== undefined && isLongText(field) && maxLength > indexedLength &&
       indexes.some(row => row.includes(field.name))
     const plain = dialect.writeColumn(quoteName(name), field)
     if (!isFillable(field)) return { field, kind, name, isFilled: false, isPrefixIndexed, ...plain }
@@ -157,7 +157,7 @@ function listIndexRows ({ fields, indexes, unique = [] }: FamilyShape, dialect: 
 }
 
 /** Whether it may be long: ids and the values of an enumeration are short. */
-export function isText ({ name, kind, values }: Field): boolean {
+export function isLongText ({ name, kind, values }: Field): boolean {
   return kind === 'string' && values === undefined && name !== 'id'
 }
 

@@ -1,4 +1,4 @@
-import { oneOf, rules } from '../../core/values/rules.js'
+import { membersOf, namedOf, oneOf, rules } from '../../core/values/rules.js'
 import { storageRules } from '../check-options.js'
 import type { TableMappings } from './layout.js'
 
@@ -18,9 +18,11 @@ export interface SqlOptions {
   readonly maxLogged?: number
 }
 
+const mapping = membersOf({ table: rules.text, schema: rules.text, columns: rules.object }, ['table'])
+
 export const sqlRules = {
   ...storageRules,
-  tables: rules.object,
+  tables: namedOf(mapping, 'the option "tables": the family'),
   migrate: oneOf('auto', 'check', 'off'),
   maxWaitingCommits: rules.size
 }

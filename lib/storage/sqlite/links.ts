@@ -49,16 +49,16 @@ function nameLinks ({ tableName }: Pick<Layout, 'tableName'>, path: string): str
 /** The ids in a JSON text, and the rows that have them: a path leads through lists. */
 function walkPath (path: string, text: string): { readonly id: string, readonly rows: string } {
   const [, ...names] = path.split('.')
-  const from = [listElements(text, 0), ...names.map((name, index) => {
+  const from = [writeElements(text, 0), ...names.map((name, index) => {
     const member = `CASE e${index}.type WHEN 'object' THEN e${index}.value -> ${quoteText(`$.${quoteName(name)}`)} END`
-    return listElements(member, index + 1)
+    return writeElements(member, index + 1)
   })]
   const last = `e${names.length}`
   return { id: `${last}.value`, rows: `${from.join(', ')} WHERE ${last}.atom IS NOT NULL` }
 }
 
 /** Of a list, its elements; of anything else, itself. */
-function listElements (text: string, index: number): string {
+function writeElements (text: string, index: number): string {
   return `json_each(CASE json_type(${text}) WHEN 'array' THEN ${text} ELSE json_array(json(${text})) END) AS e${index}`
 }
 

@@ -54,7 +54,7 @@ export interface PageText {
 export type Section = Pick<PlannedQuery, 'limit' | 'offset' | 'maxLength' | 'lacking'>
 
 /** The best paths first, lazily: most pages need one. */
-export function * listPaths (query: Query, indexes: readonly Index[], limits: PathLimits): Generator<Path> {
+export function * listAccessPaths (query: Query, indexes: readonly Index[], limits: PathLimits): Generator<Path> {
   const key = makePath(query, { name: undefined, fields: [], sortedById: true }, limits.keyRows)
   // An index has the order of the key only where its fields have one value.
   const isKeyFirst = key.isOrdered && !query.where.some(isEquality)

@@ -8,7 +8,7 @@ import { parseRow, WrittenMembers } from '../sql/written.js'
 import type { ReadBurst } from './bursts.js'
 import { prepareRead } from './driver.js'
 import type { HeavyReads } from './heavy-reads.js'
-import { type Anchors, type Index, listPaths, type PageText, type Path, type PathLimits } from './paths.js'
+import { type Anchors, type Index, listAccessPaths, type PageText, type Path, type PathLimits } from './paths.js'
 import { itemSeparator, type TableStatements } from './statements.js'
 
 interface ReadSettings {
@@ -95,7 +95,7 @@ export class SqliteTableReader {
       return ids.length > maxIdsAtOnce ? undefined : this.statements.readAll(query, members)
     }
     try {
-      for (const path of listPaths(query, this.#present.indexes, this.settings.limits)) {
+      for (const path of listAccessPaths(query, this.#present.indexes, this.settings.limits)) {
         const page = this.#readBy(path, query, members)
         if (page !== undefined) return page
       }

@@ -155,9 +155,10 @@ export class SqliteTableWriter {
         if (this.#hasRow(from.table, column, id, isDefault)) throw refuseInUse(reference, id)
       })
     }
-    return listSetReferences(change, relations).map(({ reference, id: referred }) => () => {
+    return listSetReferences(change, relations).map(({ reference, ids }) => () => {
       const { to } = reference
-      if (!this.#hasRow(to.table, to.id, referred)) throw refuseDangling(reference, id, referred)
+      const missing = ids.filter(referred => !this.#hasRow(to.table, to.id, referred))
+      if (missing.length > 0) throw refuseDangling(reference, id, missing)
     })
   }
 

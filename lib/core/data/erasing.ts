@@ -7,12 +7,12 @@ import { erasedText, findNeutral, isChoice, isNeutralText, makeDistinct } from '
 import { canonicalizeItem } from '../family/params.js'
 import { eraseMembers, type ErasureRule } from '../family/personal.js'
 import { problemCodes } from '../problems.js'
+import { addDerived, refuseInvalidItem } from '../service/open-items.js'
+import type { CommandRecord, KeptProblem } from '../service/record.js'
+import { longestText } from '../service/refusal.js'
 import type { Field, Id, Stored } from '../storage/storage.js'
 import { type Members, unescapePointer } from '../values/json.js'
 import { getPathField } from '../values/paths.js'
-import { addDerived, refuseInvalidItem } from './open-items.js'
-import type { CommandRecord, KeptProblem } from './record.js'
-import { longestText } from './refusal.js'
 
 /** The versions of a family that are known: together they have all its fields and parameters. */
 export class ErasedFamily {
@@ -178,10 +178,10 @@ export function findPaths (members: Members, value: unknown): string[] {
   return paths
 }
 
-type Texts = ReadonlySet<string>
+type KnownTexts = ReadonlySet<string>
 
 /** Finds texts in a text, as whole words. */
-export function makeTextFinder (texts: Texts): (value: unknown) => boolean {
+export function makeTextFinder (texts: KnownTexts): (value: unknown) => boolean {
   const known = [...texts].map(fold)
   return value => {
     if (typeof value !== 'string') return false

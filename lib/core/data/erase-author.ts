@@ -1,15 +1,16 @@
-import { erasedText } from '../core/family/neutral.js'
-import type { ErasureRule } from '../core/family/personal.js'
-import { nameOtherRow } from '../core/service/command-ids.js'
+import type { FieldChanges } from '../family/changes.js'
+import { erasedText } from '../family/neutral.js'
+import type { ErasureRule } from '../family/personal.js'
+import { nameOtherRow } from '../service/command-ids.js'
+import type { FeedEntry } from '../service/log-part.js'
+import type { Change, Condition, Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
+import { entriesAtFirst, type ErasedLog, replaceEntry } from './erase-log.js'
+import { changeItem } from './erased-item.js'
 import {
   eraseChanges, type ErasedFamily, eraseProblem, findPaths, hasText, makeTextFinder, markAuthor, markAuthorLogged,
   replaceParts
-} from '../core/service/erasing.js'
-import type { FeedEntry } from '../core/service/log-part.js'
-import type { Change, Condition, FieldChanges, Members, Stored } from '../index.js'
-import { eraseErrors } from './consumer-places.js'
-import { type ErasedLog, firstRows, replaceEntry } from './erase-log.js'
-import { changeItem } from './erased-item.js'
+} from './erasing.js'
 
 /** Erases a person who has done something: their name in the log, and where rules have taken it from there. */
 export class AuthorErasure {
@@ -26,7 +27,7 @@ export class AuthorErasure {
   }
 
   async run (): Promise<void> {
-    const { log, log: { settings: { storage } } } = this
+    const { log, log: { settings: { storage, copies } } } = this
     const ids = new Set<string>()
     let last = 0
     await log.each(this.#where, entries => {
@@ -37,7 +38,7 @@ export class AuthorErasure {
       return []
     })
     await log.refuseHeld(last)
-    log.parked += await eraseErrors(storage, ({ id, error }) => ids.has(id) || this.#hasName(error), erasedText)
+    log.parked += await copies.eraseErrors(storage, ({ id, error }) => ids.has(id) || this.#hasName(error), erasedText)
     await log.each(this.#where, async entries => {
       // Before the entries, which say where the name is.
       for (const entry of entries) await this.#eraseIn(entry)
@@ -73,7 +74,7 @@ export class AuthorErasure {
     if (logged !== undefined || hasProblem) {
       await log.each(where, entries => erase(entries.filter(({ principal }) => principal !== this.name)))
       // These say where the name is, also in later entries: an erasure that was interrupted finds the rest.
-      const size = Math.min(firstRows, log.settings.batch)
+      const size = Math.min(entriesAtFirst, log.settings.batch)
       for (let rest = own; rest.length > 0; rest = rest.slice(0, -size)) {
         await log.each([...where, { field: 'position', op: 'eq', values: rest.slice(-size) }], erase)
       }

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type FieldChanges, listChanges } from '../core/family/changes.js'
-import type { ErasureRule } from '../core/family/personal.js'
-import { delay, random, uuidv7 } from '../core/runtime.js'
-import { eraseChanges, type ErasedFamily } from '../core/service/erasing.js'
-import type { CommandRecord } from '../core/service/record.js'
-import type { Change, Id, Stored } from '../index.js'
-import { type ErasedLog, findMoment, isConflict } from './erase-log.js'
+import { type FieldChanges, listChanges } from '../family/changes.js'
+import type { ErasureRule } from '../family/personal.js'
+import { delay, random, uuidv7 } from '../runtime.js'
+import type { CommandRecord } from '../service/record.js'
+import { isConflict } from '../service/storage-access.js'
+import type { Change, Id, Stored } from '../storage/storage.js'
+import { type ErasedLog, findMoment } from './erase-log.js'
+import { eraseChanges, type ErasedFamily } from './erasing.js'
 
 const maxAttempts = 150
 

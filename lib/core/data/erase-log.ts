@@ -1,13 +1,10 @@
-import { now as readClock, yieldToEventLoop } from '../core/runtime.js'
-import { findPosition } from '../core/service/feed.js'
-import type { FeedEntry } from '../core/service/log-part.js'
-import { findEnd, selectByPosition } from '../core/service/log-reads.js'
-import type { CommandRecord } from '../core/service/record.js'
-import type { GuardedStorage } from '../core/service/storage-access.js'
-import {
-  type Change, type Condition, ConflictError, DuplicateError, errorCodes, type Storage
-} from '../index.js'
-import { findHandled, listConsumers } from './consumer-places.js'
+import { errorCodes } from '../errors.js'
+import { now as readClock, yieldToEventLoop } from '../runtime.js'
+import type { FeedEntry } from '../service/log-part.js'
+import { findEnd, selectByPosition } from '../service/log-reads.js'
+import type { CommandRecord } from '../service/record.js'
+import { type GuardedStorage, isConflict } from '../service/storage-access.js'
+import type { Change, Condition, Storage } from '../storage/storage.js'
 
 /** What `erase` has touched. */
 export interface ErasureReport {
@@ -19,19 +16,37 @@ export interface ErasureReport {
   readonly parked: number
 }
 
-interface LogSettings {
+/**
+ * What programs know and keep of entries, such as consumers of those that they have set aside. The storage is the one
+ * that was given; its errors say to make the call again.
+ */
+export interface EntryCopies {
+  /** The names of the programs that have not handled all entries up to a position: then nothing is erased. */
+  listWaiting (storage: Storage, position: number): Promise<readonly string[]>
+  /** Replaces the errors of entries by a text. Returns how many there were. */
+  eraseErrors (storage: Storage, isErased: (entry: FailedEntry) => boolean, text: string): Promise<number>
+}
+
+/** An entry that a program could not handle, and why. */
+export interface FailedEntry {
+  readonly id: string
+  readonly error: string
+}
+
+interface ErasedLogSettings {
   readonly storage: Storage
   /** Those of this process wait for each other. */
   readonly writers: GuardedStorage['writers']
   /** Entries of the log per commit. */
   readonly batch: number
   readonly ignoreConsumers: boolean
+  readonly copies: EntryCopies
   readonly by: string | undefined
   readonly signal: AbortSignal | undefined
 }
 
 /** How many are in the first commit, unless a batch has fewer. */
-export const firstRows = 10
+export const entriesAtFirst = 10
 // In characters of JSON.
 const pageLength = 500_000
 // Each failed attempt means that another process has changed something.
@@ -45,7 +60,7 @@ export class ErasedLog {
   readonly #entries: Record<string, number> = {}
   parked = 0
 
-  constructor (readonly settings: LogSettings) {}
+  constructor (readonly settings: ErasedLogSettings) {}
 
   get report (): ErasureReport {
     return { items: this.#items, entries: this.#entries, parked: this.parked }
@@ -61,7 +76,7 @@ export class ErasedLog {
     const { storage, batch, signal } = this.settings
     const end = await findEnd(storage, signal)
     let failures = 0
-    for (let after = start, limit = Math.min(firstRows, batch); after < end;) {
+    for (let after = start, limit = Math.min(entriesAtFirst, batch); after < end;) {
       signal?.throwIfAborted()
       const bounds: Condition[] =
         [...where, { field: 'position', op: 'gt', value: after }, { field: 'position', op: 'lte', value: end }]
@@ -98,19 +113,14 @@ export class ErasedLog {
     }
   }
 
-  /** Throws if a consumer has not handled all entries up to a position. */
+  /** Throws if a program has not handled all entries up to a position. */
   async refuseHeld (position: number): Promise<void> {
-    const { storage, ignoreConsumers } = this.settings
-    if (ignoreConsumers || position === 0 || await findHandled(storage) >= position) return
-    const held = (await listConsumers(storage)).filter(({ cursor, parked }) =>
-      (findPosition(cursor) ?? 0) < position || parked.some(entry => entry.position <= position))
-    if (held.length === 0) return
-    throw new errorCodes.FST_DEALBOOK_ERASURE_HELD(held.map(({ name }) => `"${name}"`).join(', '))
+    const { storage, copies, ignoreConsumers } = this.settings
+    if (ignoreConsumers || position === 0) return
+    const waiting = await copies.listWaiting(storage, position)
+    if (waiting.length === 0) return
+    throw new errorCodes.FST_DEALBOOK_ERASURE_HELD(waiting.map(name => `"${name}"`).join(', '))
   }
-}
-
-export function isConflict (error: unknown): boolean {
-  return error instanceof ConflictError || error instanceof DuplicateError
 }
 
 /** An entry is at the revision of its item: only the moment shows that another process has replaced it. */

@@ -1,13 +1,14 @@
-import { erasedText } from '../core/family/neutral.js'
-import { eraseMembers, type ErasureRule } from '../core/family/personal.js'
-import {
-  collectTexts, eraseChanges, erasedDigest, type ErasedFamily, eraseProblem, hasText, makeTextFinder, replaceParts
-} from '../core/service/erasing.js'
-import type { FeedEntry } from '../core/service/log-part.js'
-import { type Change, type Condition, errorCodes, type Id, type Members, type Stored } from '../index.js'
-import { eraseErrors } from './consumer-places.js'
+import { errorCodes } from '../errors.js'
+import { erasedText } from '../family/neutral.js'
+import { eraseMembers, type ErasureRule } from '../family/personal.js'
+import type { FeedEntry } from '../service/log-part.js'
+import type { Change, Condition, Id, Stored } from '../storage/storage.js'
+import type { Members } from '../values/json.js'
 import { type ErasedLog, replaceEntry } from './erase-log.js'
 import { attemptAlone, listErasure } from './erased-item.js'
+import {
+  collectTexts, eraseChanges, erasedDigest, type ErasedFamily, eraseProblem, hasText, makeTextFinder, replaceParts
+} from './erasing.js'
 
 /** What is erased of an entry: copies of personal data elsewhere in it, or all. */
 type Part = 'copies' | 'all'
@@ -60,7 +61,7 @@ export class ItemErasure {
   }
 
   async run (): Promise<void> {
-    const { family, id, log, log: { settings: { storage } } } = this
+    const { family, id, log, log: { settings: { storage, copies } } } = this
     const survey: Survey = {
       texts: new Set(),
       commands: new Set(),
@@ -76,10 +77,10 @@ export class ItemErasure {
     // Copies are found by what is personal, so that goes last: an erasure that was interrupted finds the rest.
     await this.#eraseEntries(survey, 'copies', start)
     const isCopy = makeTextFinder(survey.texts)
-    log.parked += await eraseErrors(storage, ({ error }) => isCopy(error), erasedText)
+    log.parked += await copies.eraseErrors(storage, ({ error }) => isCopy(error), erasedText)
     const item = await this.#eraseItem(survey)
     await this.#eraseEntries(survey, 'all')
-    log.parked += await eraseErrors(storage, entry => survey.ids.has(entry.id), erasedText)
+    log.parked += await copies.eraseErrors(storage, entry => survey.ids.has(entry.id), erasedText)
     // A deleted item may have come back while its log had it.
     if (item === undefined && await storage.get(family.name, id) !== undefined) await this.run()
   }

@@ -1,0 +1,19 @@
+import type { EntryKey } from '../service/log-part.js'
+import { prunedId, readHighest } from '../service/record.js'
+import type { Change, Stored } from '../storage/storage.js'
+import { keepRow } from './keep-row.js'
+
+/**
+ * The highest position and ids of what was pruned: a later entry must not get a position that followers have passed,
+ * nor a new item an id that was used. The row gets a new revision even if it stays as it is: of two commits that have
+ * it, such as one that prunes and one that adds a consumer, the second is refused.
+ */
+export function keepMark (mark: Stored | undefined, entries: readonly EntryKey[] = []): Change {
+  const position = Math.max(mark?.position as number | undefined ?? 0, ...entries.map(({ position }) => position))
+  const result = { ...readHighest(mark) }
+  for (const { family, target } of entries) {
+    if (Number.isSafeInteger(Number(target))) result[family] = Math.max(result[family] ?? 0, Number(target))
+  }
+  const row = { id: prunedId, position, family: '', target: '', action: 'Prune', outcome: 'done', result }
+  return keepRow('commands', row, mark)
+}
