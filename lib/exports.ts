@@ -85,7 +85,7 @@ export type {
   BookCommand, CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand,
   RunAllOptions, RunOptions, Service, ServiceOptions
 } from './core/service/service.js'
-export { findPosition, writePosition } from './core/service/feed.js'
+export { findPosition, writePosition } from './core/service/log-reads.js'
 export { checkHealth, isStorage, readMetrics } from './core/service/storage-access.js'
 export type { Health } from './core/service/storage-access.js'
 export {

@@ -5,13 +5,17 @@ import type {
 } from './core/family/definition.js'
 import type { KnownFields, KnownResult } from './core/family/known-fields.js'
 import type { ItemsAtCreation, NewItems } from './core/family/types.js'
+import { followBook } from './core/feed/follow-book.js'
 import { html } from './html/html.js'
+import { feedPart } from './http/feed/feed.js'
 import { type FamilyPlugin, makeFamily, type MountHook } from './http/plugin/define-family.js'
 import { document } from './openapi/document.js'
 import { csv, json, ndjson, xml } from './representations/formats.js'
 import type { Representation } from './representations/representation.js'
 
-// Here formats, pages, documents and checks of definitions are put together: what makes a family knows none of them.
+// Here formats, pages, documents, checks of definitions and the feed are put together: what makes a family knows none
+// of them.
+const parts = { definitions, methods: { follow: followBook }, feed: feedPart }
 
 /**
  * The built-in representations; the first is the default.
@@ -53,7 +57,7 @@ export function defineFamily<
   sent: Sent
 }> {
   // Internally, definitions are of no particular family; the types are for the host.
-  return makeFamily(definition as unknown as FamilyDefinition, { definitions, representations, document }) as never
+  return makeFamily(definition as unknown as FamilyDefinition, { ...parts, representations, document }) as never
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Book } from '../core/book/book.js'
+import type { BookMethods } from '../core/book/source.js'
 import { errorCodes } from '../core/errors.js'
 import type { AnyFamily, Family } from '../core/family/family.js'
 import type { Grammar } from '../core/query/grammar.js'
@@ -16,12 +17,34 @@ import type { Choice, Chooser } from './negotiate.js'
 import type { Urls } from './request.js'
 import { announceRetirement, type Endpoint, hasEnded, type Retirement } from './routes.js'
 
+/** The feed, as mounts have it. */
+export interface FeedPart {
+  /** `GET …/commands`: what happened to all items of a family. */
+  familyEndpoints (mount: Mount): Endpoint[]
+  /** `GET /rest/commands`: what happened to the items of all families at the prefix. */
+  sharedEndpoints (mount: Mount): Endpoint[]
+  /** Whether the log of an item is asked for as a feed. */
+  isAsked (request: FastifyRequest): boolean
+  answer (
+    scope: { readonly mount: Mount, readonly mounts: readonly Mount[], readonly id?: Id },
+    request: FastifyRequest,
+    reply: FastifyReply
+  ): Promise<FastifyReply>
+}
+
+/** What is put together with a mount: requests about single items need none of it. */
+export interface MountParts {
+  readonly methods: BookMethods
+  readonly feed: FeedPart
+}
+
 /** One registration of a family in an application: everything that its requests need. */
 export interface Mount {
   readonly family: Family
   /** As the host registered it. */
   readonly plugin: AnyFamily
   readonly options: object
+  readonly parts: MountParts
   readonly prefix: string
   readonly version: string | undefined
   /** The families at the same prefix, including this one. */

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
-import type { Feed, Passed } from '../../lib/core/service/feed.js'
-import { type Batch, followFeed } from '../../lib/core/service/follow.js'
+import type { Feed, Passed } from '../../lib/core/feed/feed.js'
+import { type Batch, followFeed } from '../../lib/core/feed/follow.js'
 import { prunedId } from '../../lib/core/service/record.js'
 import { guardStorage } from '../../lib/core/service/storage-access.js'
 import { memoryStorage, Problem, type Stored } from '../../lib/index.js'

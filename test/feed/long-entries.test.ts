@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import t, { type Test } from 'tap'
-import { writePosition } from '../../lib/core/service/feed.js'
+import { writePosition } from '../../lib/core/service/log-reads.js'
 import { measureAll } from '../../lib/core/values/json.js'
 import type { Storage } from '../../lib/index.js'
 import { defineFamily, html, json, Type } from '../../lib/index.js'

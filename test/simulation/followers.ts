@@ -1,4 +1,4 @@
-import { findPosition } from '../../lib/core/service/feed.js'
+import { findPosition } from '../../lib/core/service/log-reads.js'
 import type { Id, Members, Stored } from '../../lib/index.js'
 import type { Host } from './host.js'
 import type { Judge } from './judge.js'

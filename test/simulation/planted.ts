@@ -94,7 +94,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   },
   'silent-prune': {
     what: 'a follower skips entries that were pruned',
-    file: 'core/service/feed',
+    file: 'core/feed/feed',
     text: 'check(pruned);',
     by: 'if (!PLANTED) check(pruned);',
     seed: 82,

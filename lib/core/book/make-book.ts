@@ -7,7 +7,7 @@ import type { CallOptions, RunOptions } from '../service/service.js'
 import type { Id } from '../storage/storage.js'
 import type { Book } from './book.js'
 import { askForAny, findOffers, findTargets } from './offers.js'
-import { findItem, findLogged, followLog, readLog, readOne, readPage } from './reads.js'
+import { findItem, findLogged, readLog, readOne, readPage } from './reads.js'
 import { BookParts, type BookSource, changes } from './source.js'
 import { type AnyCommand, previewChange, runAction, runAll } from './writes.js'
 
@@ -34,7 +34,7 @@ export function makeBook (family: Family, source: BookSource): Book {
     find: async (query = '', options = {}) => await readPage(book, query, options),
     log: async (id, options = {}) => await readLog(book, id, options),
     entry: async (id, command, options = {}) => await findLogged(book, id, command, options),
-    follow: (options = {}) => followLog(book, options),
+    follow: (options = {}) => book.source.methods.follow(book, options),
     offers: async (id, options = {}) => await listOffers(book, id, options),
     can: async (name, id, options = {}) => await can(book, name, id, options),
     preview: async (name, id, params = {}, options = {}) =>

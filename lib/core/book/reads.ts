@@ -2,18 +2,15 @@ import { type Family, findReferred, listExpandable } from '../family/family.js'
 import { invalidQuery, notFound } from '../problems.js'
 import { compileGrammar, type Grammar, type ItemPage, type PageOptions } from '../query/grammar.js'
 import { type Moment, readMoment } from '../query/moment.js'
-import { performance } from '../runtime.js'
 import { findItems, parseCallQuery, parseFind, pickReadable, programLimits, toItemPage } from '../service/arguments.js'
 import { findBounded } from '../service/bounded.js'
 import { intendToList, intendToRead } from '../service/caller.js'
-import { Feed, showFollowed } from '../service/feed.js'
 import { type Find, findPage } from '../service/find-page.js'
-import { followFeed } from '../service/follow.js'
 import { lacksValues, notThen } from '../service/history.js'
 import { authorizeReader, type Reader } from '../service/reader.js'
 import { type CommandRecord, logList, nameRecord, omitPrincipal, showEntry } from '../service/record.js'
 import type {
-  CallOptions, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand
+  CallOptions, FindOptions, GetOptions, LoggedCommand
 } from '../service/service.js'
 import type { Condition, Id, Stored } from '../storage/storage.js'
 import { makePicker } from '../values/json.js'
@@ -28,9 +25,6 @@ const logGrammarWithoutPrincipal = compileGrammar(omitPrincipal(logList), progra
 function chooseLogGrammar ({ hiding }: Family): Grammar {
   return hiding?.hidesPrincipal === true ? logGrammarWithoutPrincipal : logGrammar
 }
-
-// Milliseconds after which a follower's permission is asked for again.
-const askAgainAfter = 15_000
 
 /** An item as the caller may see it, and by what it was read. */
 export async function findItem (
@@ -131,29 +125,4 @@ export async function findLogged (
 
 function showLogged ({ called: { family }, grant: { principal } }: Reader, entry: CommandRecord): LoggedCommand {
   return showEntry(family, entry, nameRecord(entry, principal)) as LoggedCommand
-}
-
-export async function * followLog (book: BookParts, options: FollowOptions): AsyncGenerator<FollowedCommand> {
-  const { family, source } = book
-  if (!family.writable) book.refuseOperation('follow')
-  const { after, from = 'beginning', signal } = options
-  const { signal: _ending, ...caller } = source.open(options, 'follow')
-  const ask = async (): Promise<Reader> => await authorizeReader(family, caller, intendToRead(family, undefined))
-  let reader = await ask()
-  const feed = new Feed(await caller.storage(), [{ family: reader.family, reader }], undefined)
-  const start = after === undefined && from === 'beginning' ? undefined : await feed.findStart(after)
-  const renew = async (): Promise<void> => {
-    reader = await ask()
-    feed.replace([{ family: reader.family, reader }], undefined)
-  }
-  const renewal = caller.isGuarded ? { renew, interval: askAgainAfter } : {}
-  for await (const batch of followFeed(feed, start, { signal, ...renewal })) {
-    for (const entry of batch.entries) {
-      yield showFollowed(reader.family, entry, nameRecord(entry, reader.grant.principal))
-      if (performance.now() < batch.dueAt) continue
-      // A slow follower gets the rest if it may still see it.
-      batch.position = entry.position
-      break
-    }
-  }
 }

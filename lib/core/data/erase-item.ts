@@ -1,7 +1,7 @@
 import { errorCodes } from '../errors.js'
 import { erasedText } from '../family/neutral.js'
 import { eraseMembers, type ErasureRule } from '../family/personal.js'
-import type { FeedEntry } from '../service/log-part.js'
+import type { FeedEntry } from '../service/log-reads.js'
 import type { Change, Condition, Id, Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
 import { type ErasedLog, replaceEntry } from './erase-log.js'

@@ -1,6 +1,6 @@
 import { errorCodes } from '../errors.js'
 import { now as readClock, yieldToEventLoop } from '../runtime.js'
-import type { FeedEntry } from '../service/log-part.js'
+import type { FeedEntry } from '../service/log-reads.js'
 import { findEnd, selectByPosition } from '../service/log-reads.js'
 import type { CommandRecord } from '../service/record.js'
 import { type GuardedStorage, isConflict } from '../service/storage-access.js'

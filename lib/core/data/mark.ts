@@ -1,4 +1,4 @@
-import type { EntryKey } from '../service/log-part.js'
+import type { EntryKey } from '../service/log-reads.js'
 import { prunedId, readHighest } from '../service/record.js'
 import type { Change, Stored } from '../storage/storage.js'
 import { keepRow } from './keep-row.js'

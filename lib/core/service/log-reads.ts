@@ -1,8 +1,14 @@
 import { Problem } from '../problems.js'
+import { type Position, readCursor, writeCursor } from '../query/cursor.js'
 import { findMembers, firstPartSize, maxPageLength } from '../storage/pages.js'
-import type { Condition, Query, Storage } from '../storage/storage.js'
-import type { EntryKey, FeedEntry } from './log-part.js'
-import { prunedId } from './record.js'
+import type { Condition, Query, Storage, Stored } from '../storage/storage.js'
+import { type CommandRecord, feedList, prunedId } from './record.js'
+
+/** An entry of the log that has its position. */
+export type FeedEntry = CommandRecord & { readonly position: number }
+
+/** An entry, at least with what decides whether it is shown; the rest of it may be long. */
+export type EntryKey = Stored & Pick<CommandRecord, 'family' | 'target' | 'about'> & { readonly position: number }
 
 /** The maximum of short entries to read at once. */
 export const keysPerRead = 100
@@ -68,4 +74,29 @@ export function isPruned (error: unknown): boolean {
 
 export function wasPruned (): Problem {
   return new Problem('pruned', 'Commands after this cursor were deleted; start again at the first page')
+}
+
+/** Of the feed. */
+export function placeAfter (position: number): Position {
+  return { isAfter: true, item: { position } as never }
+}
+
+/**
+ * The cursor of a position in the log, as clients know it: of what comes after it.
+ *
+ * @example
+ * const after = writePosition(entry.position)   // is entry.cursor
+ */
+export function writePosition (position: number): string {
+  return writeCursor(feedList, placeAfter(position))
+}
+
+/**
+ * The position of a cursor, such as that of a client, or of `links.follow`; undefined if it is none of the feed.
+ *
+ * @example
+ * const position = findPosition(entry.cursor)   // is entry.position
+ */
+export function findPosition (cursor: string): number | undefined {
+  return readCursor(feedList, cursor)?.item.position as number | undefined
 }

@@ -29,10 +29,9 @@ import type { FamilyMount } from '../../representations/target.js'
 import { isolateScope, parseForms, parseJson } from '../body.js'
 import { documentActions } from '../forms/commands.js'
 import { forms, writeEndpoints } from '../forms/forms.js'
-import { findNeighbours, keepMount, type Mount, type Neighbours, Streams } from '../mount.js'
+import { findNeighbours, keepMount, type Mount, type MountParts, type Neighbours, Streams } from '../mount.js'
 import { makeChooser } from '../negotiate.js'
 import { collectionEndpoints, queryEndpoints } from '../reads/collection.js'
-import { familyFeedEndpoints, sharedFeedEndpoints } from '../reads/feed.js'
 import { mountHome } from '../reads/home.js'
 import { itemEndpoints, operationsEndpoints } from '../reads/item.js'
 import { logEndpoints } from '../reads/log.js'
@@ -150,7 +149,7 @@ export interface MountHook {
 }
 
 /** What a family has besides its definition. */
-export interface FamilyParts {
+export interface FamilyParts extends MountParts {
   /** Checks definitions, and makes those of extensions and renamed versions. */
   readonly definitions: Definitions
   /** The representations of a mount without that option. */
@@ -171,7 +170,7 @@ export function makeFamily (
     const { representations = parts.representations } = options
     let mounted: Mount | undefined
     const mount = namePlugin(name, async app => {
-      mounted = await mountFamily(family, plugin, { ...options, representations }, scope, app)
+      mounted = await mountFamily(family, plugin, { ...options, representations }, parts, scope, app)
       parts.document(mounted.shown, app)
     })
     await scope.register(mount, options as RegisterOptions)
@@ -190,7 +189,7 @@ export function makeFamily (
       const renamed = definitions.rename(definition, family, names)
       return makeFamily(renamed.definition, parts, renamed.renaming)
     },
-    service: (options: ServiceOptions) => makeService(family, options)
+    service: (options: ServiceOptions) => makeService(family, options, parts.methods)
   })
   keepFamily(plugin, family)
   return plugin
@@ -204,13 +203,14 @@ async function mountFamily (
   family: Family,
   plugin: AnyFamily,
   options: MountedOptions,
+  parts: MountParts,
   scope: FastifyInstance,
   app: FastifyInstance
 ): Promise<Mount> {
   // /crm and /crm/ are the same prefix.
   const prefix = app.prefix.replace(/\/+$/, '')
   const neighbours = findNeighbours(scope, prefix)
-  const mount = await makeMount(family, plugin, prefix, neighbours, options)
+  const mount = await makeMount(family, plugin, prefix, neighbours, options, parts)
   if (neighbours.mounts.some(({ home, family: { name } }) => home === mount.home && name === family.name)) {
     throw new errorCodes.FST_DEALBOOK_MOUNTED_TWICE(family.name, prefix + mount.home)
   }
@@ -247,11 +247,12 @@ async function mountFamily (
 
 /** Those that this mount serves itself, also for others at its prefix. */
 function listEndpoints (mount: Mount, app: FastifyInstance): Endpoint[] {
+  const { feed } = mount.parts
   const all = [
     ...collectionEndpoints(mount),
     ...itemEndpoints(mount),
     ...writeEndpoints(mount),
-    ...(mount.family.writable ? [familyFeedEndpoints, logEndpoints, operationsEndpoints, sharedFeedEndpoints] : [])
+    ...(mount.family.writable ? [feed.familyEndpoints, logEndpoints, operationsEndpoints, feed.sharedEndpoints] : [])
       .flatMap(list => list(mount)),
     ...(mount.unversioned === false ? [] : queryEndpoints(mount))
   ]
@@ -278,7 +279,8 @@ async function makeMount (
   plugin: AnyFamily,
   prefix: string,
   neighbours: Neighbours,
-  options: MountedOptions
+  options: MountedOptions,
+  parts: MountParts
 ): Promise<Mount> {
   checkOptions(family, prefix, options)
   const { version, representations } = options
@@ -301,6 +303,7 @@ async function makeMount (
     family,
     plugin,
     options,
+    parts,
     prefix,
     neighbours,
     storage: options.storage,

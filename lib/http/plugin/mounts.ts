@@ -119,6 +119,7 @@ const bookRules = new Map(Object.entries(callRules).map(([name, rule]) => {
 export function openBook (mount: Mount, request: FastifyRequest): Book {
   const { family, preconditions, retirement, caller } = mount
   return makeBook(family, {
+    methods: mount.parts.methods,
     grammarsOf: mount.as,
     needsRevision: preconditions === 'required',
     maxCommands: mount.maxCommands ?? 100,

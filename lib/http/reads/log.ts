@@ -1,11 +1,13 @@
 import type { FastifyReply } from 'fastify'
 import type { NounOperation } from '../../core/family/definition.js'
+import { CommandMembers } from '../../core/family/fields.js'
+import { principalName } from '../../core/family/narrow.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import type { FollowedPage } from '../../core/service/bounded.js'
 import { intendToRead } from '../../core/service/caller.js'
 import type { Outcome } from '../../core/service/execute.js'
-import { Feed, placeAfter } from '../../core/service/feed.js'
 import { type Find, findPage } from '../../core/service/find-page.js'
+import { findEnd, placeAfter } from '../../core/service/log-reads.js'
 import { type CommandRecord, nameRecord, readTarget, showCommand, showEntry } from '../../core/service/record.js'
 import type { Id } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
@@ -14,7 +16,6 @@ import type { Exchange, Mount } from '../mount.js'
 import { sendOne } from '../reply.js'
 import { readItemId } from '../request.js'
 import type { Documented, Endpoint } from '../routes.js'
-import { answerFeed, isFeedRequest, listMembers } from './feed.js'
 import { findDownload, type Listing, loadPage } from './page.js'
 import {
   type Loading, type OneQuery, parseOne, parseQuery, type Read, readEndpoints
@@ -38,8 +39,8 @@ function orFeed (mount: Mount, endpoint: Endpoint): Endpoint {
   const { family } = mount
   return {
     ...endpoint,
-    handler: (request, reply) => isFeedRequest(request)
-      ? answerFeed({ mount, mounts: [mount], id: readItemId(family, request) }, request, reply)
+    handler: (request, reply) => mount.parts.feed.isAsked(request)
+      ? mount.parts.feed.answer({ mount, mounts: [mount], id: readItemId(family, request) }, request, reply)
       : endpoint.handler(request, reply)
   }
 }
@@ -61,12 +62,11 @@ function logRead (mount: Mount, operation: NounOperation | undefined): Read<Pars
         await reader.checkLog(id)
         return await loadPage(listLog(loading, query, { operation }), loading.representation)
       }
-      const feed = new Feed(await caller.storage(), [{ family: reader.family, reader }], caller.signal, id)
       // Read beside the item, but before the page, so that nothing is missed in between.
-      const starting = feed.findStart(undefined)
-      starting.catch(() => {})
+      const ending = findEnd(await caller.storage(), caller.signal)
+      ending.catch(() => {})
       await reader.checkLog(id)
-      const listing = listLog(loading, query, { follow: placeAfter(await starting) })
+      const listing = listLog(loading, query, { follow: placeAfter(await ending) })
       return await loadPage(listing, loading.representation)
     }
   }
@@ -104,6 +104,20 @@ export function listLog (
     show: entry => pick(showEntry(family, entry as CommandRecord,
       nameRecord(entry as CommandRecord, reader.grant.principal)))
   }
+}
+
+// The member that names the item comes after the id.
+const [first, ...others] = Object.keys(CommandMembers.properties) as [string, ...string[]]
+
+export function listMembers (
+  mounts: readonly Mount[], isShared = false, isAnonymous = mounts.some(hidesPrincipal)
+): string[] {
+  const named = isAnonymous ? others.filter(name => name !== principalName) : others
+  return [first, ...isShared ? ['family'] : [], ...mounts.map(({ family: { singular } }) => singular), ...named]
+}
+
+export function hidesPrincipal ({ family: { hiding } }: Mount): boolean {
+  return hiding?.hidesPrincipal === true
 }
 
 function entryRead (mount: Mount, operation: NounOperation | undefined): Read<OneQuery> {

@@ -1,9 +1,9 @@
 import { Problem } from '../problems.js'
 import { clearTimeout, performance, setTimeout, type Timer } from '../runtime.js'
+import type { FeedEntry } from '../service/log-reads.js'
+import { findPruned } from '../service/log-reads.js'
 import type { Condition } from '../storage/storage.js'
 import { type Feed, getTail, type Passed, pauseBetweenPolls } from './feed.js'
-import type { FeedEntry } from './log-part.js'
-import { findPruned } from './log-reads.js'
 
 /** The next entries of a follower. */
 export interface Batch extends Passed {

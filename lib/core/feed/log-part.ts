@@ -1,18 +1,12 @@
 import { type Family, getBase } from '../family/family.js'
 import { performance } from '../runtime.js'
+import type { EntryKey } from '../service/log-reads.js'
+import type { Reader } from '../service/reader.js'
+import type { GuardedStorage } from '../service/storage-access.js'
 import { choosePartSize, findMembers, firstPartSize, maxIds, maxPageLength, selectById } from '../storage/pages.js'
 import { mayBeLong } from '../storage/shapes.js'
 import type { Id, Stored } from '../storage/storage.js'
 import { measureAll } from '../values/json.js'
-import type { Reader } from './reader.js'
-import type { CommandRecord } from './record.js'
-import type { GuardedStorage } from './storage-access.js'
-
-/** An entry of the log that has its position. */
-export type FeedEntry = CommandRecord & { readonly position: number }
-
-/** An entry, at least with what decides whether it is shown; the rest of it may be long. */
-export type EntryKey = Stored & Pick<CommandRecord, 'family' | 'target' | 'about'> & { readonly position: number }
 
 // Milliseconds. A database can be changed without a commit of ours.
 const maxAge = 1000

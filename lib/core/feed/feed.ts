@@ -1,21 +1,22 @@
 import type { Family } from '../family/family.js'
 import { Problem } from '../problems.js'
-import { findPositionsAround, listParts, type Position, readCursor, writeCursor } from '../query/cursor.js'
+import { findPositionsAround, listParts, type Position } from '../query/cursor.js'
 import type { ParsedQuery } from '../query/grammar.js'
 import { clearInterval, setInterval, setTimeout, type Timer } from '../runtime.js'
+import type { Find, FoundPage } from '../service/find-page.js'
+import {
+  type EntryKey, type FeedEntry, findEnd, findEntries, findKeys, findPosition, findPruned, keysPerRead, numbered,
+  placeAfter, refusePruned, selectByPosition, wasPruned, writePosition
+} from '../service/log-reads.js'
+import type { Reader } from '../service/reader.js'
+import { prunedId, showEntry } from '../service/record.js'
+import type { FollowedCommand, LoggedCommand } from '../service/service.js'
+import type { GuardedStorage } from '../service/storage-access.js'
 import { matcher } from '../storage/conditions.js'
 import { RequestDeadline } from '../storage/deadline.js'
 import { choosePartSize, findByIds, firstPartSize, maxPartLength } from '../storage/pages.js'
 import { type Condition, type Id, type Query, Watchers } from '../storage/storage.js'
-import type { Find, FoundPage } from './find-page.js'
-import { type EntryKey, type FeedEntry, LogPart } from './log-part.js'
-import {
-  findEnd, findEntries, findKeys, findPruned, keysPerRead, numbered, refusePruned, selectByPosition, wasPruned
-} from './log-reads.js'
-import type { Reader } from './reader.js'
-import { feedList, prunedId, showEntry } from './record.js'
-import type { FollowedCommand, LoggedCommand } from './service.js'
-import type { GuardedStorage } from './storage-access.js'
+import { LogPart } from './log-part.js'
 
 /** A family whose entries a caller may see, and what the caller may see of it. */
 export interface FeedFamily {
@@ -241,30 +242,6 @@ export class Feed<F extends FeedFamily = FeedFamily> {
     const shown = await this.#filter(part, part.entries.filter(holds))
     return { entries: await this.#show(part, shown), position: part.entries.at(-1)?.position ?? position }
   }
-}
-
-export function placeAfter (position: number): Position {
-  return { isAfter: true, item: { position } as never }
-}
-
-/**
- * The cursor of a position in the log, as clients know it: of what comes after it.
- *
- * @example
- * const after = writePosition(entry.position)   // is entry.cursor
- */
-export function writePosition (position: number): string {
-  return writeCursor(feedList, placeAfter(position))
-}
-
-/**
- * The position of a cursor, such as that of a client, or of `links.follow`; undefined if it is none of the feed.
- *
- * @example
- * const position = findPosition(entry.cursor)   // is entry.position
- */
-export function findPosition (cursor: string): number | undefined {
-  return readCursor(feedList, cursor)?.item.position as number | undefined
 }
 
 export function showFollowed (family: Family, entry: FeedEntry, id = entry.id): FollowedCommand {

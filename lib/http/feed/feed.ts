@@ -1,37 +1,37 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
-import { CommandMembers } from '../../core/family/fields.js'
-import { principalName } from '../../core/family/narrow.js'
+import { Feed, type FeedFamily } from '../../core/feed/feed.js'
+import { followFeed } from '../../core/feed/follow.js'
 import { invalidQuery, notFound, Problem } from '../../core/problems.js'
 import type { ParsedQuery } from '../../core/query/grammar.js'
 import { readTextParameter, splitQuery } from '../../core/query/query-string.js'
 import { clearTimeout, setTimeout } from '../../core/runtime.js'
 import type { FollowedPage } from '../../core/service/bounded.js'
 import { intendToRead } from '../../core/service/caller.js'
-import { Feed, type FeedFamily, findPosition } from '../../core/service/feed.js'
-import { followFeed } from '../../core/service/follow.js'
-import type { FeedEntry } from '../../core/service/log-part.js'
+import type { FeedEntry } from '../../core/service/log-reads.js'
+import { findPosition } from '../../core/service/log-reads.js'
 import { isPruned } from '../../core/service/log-reads.js'
 import { authorizeReader } from '../../core/service/reader.js'
 import { nameRecord, showEntry } from '../../core/service/record.js'
 import type { Condition, Id } from '../../core/storage/storage.js'
 import { makePicker, type Members } from '../../core/values/json.js'
 import { readSearch } from '../body.js'
-import type { Exchange, Mount } from '../mount.js'
+import type { Exchange, FeedPart, Mount } from '../mount.js'
+import { hidesPrincipal, listMembers } from '../reads/log.js'
+import { findDownload, type Listing, loadPage } from '../reads/page.js'
+import { makeReadEndpoints, parseQuery } from '../reads/read.js'
 import { toProblem, tryEach } from '../reply.js'
 import { readRequestedFormat } from '../request.js'
 import type { Documented, Endpoint } from '../routes.js'
 import { eventStream, sendEvents, type Streaming, watchEnd } from './events.js'
-import { findDownload, type Listing, loadPage } from './page.js'
-import { makeReadEndpoints, parseQuery } from './read.js'
 
 /** `GET …/commands`: what happened to all items of a family. */
-export function familyFeedEndpoints (mount: Mount): Endpoint[] {
+function familyEndpoints (mount: Mount): Endpoint[] {
   return feedEndpoints(`${mount.home}/commands`, () => ({ mount, mounts: [mount] }), { kind: 'feed' })
 }
 
 /** `GET /rest/commands`: what happened to the items of all families at the prefix. The first mount declares it. */
-export function sharedFeedEndpoints (mount: Mount): Endpoint[] {
+function sharedEndpoints (mount: Mount): Endpoint[] {
   const { neighbours: { mounts } } = mount
   // The first declares it.
   if (mounts.find(({ family }) => family.writable) !== mount) return []
@@ -64,7 +64,7 @@ function wantsEvents ({ headers: { accept = '' } }: FastifyRequest): boolean {
 }
 
 /** Whether the log of an item is asked for as a feed. */
-export function isFeedRequest (request: FastifyRequest): boolean {
+function isAsked (request: FastifyRequest): boolean {
   const search = readSearch(request)
   const cursor = readTextParameter(search, 'after') ?? readTextParameter(search, 'before')
   return wantsEvents(request) || (cursor !== undefined && findPosition(cursor) !== undefined)
@@ -91,7 +91,7 @@ export function shareFeed (mount: Mount): Scope {
 }
 
 /** Negotiate, authorize, parse, load, represent: as other reads, but for several families. */
-export async function answerFeed (scope: Scope, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function answerFeed (scope: Scope, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { mount, isShared = false, id } = scope
   const search = readSearch(request)
   const { extension: suffix } = request.params as { extension?: string }
@@ -173,10 +173,6 @@ async function openFeed (scope: Scope, request: FastifyRequest): Promise<Feed<So
   return new Feed(first.storage, sources, first.signal, id)
 }
 
-function hidesPrincipal ({ family: { hiding } }: Mount): boolean {
-  return hiding?.hidesPrincipal === true
-}
-
 /** Of several families, one that hides who sent the commands, if any does: then none shows it. */
 export function findSeen ({ families }: Feed<Source>): Mount {
   const all = families.map(({ mount }) => mount)
@@ -211,16 +207,6 @@ export async function openSources (mounts: readonly Mount[], request: FastifyReq
     const { family } = reader
     return { family, reader, mount: mount.as(family), storage: await caller.storage(), signal: caller.signal }
   })
-}
-
-// The member that names the item comes after the id.
-const [first, ...others] = Object.keys(CommandMembers.properties) as [string, ...string[]]
-
-export function listMembers (
-  mounts: readonly Mount[], isShared = false, isAnonymous = mounts.some(hidesPrincipal)
-): string[] {
-  const named = isAnonymous ? others.filter(name => name !== principalName) : others
-  return [first, ...isShared ? ['family'] : [], ...mounts.map(({ family: { singular } }) => singular), ...named]
 }
 
 function show (scope: Scope, feed: Feed<Source>, entry: FeedEntry): Members {
@@ -301,3 +287,6 @@ async function answerEvents (
     }
   })
 }
+
+/** What mounts have of it. */
+export const feedPart: FeedPart = { familyEndpoints, sharedEndpoints, isAsked, answer: answerFeed }
