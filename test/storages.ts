@@ -1,43 +1,58 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Storage } from '../lib/index.js'
+import { DatabaseSync } from '@photostructure/sqlite'
+import type { MemoryOptions, Storage } from '../lib/index.js'
 import { memoryStorage } from '../lib/index.js'
 import { postgresStorage } from '../lib/storage/postgres/postgres-storage.js'
 import { sqliteStorage } from '../lib/storage/sqlite/sqlite-storage.js'
-import { dropSchema, makeDatabase, newSchema } from './postgres/schema.js'
+import { dropSchema, makeDatabase, newSchema, withClient } from './postgres/schema.js'
 import { postgresUrl } from './postgres/url.js'
 import { isFast, isLong } from './size.js'
+
+type Chained = Pick<MemoryOptions, 'chain'>
 
 /** An empty storage that shares nothing with any other. */
 export interface StorageFixture {
   readonly storage: Storage
   /** Opens another storage on the same data, as a second process would; undefined where that cannot be. */
-  readonly another: (() => Storage) | undefined
+  readonly another: ((options?: Chained) => Storage) | undefined
+  /** Runs SQL beside the storage; undefined where that cannot be. */
+  readonly sql: ((text: string) => Promise<void>) | undefined
   dispose (): Promise<void>
 }
 
-const all: readonly { readonly name: string, make (): Promise<StorageFixture> }[] = [
+const all: readonly { readonly name: string, make (options?: Chained): Promise<StorageFixture> }[] = [
   {
     name: 'memory',
-    async make () {
-      const storage = memoryStorage()
-      return { storage, another: undefined, dispose: () => storage.close() }
+    async make (options) {
+      const storage = memoryStorage(options)
+      return { storage, another: undefined, sql: undefined, dispose: () => storage.close() }
     }
   },
   {
     name: 'sqlite',
-    async make () {
+    async make (options) {
       const folder = await mkdtemp(join(tmpdir(), 'dealbook-'))
-      return shared(() => sqliteStorage({ file: join(folder, 'test.db') }), () => rm(folder, { recursive: true }))
+      const file = join(folder, 'test.db')
+      const open = (more?: Chained): Storage => sqliteStorage({ file, ...options, ...more })
+      return shared(open, () => rm(folder, { recursive: true }), async sql => {
+        const database = new DatabaseSync(file)
+        database.exec(sql)
+        database.close()
+      })
     }
   },
   {
     name: 'postgres',
-    async make () {
+    async make (options) {
       const connectionString = await postgresUrl()
       const schema = newSchema()
-      return shared(() => postgresStorage({ connectionString, schema, poolSize: 5 }), () => dropSchema(schema))
+      const open = (more?: Chained): Storage =>
+        postgresStorage({ connectionString, schema, poolSize: 5, ...options, ...more })
+      return shared(open, () => dropSchema(schema), sql => withClient(async client => {
+        await client.query(`SET LOCAL search_path = "${schema}"; ${sql}`)
+      }))
     }
   }
 ]
@@ -60,16 +75,19 @@ export const places: Readonly<Record<'sqlite' | 'postgres', (t: Teardown) => Pro
   postgres: makeDatabase
 }
 
-function shared (open: () => Storage, clear: () => Promise<void>): StorageFixture {
+function shared (
+  open: (options?: Chained) => Storage, clear: () => Promise<void>, sql: (text: string) => Promise<void>
+): StorageFixture {
   const opened: Storage[] = []
-  const another = (): Storage => {
-    const storage = open()
+  const another = (options?: Chained): Storage => {
+    const storage = open(options)
     opened.push(storage)
     return storage
   }
   return {
     storage: another(),
     another,
+    sql,
     async dispose () {
       for (const storage of opened) await storage.close()
       await clear()

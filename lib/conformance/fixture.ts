@@ -13,7 +13,7 @@ interface CaseContext {
 export interface Case {
   readonly name: string
   /** A feature that the storage may lack; then the case is skipped. */
-  readonly needs?: 'reopen' | 'findText' | 'watch'
+  readonly needs?: 'reopen' | 'findText' | 'watch' | 'chain'
   readonly run: (context: CaseContext) => Promise<void>
 }
 

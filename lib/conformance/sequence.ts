@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { commandsShape } from '../core/family/fields.js'
+import { checkEntry } from '../core/storage/chain.js'
 import type { Storage, Stored } from '../core/storage/storage.js'
 import { type Case, insert, settle, thing } from './fixture.js'
 
@@ -25,6 +26,10 @@ async function readAfter (storage: Storage, position: number, limit = 1000): Pro
 
 function list (items: readonly Stored[], member: string): unknown[] {
   return items.map(item => item[member])
+}
+
+function checkChain (entries: readonly Stored[]): string[] {
+  return entries.map((entry, index) => checkEntry(entry, entries[index - 1]?.hash as string | undefined))
 }
 
 export const sequence: readonly Case[] = [
@@ -158,6 +163,53 @@ export const sequence: readonly Case[] = [
       await woken
       await storage.commit(insert('commands', entry('b', 1)))
       assert.equal(wakes, 1)
+    }
+  },
+  {
+    name: 'chain: each entry has a hash over itself and the one before it',
+    needs: 'chain',
+    async run ({ storage }) {
+      await storage.prepare(commandsShape)
+      const params = { text: 'ä "quoted" \\ \u2028', number: -0.1, nested: [{ b: null, a: [] }] }
+      const all = ['a', 'b', 'c', 'd'].map(target => entry(target, 1, { params, principal: 'ann' }))
+      await storage.commit(insert('commands', ...all.slice(0, 1)))
+      await storage.commit(insert('commands', ...all.slice(1, 3)))
+      await storage.commit(insert('commands', ...all.slice(3)))
+      const found = await readAfter(storage, 0)
+      assert.deepEqual(checkChain(found), ['intact', 'intact', 'intact', 'intact'])
+      assert.equal(new Set(list(found, 'salt')).size, 4)
+      const exchanged = [...found.slice(0, 1), ...found.slice(1, 3).reverse()]
+      assert.deepEqual(checkChain(exchanged), ['intact', 'changed', 'changed'])
+    }
+  },
+  {
+    name: 'chain: an entry with a number is stored as it is, and the next one follows it',
+    needs: 'chain',
+    async run ({ storage }) {
+      await storage.prepare(commandsShape)
+      const copied = [entry('a', 1, { position: 6 }), entry('b', 1, { position: 5, hash: 'ab' })]
+      await storage.commit(insert('commands', ...copied))
+      await storage.commit(insert('commands', entry('c', 1)))
+      const [b, a, c] = await readAfter(storage, 0)
+      assert.deepEqual([b?.hash, a?.hash, a?.seal], ['ab', undefined, undefined])
+      assert.equal(checkEntry(c as Stored, 'ab'), 'intact')
+    }
+  },
+  {
+    name: 'chain: the hash of an entry stays when the entry is replaced',
+    needs: 'chain',
+    async run ({ storage }) {
+      await storage.prepare(commandsShape)
+      await storage.commit(insert('commands', entry('a', 1)))
+      const [linked] = await readAfter(storage, 0) as [Stored]
+      // What an erasure does.
+      const erased = { ...linked, salt: undefined, erasure: 'e', updatedAt: '2026-01-03T00:00:00.000Z' }
+      await storage.commit([{ type: 'replace', family: 'commands', item: erased, expected: 1, current: linked }])
+      await storage.commit(insert('commands', entry('b', 1)))
+      const [after, next] = await readAfter(storage, 0)
+      const { hash, seal, salt, erasure } = after as Stored
+      assert.deepEqual([hash, seal, salt, erasure], [linked.hash, linked.seal, undefined, 'e'])
+      assert.equal(checkEntry(next as Stored, linked.hash as string), 'intact')
     }
   }
 ]

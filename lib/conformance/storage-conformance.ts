@@ -93,6 +93,7 @@ export function storageConformance (
 function describeLacking ({ needs }: Case, { storage, reopen }: StorageUnderTest): string | undefined {
   if (needs === 'reopen' && reopen === undefined) return 'the storage keeps nothing to reopen'
   if (needs === 'findText' && storage.findText === undefined) return 'the storage has no findText'
+  if (needs === 'chain' && storage.chain !== true) return 'the log is not chained'
   if (needs === 'watch' && storage.watch === undefined) return 'the storage has no watch'
   return undefined
 }

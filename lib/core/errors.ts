@@ -56,12 +56,16 @@ export const errorCodes = makeErrors({
   FST_DEALBOOK_INVALID_ERASURE: ['erase: %s', TypeError],
   FST_DEALBOOK_ERASURE_HELD: ['erase: entries that are to be erased are not handled yet by the consumers %s. Nothing ' +
     'was done. Wait for them, remove them, or set ignoreConsumers', Error],
+  // verifying a log
+  FST_DEALBOOK_INVALID_VERIFICATION: ['verifyLog: %s', TypeError],
   // storages
   FST_DEALBOOK_DRIVER_MISSING: ['%s', Error],
   FST_DEALBOOK_INVALID_STORAGE_OPTION: ['fastify-dealbook, storage: %s', TypeError],
   FST_DEALBOOK_MIGRATION_NEEDED: ['fastify-dealbook: the database lacks something that %s needs. Run this, or ' +
     'give the storage migrate: "auto":\n\n%s', Error],
   FST_DEALBOOK_NO_MIGRATIONS: ['writeMigration: this storage has no tables', TypeError],
+  FST_DEALBOOK_CHAINED: ['fastify-dealbook, storage: the log in the table "%s" is chained: give the storage ' +
+    'chain: true, in all processes and tools, or chain: false to write entries that are not', Error],
   FST_DEALBOOK_NOT_PREPARED: ['the family "%s" was not prepared', Error],
   FST_DEALBOOK_NO_TABLE: ['%s: the mapped table "%s" does not exist', Error],
   FST_DEALBOOK_TABLE_SHARED: ['The families "%s" and "%s" would share the table "%s"', Error],

@@ -4,7 +4,9 @@ import { findFlaw, membersOf, rules } from '../core/values/rules.js'
 
 export type OptionRules<O> = { readonly [K in keyof O]-?: TSchema }
 
-export const storageRules = { maxHeavyReads: rules.size, maxWaitingReads: rules.count, maxLogged: rules.count }
+export const storageRules = {
+  maxHeavyReads: rules.size, maxWaitingReads: rules.count, maxLogged: rules.count, chain: rules.flag
+}
 
 export function checkStorageOptions<O extends object> (options: O, rules: OptionRules<O>): void {
   refuseInvalidOption(findFlaw(membersOf(rules), options, 'option'))

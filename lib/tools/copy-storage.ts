@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
-  type AnyFamily, type Change, checkMappings, type Condition, ConstraintError, errorCodes, type FamilyShape, type Id,
-  isStorage, logTable, makeResumable, shapeOf, type Storage, type Stored
+  type AnyFamily, chainShape, type Change, checkMappings, type Condition, ConstraintError, errorCodes,
+  type FamilyShape, type Id, isStorage, logTable, makeResumable, shapeOf, type Storage, type Stored
 } from '../index.js'
 import { copyPlaces } from './consumer-places.js'
 import { selectAfter, walk } from './rows.js'
@@ -94,6 +94,8 @@ interface CopiedFamily {
   readonly name: string
   readonly shapes: readonly FamilyShape[]
   readonly members: ReadonlySet<string>
+  /** Members that are not copied. */
+  readonly dropped: readonly string[]
 }
 
 interface CopyPlace {
@@ -101,13 +103,28 @@ interface CopyPlace {
   readonly count: number
 }
 
+// As in a storage that has none: an entry without them is not in the chain.
+const chainMembers = listNames(chainShape(logTable)).filter(name => !listNames(logTable).includes(name))
+
+function listNames ({ fields }: FamilyShape): string[] {
+  return fields.map(({ name }) => name)
+}
+
 function listCopied (from: Storage, to: Storage, families: readonly AnyFamily[]): CopiedFamily[] {
   if (!isStorage(from) || !isStorage(to) || from === to) throw refuseCopy('it needs two different storages')
   if (!Array.isArray(families) || families.length === 0) throw refuseCopy('"families" must be a list of all families')
   const shapes = [...families.map(shapeOf), logTable]
+  const isChained = from.chain === true && to.chain === true
   return [...new Set(shapes.map(({ name }) => name))].map(name => {
     const own = shapes.filter(shape => shape.name === name)
-    return { name, shapes: own, members: new Set(own.flatMap(({ fields }) => fields.map(field => field.name))) }
+    const isLog = name === logTable.name
+    const members = own.flatMap(listNames)
+    return {
+      name,
+      shapes: own,
+      members: new Set(isLog && isChained ? [...members, ...chainMembers] : members),
+      dropped: isLog && !isChained ? chainMembers : []
+    }
   })
 }
 
@@ -134,8 +151,8 @@ async function findCopied (
   return { after, count }
 }
 
-function toCopy ({ name, members }: CopiedFamily, item: Stored): Stored {
-  const entries = Object.entries(item).filter(([, value]) => value !== undefined)
+function toCopy ({ name, members, dropped }: CopiedFamily, item: Stored): Stored {
+  const entries = Object.entries(item).filter(([member, value]) => value !== undefined && !dropped.includes(member))
   const unknown = entries.find(([member]) => !members.has(member))
   if (unknown !== undefined) {
     throw refuseCopy(`${name} "${item.id}" has the member "${unknown[0]}", which no version of it in "families" has`)

@@ -4,7 +4,7 @@ import { toolRuntime } from './system.js'
 // In characters of JSON, so that wide rows do not fill the memory.
 const longestPart = 500_000
 // The width of the rows is unknown before the first read.
-const rowsAtFirst = 10
+export const rowsAtFirst = 10
 const mostRows = 1000
 
 /** All rows, in parts. */
@@ -13,11 +13,16 @@ export async function * walk (storage: Storage, family: string, after?: Id): Asy
     const { items } = await storage.find(family, selectAfter(after, limit))
     if (items.length > 0) yield items
     if (items.length < limit) return
-    await toolRuntime.pause()
     after = items.at(-1)?.id
-    const width = JSON.stringify(items).length / items.length
-    limit = Math.max(1, Math.min(mostRows, 5 * limit, Math.floor(longestPart / width)))
+    limit = await endPart(items, limit)
   }
+}
+
+/** Lets others run, and returns how many rows to read next. */
+export async function endPart (items: readonly Stored[], limit: number, most = mostRows): Promise<number> {
+  await toolRuntime.pause()
+  const width = JSON.stringify(items).length / items.length
+  return Math.max(1, Math.min(most, 5 * limit, Math.floor(longestPart / width)))
 }
 
 export function selectAfter (id: Id | undefined, limit: number): Query {

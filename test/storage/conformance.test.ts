@@ -2,7 +2,7 @@ import t from 'tap'
 import type { ConformanceContext, StorageUnderTest } from '../../lib/conformance/storage-conformance.js'
 import { storageConformance } from '../../lib/conformance/storage-conformance.js'
 import type {
-  Change, Condition, FamilyShape, Field, Found, Query, Storage, Stored
+  Change, Condition, FamilyShape, Field, Found, FoundText, Query, Storage, Stored
 } from '../../lib/core/storage/storage.js'
 import { memoryStorage } from '../../lib/storage/memory/memory-storage.js'
 
@@ -121,6 +121,8 @@ const faults: Record<string, [noticed: string, make: () => Storage]> = {
     'sequence: items are numbered in the order of their commits, whatever their ids and times',
     withOrder(order => order.field === 'position' ? { ...order, field: 'createdAt' } : order)
   ],
+  'the log is not chained': ['chain: each entry has a hash over itself and the one before it',
+    () => ({ ...memoryStorage(), chain: true })],
   'items are not numbered': ['sequence: readers beside many writers see every entry once, in order',
     preparing(({ sequence, ...shape }) => shape)]
 }
@@ -155,7 +157,10 @@ t.test('cases about what a storage does not have are skipped, no others', async 
   const noReopen = 'reopened: the storage keeps nothing to reopen'
   const noText = 'text: the storage has no findText'
   const noSequence = 'sequence: the storage keeps nothing to reopen'
-  t.same(await listSkipped({}), [noReopen, noText, noSequence])
-  t.same(await listSkipped({ reopen: async () => memoryStorage() }), [noText])
-  t.same(await listSkipped({}, { findText: async () => ({ text: '', count: 0, more: false }) }), [noReopen, noSequence])
+  const noChain = 'chain: the log is not chained'
+  const findText = async (): Promise<FoundText> => ({ text: '', count: 0, more: false })
+  t.same(await listSkipped({}), [noReopen, noText, noSequence, noChain])
+  t.same(await listSkipped({ reopen: async () => memoryStorage() }), [noText, noChain])
+  t.same(await listSkipped({}, { findText }), [noReopen, noSequence, noChain])
+  t.same(await listSkipped({}, { findText, chain: true }), [noReopen, noSequence])
 })

@@ -1,9 +1,9 @@
 import { errorCodes } from '../errors.js'
-import { now as readClock, yieldToEventLoop } from '../runtime.js'
-import type { FeedEntry } from '../service/log-reads.js'
-import { findEnd, selectByPosition } from '../service/log-reads.js'
+import { now as readClock, uuidv7, yieldToEventLoop } from '../runtime.js'
+import { type FeedEntry, findEnd, selectByPosition } from '../service/log-reads.js'
 import type { CommandRecord } from '../service/record.js'
 import { type GuardedStorage, isConflict } from '../service/storage-access.js'
+import { sealErasure } from '../storage/chain.js'
 import type { Change, Condition, Storage } from '../storage/storage.js'
 
 /** What `erase` has touched. */
@@ -102,7 +102,9 @@ export class ErasedLog {
 
   async commit (changes: readonly Change[]): Promise<void> {
     if (changes.length === 0) return
-    await this.settings.storage.commit(changes)
+    const { storage } = this.settings
+    const isChained = storage.chain === true
+    await storage.commit(isChained ? sealErasure(changes, uuidv7(), new Date(readClock()).toISOString()) : changes)
     for (const change of changes) {
       if (change.type !== 'replace') continue
       const { family, item } = change

@@ -1,12 +1,12 @@
 import { errorCodes } from '../errors.js'
 import { commandsShape } from '../family/fields.js'
 import { now, yieldToEventLoop } from '../runtime.js'
-import { findKeys } from '../service/log-reads.js'
+import { findKeys, numbered } from '../service/log-reads.js'
 import { prunedId } from '../service/record.js'
 import { isConflict } from '../service/storage-access.js'
 import type { Change, Storage } from '../storage/storage.js'
 import { isDate, readDateTime } from '../values/formats.js'
-import { keepMark } from './mark.js'
+import { findHash, keepMark } from './mark.js'
 
 /** Options of `pruneLog`. */
 export interface PruneLogOptions {
@@ -36,6 +36,9 @@ export async function pruneLog (storage: Storage, options: PruneLogOptions): Pro
   let dropped = 0
   // One pass along the positions, so that followers that are further are not concerned.
   let passed = 0
+  const isChained = storage.chain === true
+  // A chain has no gaps: where clocks differ, an older entry may come after a newer one.
+  const end = isChained ? await findFirstSince(storage, moment) : Number.MAX_SAFE_INTEGER
   for (;;) {
     signal?.throwIfAborted()
     // First: a consumer that is added meanwhile changes it, and nothing is deleted. Others only move forward.
@@ -43,14 +46,16 @@ export async function pruneLog (storage: Storage, options: PruneLogOptions): Pro
     const handled = await options.findHandled()
     const { entries } = await findKeys(storage, [
       { field: 'createdAt', op: 'lt', value: moment }, { field: 'position', op: 'gt', value: passed },
-      { field: 'position', op: 'lte', value: handled }, { field: 'id', op: 'ne', values: [prunedId] }
+      { field: 'position', op: 'lte', value: Math.min(handled, end - 1) }, { field: 'id', op: 'ne', values: [prunedId] }
     ], batch)
     const last = entries.at(-1)
     if (last === undefined) return dropped
+    const reached = Math.max(last.position, mark?.position as number | undefined ?? 0)
+    const hash = isChained ? await findHash(storage, reached) : undefined
     try {
       await storage.commit([
         ...entries.map(({ id, revision: expected }): Change => ({ type: 'delete', family: 'commands', id, expected })),
-        keepMark(mark, entries)
+        keepMark(mark, entries, hash)
       ])
       dropped += entries.length
       passed = last.position
@@ -60,6 +65,13 @@ export async function pruneLog (storage: Storage, options: PruneLogOptions): Pro
     }
     await yieldToEventLoop()
   }
+}
+
+async function findFirstSince (storage: Storage, moment: string): Promise<number> {
+  const { entries: [first] } = await findKeys(storage, [
+    { field: 'createdAt', op: 'gte', value: moment }, ...numbered, { field: 'id', op: 'ne', values: [prunedId] }
+  ], 1)
+  return first?.position ?? Number.MAX_SAFE_INTEGER
 }
 
 function readBefore (before: unknown): string {

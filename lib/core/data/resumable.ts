@@ -26,6 +26,7 @@ export function makeResumable (storage: Storage, call: string): Storage {
     find: (...given) => storage.find(...given).catch(explain),
     get: (...given) => storage.get(...given).catch(explain),
     commit: changes => storage.commit(changes).catch(explain),
+    ...storage.chain === true && { chain: true },
     close: () => storage.close()
   }
 }

@@ -12,7 +12,7 @@ import type { OrderedList } from '../query/cursor.js'
 import { matcher } from '../storage/conditions.js'
 import type { Change, Field, FieldCondition, Id, Storage, Stored } from '../storage/storage.js'
 import { hashText } from '../values/ids.js'
-import { isObject, type Members } from '../values/json.js'
+import { type Members, writeSorted } from '../values/json.js'
 import type { Makers } from './caller.js'
 import { nameOtherRow } from './command-ids.js'
 import type { Command, Decision, DoneDecision } from './decide.js'
@@ -63,10 +63,8 @@ export function isSameCommand (
     (record.digest ?? digestParams(record.params ?? {})) === digestParams(params)
 }
 
-/** The same for equal content: members are sorted, and -0 is written as 0. */
 export function digestParams (params: Members): string {
-  return hashText(JSON.stringify(params, (_name, value: unknown) =>
-    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)) : value))
+  return hashText(writeSorted(params))
 }
 
 export interface Decided {

@@ -228,6 +228,11 @@ export interface Storage extends StorageReads {
   seen? (): Promise<string | undefined>
   /** The characters of a value, as JSON, that the log keeps of a change; longer ones are left out. Default: all. */
   readonly maxLogged?: number
+  /**
+   * Whether each entry of the log has a hash over itself and the entry before it, by `chainShape`, `sealEntry` and
+   * `linkEntry`.
+   */
+  readonly chain?: boolean
   /** Metrics by name, such as the depth of a queue. It must be cheap. */
   metrics? (): Readonly<Record<string, number>>
 }

@@ -5,6 +5,12 @@ export function isObject (value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The same for equal content: members are sorted, and -0 is written as 0. */
+export function writeSorted (value: unknown): string {
+  return JSON.stringify(value, (_name, value: unknown) =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)) : value)
+}
+
 /** With everything in it. */
 export function freeze<T> (value: T): T {
   if (typeof value !== 'object' || value === null) return value

@@ -31,6 +31,11 @@ export class MemoryItems {
     return this.#inSequence.at(-1)?.[this.#sequence as string] as number | undefined ?? 0
   }
 
+  /** The last item in the sequence that has a hash. */
+  get lastLinked (): Stored | undefined {
+    return this.#inSequence.findLast(({ hash }) => hash !== undefined)
+  }
+
   addSequence (field: string): void {
     if (this.#sequence !== undefined) return
     this.#sequence = field

@@ -1,4 +1,5 @@
 import { errorCodes } from '../../core/errors.js'
+import { chainShape, linkEntry, sealChange } from '../../core/storage/chain.js'
 import { compareScalars, findIds, isBound, isLower } from '../../core/storage/conditions.js'
 import { markDeadlineAware } from '../../core/storage/deadline.js'
 import { collectMatches, endByLength, FirstMatches } from '../../core/storage/pages.js'
@@ -20,6 +21,8 @@ export interface MemoryOptions {
   readonly maxWaitingReads?: number
   /** The characters of a value, as JSON, that the log keeps of a change; longer ones are left out. Default: all. */
   readonly maxLogged?: number
+  /** Whether each entry of the log has a hash over itself and the entry before it, for `verifyLog`. Default: false. */
+  readonly chain?: boolean
 }
 
 /**
@@ -34,6 +37,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
   const queue = new HeavyReadQueue(options)
   const rules = new KeyRules()
   const watchers = new Watchers()
+  const isChained = options.chain === true
   const kept: KeptItems = {
     get: (family, id) => getFamily(family).items.get(id),
     findEqual: (family, values) => getFamily(family).items.findEqual(values)
@@ -41,8 +45,10 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
 
   return markDeadlineAware<Storage>({
     ...options.maxLogged !== undefined && { maxLogged: options.maxLogged },
+    ...isChained && { chain: true },
 
-    async prepare (shape) {
+    async prepare (given) {
+      const shape = isChained ? chainShape(given) : given
       const before = families.get(shape.name)
       const items = before?.items ?? new MemoryItems()
       if (before !== undefined && items.items.length > 0) checkKnownFields(before.shape, shape)
@@ -73,7 +79,7 @@ export function memoryStorage (options: MemoryOptions = {}): Storage {
 
     async commit (changes) {
       checkChanges(changes)
-      const edits = findEdits(changes, getFamily)
+      const edits = findEdits(isChained ? changes.map(sealChange) : changes, getFamily)
       rules.check(changes, kept)
       // Nothing fails from here on.
       for (const [items, edited] of edits) items.apply(edited)
@@ -109,6 +115,8 @@ type Edits = Map<MemoryItems, Map<Id, Stored | undefined>>
 /** The items after the changes; undefined for those that are deleted. */
 function findEdits (changes: readonly Change[], getFamily: (name: string) => MemoryFamily): Edits {
   const edits: Edits = new Map()
+  // The last that has got a number.
+  const newest = new Map<MemoryItems, Stored>()
   for (const change of changes) {
     const { items, complete, shape: { sequence } } = getFamily(change.family)
     const id = getId(change)
@@ -119,12 +127,26 @@ function findEdits (changes: readonly Change[], getFamily: (name: string) => Mem
     if (change.type === 'require') continue
     const edited = edits.get(items) ?? new Map<Id, Stored | undefined>()
     const item = change.type === 'delete' ? undefined : copy(complete(change.item))
-    const isNumbered = change.type === 'insert' && sequence !== undefined && item?.[sequence] === undefined
-    edits.set(items, edited.set(id, isNumbered
-      ? Object.freeze({ ...item as Stored, [sequence]: items.last + 1 + edited.size })
-      : item))
+    edits.set(items, edited)
+    if (change.type !== 'insert' || sequence === undefined || item?.[sequence] !== undefined) {
+      edited.set(id, item)
+      continue
+    }
+    const last = newest.get(items)
+    const number = 1 + (last === undefined ? items.last : last[sequence] as number)
+    const numbered = addNumber(item as Stored, sequence, number, () => last ?? items.lastLinked)
+    newest.set(items, numbered)
+    edited.set(id, numbered)
   }
   return edits
+}
+
+/** And, in a chained log, a hash over that of the one before it. */
+function addNumber (item: Stored, sequence: string, number: number, findLast: () => Stored | undefined): Stored {
+  const { hash: digest } = item as Stored & { readonly hash?: string }
+  if (digest === undefined) return Object.freeze({ ...item, [sequence]: number })
+  const hash = linkEntry(findLast()?.['hash'] as string | undefined, number, digest)
+  return Object.freeze({ ...item, [sequence]: number, hash })
 }
 
 /** Reads along the id, or the sequence, where it can, else scans in turns. */

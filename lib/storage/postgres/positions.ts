@@ -27,7 +27,7 @@ export class Positions {
   constructor (readonly connections: Connections, layout: Layout, sequence: Column) {
     const { table } = layout
     const [id, family, target, revision, outcome, createdAt] = logKey.map(field =>
-      quoteName(getColumn(layout, field).name as string))
+      quoteName(getColumn(layout, field).name as string)) as [string, string, string, string, string, string]
     const position = quoteName(sequence.name as string)
     this.isBehind = `EXISTS (SELECT 1 FROM ${table} WHERE ${position} IS NULL)`
     this.#check = `SELECT 1 FROM ${table} WHERE ${position} IS NULL LIMIT 1`
@@ -37,8 +37,11 @@ export class Positions {
     // As the index has it, so that only these rows are read.
     const byIndex = `${position} NULLS FIRST, ${createdAt} NULLS FIRST, ${id}`
     const inLog = `${revision}, ${outcome}, ${createdAt}, ${id}`
+    const last = `COALESCE((SELECT max(${position}) FROM ${table}), 0)`
+    const { links, set, from } = writeLinks(layout, { id, position, last })
     // Only a full batch can lack earlier revisions. To look for them reads the whole log of these items.
-    this.#number = `WITH first AS MATERIALIZED (SELECT ${id}, ${own}, ${revision} FROM ${table}
+    this.#number = `WITH${links === '' ? '' : ' RECURSIVE'} first AS MATERIALIZED (
+        SELECT ${id}, ${own}, ${revision} FROM ${table}
         WHERE ${position} IS NULL ORDER BY ${byIndex} LIMIT ${maxNumbered}),
       last AS (SELECT ${own}, max(${revision}) AS last FROM first GROUP BY ${own}),
       found AS (SELECT ${id} FROM first UNION SELECT t.${id} FROM last JOIN ${table} t USING (${own})
@@ -47,8 +50,8 @@ export class Positions {
         max(${createdAt}) OVER (PARTITION BY ${own} ORDER BY ${inLog}) AS time
         FROM ${table} WHERE ${id} IN (SELECT ${id} FROM found)),
       numbered AS (SELECT ${id}, row_number() OVER (ORDER BY time, ${own}, ${inLog}) AS n FROM timed),
-      done AS (UPDATE ${table} t SET ${position} = numbered.n + COALESCE((SELECT max(${position}) FROM ${table}), 0)
-        FROM numbered WHERE t.${id} = numbered.${id} RETURNING 1)
+      ${links}done AS (UPDATE ${table} t SET ${position} = numbered.n + ${last}${set}
+        FROM numbered${from} WHERE t.${id} = numbered.${id} RETURNING 1)
       SELECT count(*) FROM done`
   }
 
@@ -86,6 +89,30 @@ export class Positions {
       }
     }
   }
+}
+
+/**
+ * For a chained log: common tables with the hash of each numbered entry over that of the one before it, as of
+ * `linkEntry`. Entries of a process without a chain have no digest, and get no hash.
+ */
+function writeLinks (
+  { table, hash: column }: Layout, { id, position, last }: Record<'id' | 'position' | 'last', string>
+): Record<'links' | 'set' | 'from', string> {
+  if (column === undefined) return { links: '', set: '', from: '' }
+  const hash = quoteName(column.name as string)
+  const text = "concat_ws(' ', previous, start + n + 1, digest)"
+  const hashed = `translate(encode(sha256(convert_to(${text}, 'UTF8')), 'base64'), '+/=', '-_')`
+  const links = `digests AS MATERIALIZED (SELECT array_agg(t.${hash} ORDER BY n) AS digests, ${last} AS start
+        FROM numbered JOIN ${table} t USING (${id})),
+      linked (n, previous, hash) AS (
+        SELECT 0::bigint, COALESCE((SELECT ${hash} FROM ${table} WHERE ${hash} IS NOT NULL AND ${position} IS NOT NULL
+          ORDER BY ${position} DESC NULLS LAST LIMIT 1), ''), NULL::text COLLATE "C"
+        UNION ALL SELECT n + 1, CASE WHEN digest IS NULL THEN previous ELSE next END, next
+        FROM linked, digests, LATERAL (SELECT digests[n::integer + 1] AS digest) AS one,
+          LATERAL (SELECT CASE WHEN digest IS NOT NULL THEN ${hashed} COLLATE "C" END AS next) AS two
+        WHERE n < cardinality(digests)),
+      `
+  return { links, set: `, ${hash} = linked.hash`, from: ' JOIN linked USING (n)' }
 }
 
 const logKey = ['id', 'family', 'target', 'revision', 'outcome', 'createdAt'] as const

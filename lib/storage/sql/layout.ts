@@ -59,6 +59,8 @@ export interface Layout {
   readonly unique: readonly (readonly string[])[]
   /** The field that the storage fills with the order of the items. */
   readonly sequence: Column | undefined
+  /** Of a chained log. */
+  readonly hash: Column | undefined
   /** Families by the fields that refer to them. */
   readonly references: Readonly<Record<string, string>>
   /** The same by paths in fields of the kind `json`. */
@@ -228,6 +230,7 @@ function makeLayout (
     ...others,
     unique: shape.unique ?? [],
     sequence: columns.find(({ field }) => field.name === shape.sequence),
+    hash: shape.name === 'commands' ? columns.find(({ field }) => field.name === 'hash') : undefined,
     references: shape.references ?? {},
     pathReferences: shape.pathReferences ?? {}
   }

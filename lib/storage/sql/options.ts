@@ -16,6 +16,11 @@ export interface SqlOptions {
   readonly maxWaitingCommits?: number
   /** The characters of a value, as JSON, that the log keeps of a change; longer ones are left out. Default: all. */
   readonly maxLogged?: number
+  /**
+   * Whether each entry of the log has a hash over itself and the entry before it, for `verifyLog`. Default: none has,
+   * and a database whose log has them is refused; `false` accepts it, and new entries have none.
+   */
+  readonly chain?: boolean
 }
 
 const mapping = membersOf({ table: rules.text, schema: rules.text, columns: rules.object }, ['table'])

@@ -1,4 +1,5 @@
 import { errorCodes } from '../../core/errors.js'
+import { chainShape, sealChange } from '../../core/storage/chain.js'
 import { markDeadlineAware } from '../../core/storage/deadline.js'
 import { mergeShapes } from '../../core/storage/shapes.js'
 import {
@@ -53,13 +54,14 @@ export interface SqlConnection<Write> {
 /** Opens the database when the first family is prepared. `location` is for errors at boot, without a password. */
 export function createSqlStorage<Write> (
   open: () => Promise<SqlConnection<Write>>,
-  options: Pick<SqlOptions, 'tables' | 'migrate' | 'maxLogged'>,
+  options: Pick<SqlOptions, 'tables' | 'migrate' | 'maxLogged' | 'chain'>,
   location = 'SQL'
 ): Storage {
   const tables = new SqlTables(open, options, location)
   return markDeadlineAware<Storage>({
     mappedFamilies: Object.keys(options.tables ?? {}),
     ...options.maxLogged !== undefined && { maxLogged: options.maxLogged },
+    ...options.chain === true && { chain: true },
 
     async prepare (shape) {
       await tables.prepare(shape)
@@ -111,6 +113,7 @@ class SqlTables<Write> {
   readonly #open: () => Promise<SqlConnection<Write>>
   readonly #mappings: NonNullable<SqlOptions['tables']>
   readonly #migrate: SqlOptions['migrate']
+  readonly #chain: boolean | undefined
   readonly #location: string
   readonly #shapes = new Map<string, FamilyShape>()
   readonly #tables = new Map<string, SqlTable<Write>>()
@@ -120,12 +123,13 @@ class SqlTables<Write> {
 
   constructor (
     open: () => Promise<SqlConnection<Write>>,
-    { tables = {}, migrate = 'auto' }: Pick<SqlOptions, 'tables' | 'migrate'>,
+    { tables = {}, migrate = 'auto', chain }: Pick<SqlOptions, 'tables' | 'migrate' | 'chain'>,
     location: string
   ) {
     this.#open = open
     this.#mappings = tables
     this.#migrate = migrate
+    this.#chain = chain
     this.#location = location
   }
 
@@ -147,7 +151,8 @@ class SqlTables<Write> {
     const writes = changes.map(change => {
       const { writer } = this.get(change.family)
       if (writer === undefined) throw new ReadOnlyError(change.family)
-      return writer.encodeChange(change, this.#relations.get(change.family))
+      const sealed = this.#chain === true ? sealChange(change) : change
+      return writer.encodeChange(sealed, this.#relations.get(change.family))
     })
     if (writes.length > 0) await this.connection?.commit(writes)
   }
@@ -184,10 +189,12 @@ class SqlTables<Write> {
     })
   }
 
-  async #prepare (shape: FamilyShape): Promise<void> {
+  async #prepare (given: FamilyShape): Promise<void> {
     const opened = await this.#getConnection()
+    const shape = this.#complete(given)
     const merged = mergeShapes(this.#shapes.get(shape.name), shape)
     const layout = await this.#layOut(opened, merged)
+    if (this.#chain === undefined && !this.#shapes.has(shape.name)) await refuseChained(opened, layout)
     const others = Array.from(this.#tables.values(), table => table.layout)
       .filter(({ family }) => family !== shape.name)
     for (const other of others) {
@@ -218,7 +225,9 @@ class SqlTables<Write> {
     const opened = await this.#getConnection()
     // Versions of one family share a table.
     const merged = new Map<string, FamilyShape>()
-    for (const shape of families) merged.set(shape.name, mergeShapes(merged.get(shape.name), shape))
+    for (const shape of families.map(shape => this.#complete(shape))) {
+      merged.set(shape.name, mergeShapes(merged.get(shape.name), shape))
+    }
     const missing: string[] = []
     for (const shape of merged.values()) {
       const layout = await this.#layOut(opened, shape)
@@ -227,12 +236,25 @@ class SqlTables<Write> {
     return joinStatements(missing)
   }
 
+  #complete (shape: FamilyShape): FamilyShape {
+    return this.#chain === true ? chainShape(shape) : shape
+  }
+
   async #layOut (opened: SqlConnection<Write>, shape: FamilyShape): Promise<Layout> {
     const mapping = Object.hasOwn(this.#mappings, shape.name) ? this.#mappings[shape.name] : undefined
     return mapping === undefined
       ? layOutOwnTable(shape, opened.dialect, opened.schema)
       : layOutMappedTable(shape, mapping, await opened.readMapped(mapping), opened.dialect)
   }
+}
+
+/** Entries without a hash would break the chain. */
+async function refuseChained<Write> (
+  { schema, readMapped }: SqlConnection<Write>, { family, mapped, tableName: table }: Layout
+): Promise<void> {
+  if (family !== 'commands' || mapped) return
+  const present = await readMapped({ table, ...schema !== undefined && { schema } })
+  if (present.has('seal') && present.has('hash')) throw new errorCodes.FST_DEALBOOK_CHAINED(table)
 }
 
 /** Adds the location to an error of the database at boot: drivers do not. */

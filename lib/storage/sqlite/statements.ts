@@ -1,4 +1,5 @@
 import { BoundedCache } from '../../core/cache.js'
+import { linkEntry } from '../../core/storage/chain.js'
 import { isPlain, listFieldConditions, matcher } from '../../core/storage/conditions.js'
 import { countFitting } from '../../core/storage/pages.js'
 import type { Condition, Id, Scalar, Stored } from '../../core/storage/storage.js'
@@ -11,7 +12,7 @@ import type { PlannedQuery } from '../sql/filling.js'
 import { type Column, getColumn, getColumns, type Layout, makeRowDecoder } from '../sql/layout.js'
 import { prepareRead, type ReadStatement, type SqliteDatabase } from './driver.js'
 import { isEquality, type PageText, type Path, type Section } from './paths.js'
-import { decimalFunction, sqliteDialect as dialect } from './tables.js'
+import { decimalFunction, linkFunction, sqliteDialect as dialect } from './tables.js'
 
 /** Separates items with nested values: it cannot occur in JSON. */
 export const itemSeparator = '\u001e'
@@ -229,6 +230,9 @@ export function addFunctions (database: SqliteDatabase): void {
   database.function(numberFunction, { deterministic: true }, value => String(value))
   database.function(decimalFunction, { deterministic: true }, (value: unknown, scale: number) =>
     readDecimal(value, scale) ?? (value === null ? null : String(value)))
+  database.function(linkFunction, { deterministic: true },
+    (previous: string | null, position: number | bigint, digest: string) =>
+      linkEntry(previous ?? undefined, Number(position), digest))
   database.function('dealbook_watch', { deterministic: false }, () => {
     refuseEnded()
     return 1

@@ -18,6 +18,7 @@ import type { Index } from './paths.js'
 
 /** Writes the canonical text of a decimal. */
 export const decimalFunction = 'dealbook_decimal'
+export const linkFunction = 'dealbook_link'
 
 // @photostructure/sqlite binds positive numbers below 2^-52 as 0; as text they arrive whole.
 const tiny = 1e-15

@@ -9,7 +9,7 @@ import { type Column, getColumn, getColumns, type Layout, listWritten, mayLack }
 import { prepareRead, prepareWrite, type ReadStatement, type SqliteDatabase, type WriteStatement } from './driver.js'
 import { LinkFinder } from './links.js'
 import type { Anchors } from './paths.js'
-import { encodeValue, isSpaced, sqliteDialect } from './tables.js'
+import { encodeValue, isSpaced, linkFunction, sqliteDialect } from './tables.js'
 
 /** A statement that must change, or find, exactly one row. */
 export interface TableWrite {
@@ -58,6 +58,8 @@ export class SqliteTableWriter {
   readonly #columns: readonly Column[]
   readonly #asExpected: string
   readonly #insert: WriteStatement
+  /** Of entries of a chained log, but for copies. */
+  readonly #link: WriteStatement
   readonly #delete: WriteStatement
   readonly #require: WriteStatement
   readonly #fill: WriteStatement
@@ -73,17 +75,28 @@ export class SqliteTableWriter {
     const revision = quoteName(getColumn(layout, 'revision').name as string)
     const { selected } = getColumn(layout, 'updatedAt')
     this.#asExpected = `WHERE ${id.equated} = ? AND ${revision} = ? AND ${selected} IS COALESCE(?, ${selected})`
-    const names = this.#columns.map(({ name }) => quoteName(name as string))
-    const values = this.#columns.map(column => column === layout.sequence
-      ? `COALESCE(?, (SELECT COALESCE(max(${column.equated}), 0) + 1 FROM ${table}))`
-      : '?')
-    // A taken id inserts no row instead of failing: all drivers report that alike.
-    this.#insert = prepareWrite(database, `INSERT INTO ${table} (${names.join(', ')}) ` +
-      `VALUES (${values.join(', ')}) ON CONFLICT (${quoteName(id.name as string)}) DO NOTHING`)
+    this.#insert = this.#prepareInsert()
+    this.#link = layout.hash === undefined ? this.#insert : this.#prepareInsert(layout.hash)
     this.#delete = prepareWrite(database, `DELETE FROM ${table} ${this.#asExpected}`)
     const required = prepareRead(database, `SELECT 1 FROM ${table} ${this.#asExpected}`)
     this.#require = parameters => required.all(parameters).length
     this.#fill = this.#prepareFill()
+  }
+
+  #prepareInsert (hash?: Column): WriteStatement {
+    const { table, id, sequence } = this.layout
+    const names = this.#columns.map(({ name }) => quoteName(name as string))
+    const next = sequence && `(SELECT COALESCE(max(${sequence.equated}), 0) + 1 FROM ${table})`
+    const values = this.#columns.map(column => {
+      if (column === sequence) return `COALESCE(?, ${next})`
+      if (column !== hash) return '?'
+      const previous = `SELECT ${column.equated} FROM ${table} WHERE ${column.equated} IS NOT NULL ` +
+        `ORDER BY ${sequence?.equated} DESC LIMIT 1`
+      return `${linkFunction}((${previous}), ${next}, ?)`
+    })
+    // A taken id inserts no row instead of failing: all drivers report that alike.
+    return prepareWrite(this.#database, `INSERT INTO ${table} (${names.join(', ')}) ` +
+      `VALUES (${values.join(', ')}) ON CONFLICT (${quoteName(id.name as string)}) DO NOTHING`)
   }
 
   encodeChange (change: Change, relations: Relations | undefined): TableWrite {
@@ -97,7 +110,9 @@ export class SqliteTableWriter {
     }
     const { item } = change
     if (type === 'insert') {
-      return { type, layout, id, checks, item, statement: this.#insert, parameters: encodeItem(this.#columns, item) }
+      const isCopy = layout.sequence === undefined || item[layout.sequence.field.name] !== undefined
+      const statement = isCopy ? this.#insert : this.#link
+      return { type, layout, id, checks, item, statement, parameters: encodeItem(this.#columns, item) }
     }
     const { current } = change
     // Writing a column writes its index too, even if the value stays the same.
