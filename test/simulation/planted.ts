@@ -33,7 +33,10 @@ const failing: Partial<Options> = {
   numberedLate: true
 }
 
-export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
+/** Many commands and reads about what was. */
+const visiting: Partial<Options> = { ...calm, clients: 3, commands: 5, past: 12, prunes: 0, failovers: 0 }
+
+const bugs: Readonly<Record<string, PlantedBug>> = {
   'refused-retry': {
     what: 'a retry, while the first attempt is in flight in another process, is refused though the command is done',
     file: 'core/service/replay',
@@ -320,5 +323,63 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     seed: 6,
     options: { ...calm, upgrade: true, commands: 7 },
     violation: /^unexpected error: .*grade/
+  },
+  'restored-otherwise': {
+    what: 'a deleted item comes back without what an operation has changed',
+    file: 'core/service/past',
+    text: 'map(([name, { from }]) => [name, from])',
+    by: 'map(([name, { from }]) => [name, PLANTED && name === \'balance\' ? 100 : from])',
+    seed: 1,
+    options: visiting,
+    violation: /after RestoreAccount, but should be/
+  },
+  'reverted-in-part': {
+    what: 'a reversion keeps what was not there at the revision',
+    file: 'core/service/past',
+    text: 'delete item[name]',
+    by: 'PLANTED || delete item[name]',
+    seed: 1,
+    options: visiting,
+    violation: /after RevertAccount, but should be/
+  },
+  'reverted-hidden': {
+    what: 'a reversion changes what is hidden from the caller',
+    file: 'core/service/granted',
+    text: 'if (hiding === undefined) return was',
+    by: 'if (hiding === undefined || PLANTED) return was',
+    seed: 1,
+    options: visiting,
+    violation: /after RevertAccount, but should be/
+  },
+  'shown-though-hidden': {
+    what: 'a field that is hidden is in items and logs',
+    file: 'core/family/narrow',
+    text: 'if (hiding?.hidesFields !== true)',
+    by: 'if (hiding?.hidesFields !== true || PLANTED)',
+    seed: 1,
+    options: visiting,
+    violation: /^hidden from red-kim, but shown/
+  },
+  'logged-though-hidden': {
+    what: 'a field that is hidden is in the changes of a log',
+    file: 'core/service/shown',
+    text: 'changes && keepChanges(getKnown(family), changes)',
+    by: 'changes && (PLANTED ? changes : keepChanges(getKnown(family), changes))',
+    seed: 1,
+    options: visiting,
+    violation: /^hidden from red-kim, but shown/
+  },
+  'past-in-part': {
+    what: 'an item as it was has values that it got later',
+    file: 'core/service/history',
+    text: 'delete state[name];',
+    by: 'if (!PLANTED) delete state[name];',
+    seed: 1,
+    options: visiting,
+    violation: /^past of accounts/
   }
 }
+
+/** Unless they are about what was, so that other seeds stay as they are. */
+export const plantedBugs: Readonly<Record<string, PlantedBug>> = Object.fromEntries(Object.entries(bugs)
+  .map(([name, bug]) => [name, { ...bug, options: { past: 0, ...bug.options } }]))
