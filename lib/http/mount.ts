@@ -32,10 +32,19 @@ export interface FeedPart {
   ): Promise<FastifyReply>
 }
 
+/** Many commands in one request, as mounts have them. */
+export interface ManyPart {
+  /** `POST /rest/commands`; the first mount at a prefix declares it. */
+  endpoint (mount: Mount): Endpoint
+  /** Reads one of them that is for this mount. */
+  compileReader (mount: Mount): (sent: Members) => Command
+}
+
 /** What is put together with a mount: requests about single items need none of it. */
 export interface MountParts {
   readonly methods: BookMethods
   readonly feed: FeedPart
+  readonly many: ManyPart
 }
 
 /** One registration of a family in an application: everything that its requests need. */

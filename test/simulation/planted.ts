@@ -159,8 +159,8 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
   'unmarked-prune': {
     what: '`prune` does not note the last position that it has deleted',
     file: 'core/data/prune',
-    text: 'keepMark(mark, entries)',
-    by: 'keepMark(mark, PLANTED ? [] : entries)',
+    text: 'keepMark(mark, entries, hash)',
+    by: 'keepMark(mark, PLANTED ? [] : entries, hash)',
     seed: 29,
     violation: /pruned without a mark/
   },

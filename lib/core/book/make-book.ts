@@ -8,8 +8,8 @@ import type { Id } from '../storage/storage.js'
 import type { Book } from './book.js'
 import { askForAny, findOffers, findTargets } from './offers.js'
 import { findItem, findLogged, readLog, readOne, readPage } from './reads.js'
-import { BookParts, type BookSource, changes } from './source.js'
-import { type AnyCommand, previewChange, runAction, runAll } from './writes.js'
+import { type AnyCommand, BookParts, type BookSource, changes } from './source.js'
+import { previewChange, runAction } from './writes.js'
 
 export function makeBook (family: Family, source: BookSource): Book {
   const book = new BookParts(family, source)
@@ -29,7 +29,7 @@ export function makeBook (family: Family, source: BookSource): Book {
     revert: async (id, params, options = {}) =>
       await runAction(book, book.findOwn('revert'), id, params, options),
     runAll: async (commands: readonly AnyCommand[], options = {}) =>
-      await runAll(book, commands, options) as never,
+      await book.source.methods.runAll(book, commands, options) as never,
     get: async (id, options = {}) => await readOne(book, id, options) as never,
     find: async (query = '', options = {}) => await readPage(book, query, options),
     log: async (id, options = {}) => await readLog(book, id, options),

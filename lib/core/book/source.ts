@@ -6,14 +6,26 @@ import type { callRules } from '../service/arguments.js'
 import type { Caller } from '../service/caller.js'
 import type { Outcome } from '../service/execute.js'
 import type { Called } from '../service/renamed.js'
-import type { CallOptions, FollowedCommand, FollowOptions } from '../service/service.js'
+import type {
+  CallOptions, Done, FollowedCommand, FollowOptions, RunAllOptions, RunOptions
+} from '../service/service.js'
 import type { Id } from '../storage/storage.js'
 import { didYouMean } from '../values/words.js'
 import { type Action, listActions } from './offers.js'
 
+/** A `BookCommand` of any family. */
+export interface AnyCommand extends RunOptions {
+  readonly operation: string
+  readonly id?: Id
+  readonly params?: object
+}
+
 /** Methods of books whose code is apart, so that it is only loaded with what has them. */
 export interface BookMethods {
   follow (book: BookParts, options: FollowOptions): AsyncGenerator<FollowedCommand>
+  runAll (
+    book: BookParts, commands: readonly AnyCommand[], options: RunAllOptions
+  ): Promise<Array<Done<never> | PromiseSettledResult<Done<never>>>>
 }
 
 /** Where a book gets its callers from, and what holds for all their calls. */
