@@ -28,6 +28,8 @@ export interface PastRead {
   readonly id: Id
   readonly revision: number
   readonly principal: string
+  /** In commits: when it began. */
+  readonly since: number
 }
 
 /** Of commands without a mark in the log, the row is known by their id. */
@@ -119,7 +121,7 @@ export class Judge {
     for (const version of this.journal.versionsSince(family, target, since)) {
       if (!isVisible(version, tenantOf(principal))) continue
       const after = was === false ? applyEntry(version, { action, params } as Entry) : was
-      const ignored = was === false ? [] : ['revision', 'updatedAt', ...listHidden(family, principal)]
+      const ignored = was === false ? [] : ['revision', 'updatedAt', 'pin', 'grade', ...listHidden(family, principal)]
       const shown = after && Object.fromEntries(Object.entries(after).filter(([name]) => !ignored.includes(name)))
       if (shown !== undefined && isShownOf(shown, version as Stored, ignored)) return true
       // The journal does not have the item at that revision.
@@ -230,15 +232,17 @@ export class Judge {
   }
 
   /** An item as it was at a revision, or why it is not told. */
-  judgePast ({ family, id, revision, principal }: PastRead, told: Members | string): void {
+  judgePast ({ family, id, revision, principal, since }: PastRead, told: Members | string): void {
     const { journal, world } = this
     const tenant = tenantOf(principal)
     this.checkHidden(told, principal)
     const was = journal.findRevision(family, id, revision)
+    const isOld = journal.listEntries(family, id).some(({ entry, committedAt }) =>
+      entry.revision === revision && entry.outcome === 'done' && committedAt <= since)
     const isTrue = typeof told !== 'string'
       ? was === undefined || journal.hasLost ||
         (isVisible(was, tenant) && isShownOf(told, was, listHidden(family, principal)))
-      : this.#isPruned(family, id) || (told === 'not-found' && (was === undefined || tenant !== undefined)) ||
+      : this.#isPruned(family, id) || (told === 'not-found' && (was === undefined || tenant !== undefined || !isOld)) ||
         journal.hasLost
     if (isTrue) return
     const what = typeof told === 'string' ? told : JSON.stringify(told)

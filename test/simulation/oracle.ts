@@ -141,7 +141,7 @@ export class Journal {
     if (before === undefined) this.#checkCreation(name, entries[0] as Entry)
     let expected: Members | undefined = before
     for (const entry of entries) {
-      expected = this.#follow(expected, entry)
+      expected = this.#follow(expected, entry, after)
       this.#checkOnce(entry, known.find(each => each.entry === entry) as Known)
     }
     if (after === undefined) this.#hasSkipped ||= name.startsWith('accounts/')
@@ -166,7 +166,7 @@ export class Journal {
   }
 
   /** The item after an entry; what comes back is as it was. */
-  #follow (item: Members | undefined, entry: Entry): Members | undefined {
+  #follow (item: Members | undefined, entry: Entry, after: Stored | undefined): Members | undefined {
     const { action, family, target, params, principal, revision } = entry
     const isRestored = action.startsWith('Restore')
     if (item === unknownItem || (!isRestored && !action.startsWith('Revert'))) return applyEntry(item, entry)
@@ -174,7 +174,8 @@ export class Journal {
     if (was === undefined) return unknownItem
     const hidden = isRestored ? [] : listHidden(family, principal)
     const kept = Object.fromEntries(hidden.map(name => [name, item?.[name]]))
-    return { ...was, ...kept }
+    // A process of an earlier version does not know this field.
+    return { ...was, ...kept, grade: after?.grade }
   }
 
   #checkCreation (name: string, { family, target, action }: Entry): void {

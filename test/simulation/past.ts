@@ -75,10 +75,11 @@ export class Visitor extends Client {
     const [family, id] = this.#pick(random.chance(0.3))
     const last = journal.listEntries(family, id).filter(each => !isDeletion(each)).at(-1)?.entry.revision ?? 1
     const revision = random.between(1, last)
+    const since = journal.commits
     await this.call(host => host.service(family, principal).get(id as never, { principal, revision }), answer => {
       if (answer === undefined || judge.isUnreadable(answer, ['not-found', 'pruned'])) return
       const told = 'value' in answer ? answer.value as Members : String(answer.code)
-      judge.judgePast({ family, id, revision, principal }, told)
+      judge.judgePast({ family, id, revision, principal, since }, told)
     })
   }
 

@@ -329,7 +329,7 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/past',
     text: 'map(([name, { from }]) => [name, from])',
     by: 'map(([name, { from }]) => [name, PLANTED && name === \'balance\' ? 100 : from])',
-    seed: 1,
+    seed: 32,
     options: visiting,
     violation: /after RestoreAccount, but should be/
   },
@@ -338,24 +338,24 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/past',
     text: 'delete item[name]',
     by: 'PLANTED || delete item[name]',
-    seed: 1,
+    seed: 148,
     options: visiting,
     violation: /after RevertAccount, but should be/
   },
   'reverted-hidden': {
     what: 'a reversion changes what is hidden from the caller',
     file: 'core/service/granted',
-    text: 'if (hiding === undefined) return was',
-    by: 'if (hiding === undefined || PLANTED) return was',
-    seed: 1,
+    text: 'of hiding.names.keys())',
+    by: 'of PLANTED ? [] : hiding.names.keys())',
+    seed: 2,
     options: visiting,
     violation: /after RevertAccount, but should be/
   },
   'shown-though-hidden': {
     what: 'a field that is hidden is in items and logs',
-    file: 'core/family/narrow',
-    text: 'if (hiding?.hidesFields !== true)',
-    by: 'if (hiding?.hidesFields !== true || PLANTED)',
+    file: 'core/service/reader',
+    text: 'this.family = narrowFamily(called.family, grant.hide)',
+    by: 'this.family = PLANTED ? called.family : narrowFamily(called.family, grant.hide)',
     seed: 1,
     options: visiting,
     violation: /^hidden from red-kim, but shown/
@@ -365,7 +365,7 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/shown',
     text: 'changes && keepChanges(getKnown(family), changes)',
     by: 'changes && (PLANTED ? changes : keepChanges(getKnown(family), changes))',
-    seed: 1,
+    seed: 67,
     options: visiting,
     violation: /^hidden from red-kim, but shown/
   },
@@ -374,7 +374,7 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/history',
     text: 'delete state[name];',
     by: 'if (!PLANTED) delete state[name];',
-    seed: 1,
+    seed: 2,
     options: visiting,
     violation: /^past of accounts/
   }
