@@ -5,6 +5,7 @@ import type {
 } from './core/family/definition.js'
 import type { KnownFields, KnownResult } from './core/family/known-fields.js'
 import type { ItemsAtCreation, NewItems } from './core/family/types.js'
+import { findDeletedOf } from './core/feed/find-deleted.js'
 import { followBook } from './core/feed/follow-book.js'
 import { runAll } from './core/many/run-all.js'
 import { html } from './html/html.js'
@@ -17,7 +18,8 @@ import type { Representation } from './representations/representation.js'
 
 // Here everything is put together that what makes a family does not know: formats, pages, documents, checks of
 // definitions, the feed, many commands.
-const parts = { definitions, methods: { follow: followBook, runAll }, feed: feedPart, many: manyPart }
+const methods = { follow: followBook, findDeleted: findDeletedOf, runAll }
+const parts = { definitions, methods, feed: feedPart, many: manyPart }
 
 /**
  * The built-in representations; the first is the default.

@@ -23,6 +23,8 @@ export interface FeedPart {
   familyEndpoints (mount: Mount): Endpoint[]
   /** `GET /rest/commands`: what happened to the items of all families at the prefix. */
   sharedEndpoints (mount: Mount): Endpoint[]
+  /** `GET …/commands/deleted`: what is deleted now. */
+  deletedEndpoints (mount: Mount): Endpoint[]
   /** Whether the log of an item is asked for as a feed. */
   isAsked (request: FastifyRequest): boolean
   answer (
@@ -66,6 +68,7 @@ export interface Mount {
   readonly grammar: Grammar
   readonly logGrammar: Grammar
   readonly feedGrammar: Grammar
+  readonly deletedGrammar: Grammar
   readonly streams: Streams
   readonly representations: readonly Representation[]
   readonly chooser: Chooser

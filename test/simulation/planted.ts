@@ -33,6 +33,9 @@ const failing: Partial<Options> = {
   numberedLate: true
 }
 
+/** For what few histories have. */
+const failingOften: Partial<Options> = { ...failing, clients: 5, commands: 9, failovers: 6, late: 0.2 }
+
 /** Many commands and reads about what was. */
 const visiting: Partial<Options> = { ...calm, clients: 3, commands: 5, past: 12, prunes: 0, failovers: 0 }
 
@@ -50,7 +53,7 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/replay',
     text: 'await getRecord(execution, identity) !== undefined',
     by: 'await getRecord(execution, identity).catch(error => { if (!PLANTED) throw error; }) !== undefined',
-    seed: 1283,
+    seed: 4176,
     options: { ...calm, clients: 4, deletions: 0.4, impatience: 0.6, late: 0.2, latest: 50, read: 0.2 },
     violation: /^refused as .*, but done/
   },
@@ -68,7 +71,7 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/data/open-log',
     text: ', keepMark(mark)])',
     by: ', ...(PLANTED ? [] : [keepMark(mark)])])',
-    seed: 13,
+    seed: 17,
     options: { ...calm, consumer: true, prunes: 12, drift: 0, late: 0.2, latest: 50 },
     violation: /pruned, but consumer/
   },
@@ -119,8 +122,8 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
     file: 'tools/consumers',
     text: '&& lease.isHeld)',
     by: '&& (PLANTED || lease.isHeld))',
-    seed: 6350,
-    options: { ...calm, consumer: true, pauses: 3, late: 0.1, latest: 200 },
+    seed: 340,
+    options: { ...calm, consumer: true, commands: 9, pauses: 9, prunes: 12, late: 0.2, latest: 400 },
     violation: /^consumer: .* were deleted/
   },
   'forgotten-other': {
@@ -136,7 +139,7 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/new-ids',
     text: '|| await findLast() === last)',
     by: '|| (PLANTED ? last >= 0 : await findLast() === last))',
-    seed: 13,
+    seed: 5,
     options: { ...calm, clients: 4, commands: 7, creations: 0.9, late: 0.4, latest: 200 },
     violation: /comes after/
   },
@@ -237,8 +240,8 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/record',
     text: "type: 'replace', family, item: after, expected, current }",
     by: "type: 'replace', family, item: after, expected, ...!PLANTED && { current } }",
-    seed: 6017,
-    options: failing,
+    seed: 81,
+    options: failingOften,
     violation: /^accounts\/1: is .* but should be/
   },
   'taken-by-itself': {
@@ -264,7 +267,7 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
     file: 'storage/postgres/replicas',
     text: 'await storage.commit(changes);',
     by: 'await storage.commit(changes); if (PLANTED) return;',
-    seed: 20,
+    seed: 111,
     options: { ...calm, http: 0.7, replicas: 2, reads: 0.5, latest: 1000, commands: 8 },
     violation: /^read of|^list/
   },
@@ -283,8 +286,8 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
     text: 'storage.confirm === undefined ? found : await confirmRecord(execution, identity, found)',
     by: `storage.confirm === undefined ? found
         : await confirmRecord(execution, identity, found).then(again => PLANTED ? found : again)`,
-    seed: 1554,
-    options: failing,
+    seed: 2281,
+    options: failingOften,
     violation: /refused as id-reused, but/
   },
   'outage-ends-consumer': {
@@ -327,8 +330,8 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
   'restored-otherwise': {
     what: 'a deleted item comes back without what an operation has changed',
     file: 'core/service/past',
-    text: 'map(([name, { from }]) => [name, from])',
-    by: 'map(([name, { from }]) => [name, PLANTED && name === \'balance\' ? 100 : from])',
+    text: '...last.item, revision })',
+    by: '...last.item, ...PLANTED && \'balance\' in last.item && { balance: 100 }, revision })',
     seed: 32,
     options: visiting,
     violation: /after RestoreAccount, but should be/
@@ -336,8 +339,8 @@ const bugs: Readonly<Record<string, PlantedBug>> = {
   'reverted-in-part': {
     what: 'a reversion keeps what was not there at the revision',
     file: 'core/service/past',
-    text: 'delete item[name]',
-    by: 'PLANTED || delete item[name]',
+    text: '{ ...rebuilt.item, ...Object',
+    by: '{ ...PLANTED && current.note !== undefined && { note: current.note }, ...rebuilt.item, ...Object',
     seed: 148,
     options: visiting,
     violation: /after RevertAccount, but should be/

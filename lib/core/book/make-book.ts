@@ -33,6 +33,7 @@ export function makeBook (family: Family, source: BookSource): Book {
     get: async (id, options = {}) => await readOne(book, id, options) as never,
     find: async (query = '', options = {}) => await readPage(book, query, options),
     log: async (id, options = {}) => await readLog(book, id, options),
+    findDeleted: async (options = {}) => await book.source.methods.findDeleted(book, options),
     entry: async (id, command, options = {}) => await findLogged(book, id, command, options),
     follow: (options = {}) => book.source.methods.follow(book, options),
     offers: async (id, options = {}) => await listOffers(book, id, options),
@@ -77,5 +78,5 @@ async function canRestore (book: BookParts, action: string, id: Id, options: Cal
   const grant = await caller.authorize({ family: family.name, action, id: target, params: {}, tentative: true })
   const storage = await caller.storage()
   if (await storage.get(family.name, target, caller.signal) !== undefined) return false
-  return canSee(grant, await findDeleted(storage, family, target, caller.signal))
+  return canSee(grant, await findDeleted({ family, storage, signal: caller.signal }, target))
 }

@@ -1,13 +1,13 @@
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { notFound } from '../problems.js'
-import type { Grammar } from '../query/grammar.js'
+import type { Grammar, ItemPage } from '../query/grammar.js'
 import type { callRules } from '../service/arguments.js'
 import type { Caller } from '../service/caller.js'
 import type { Outcome } from '../service/execute.js'
 import type { Called } from '../service/renamed.js'
 import type {
-  CallOptions, Done, FollowedCommand, FollowOptions, RunAllOptions, RunOptions
+  CallOptions, Done, FindDeletedOptions, FollowedCommand, FollowOptions, LoggedCommand, RunAllOptions, RunOptions
 } from '../service/service.js'
 import type { Id } from '../storage/storage.js'
 import { didYouMean } from '../values/words.js'
@@ -23,6 +23,7 @@ export interface AnyCommand extends RunOptions {
 /** Methods of books whose code is apart, so that it is only loaded with what has them. */
 export interface BookMethods {
   follow (book: BookParts, options: FollowOptions): AsyncGenerator<FollowedCommand>
+  findDeleted (book: BookParts, options: FindDeletedOptions): Promise<ItemPage<LoggedCommand>>
   runAll (
     book: BookParts, commands: readonly AnyCommand[], options: RunAllOptions
   ): Promise<Array<Done<never> | PromiseSettledResult<Done<never>>>>
@@ -34,7 +35,7 @@ export interface BookSource {
   /** Checks the options of a call. */
   open (options: CallOptions, rule: keyof typeof callRules): Caller
   /** For clients, whose pages of lists and logs are limited. @param family as the caller sees it */
-  grammarsOf? (family: Family): { readonly grammar: Grammar, readonly logGrammar: Grammar }
+  grammarsOf? (family: Family): { [K in 'grammar' | 'logGrammar' | 'deletedGrammar']: Grammar }
   /** Whether a change of an item needs its revision. */
   readonly needsRevision?: boolean
   /** The most commands that `runAll` takes. */

@@ -114,7 +114,8 @@ export async function findCommand (
   let itemReader: Reader
   try {
     itemReader = await authorizeReader(family, caller, { ...intent, id })
-    if (itemReader.isNarrowed && await itemReader.get(id) === undefined) return undefined
+    const isSeen = !itemReader.isNarrowed || await itemReader.get(id) !== undefined || await itemReader.hasLog(id)
+    if (!isSeen) return undefined
   } catch (error) {
     // A refusal would reveal that the command of another principal exists.
     if (toProblem(error).statusCode >= 500 || await reader.getOwnCommand(name) !== undefined) throw error

@@ -252,8 +252,9 @@ function listEndpoints (mount: Mount, app: FastifyInstance): Endpoint[] {
     ...collectionEndpoints(mount),
     ...itemEndpoints(mount),
     ...writeEndpoints(mount),
-    ...(mount.family.writable ? [feed.familyEndpoints, logEndpoints, operationsEndpoints, feed.sharedEndpoints] : [])
-      .flatMap(list => list(mount)),
+    ...(mount.family.writable
+      ? [feed.familyEndpoints, feed.deletedEndpoints, logEndpoints, operationsEndpoints, feed.sharedEndpoints]
+      : []).flatMap(list => list(mount)),
     ...(mount.unversioned === false ? [] : queryEndpoints(mount))
   ]
   const paths = all.map(({ path }) => path)
