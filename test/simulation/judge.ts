@@ -167,7 +167,8 @@ export class Judge {
           was(target as Id, item => item !== undefined && isRefused(item, action, params))
       case 'taken':
         return (action === 'CreateTicket' && this.#wasTaken(intention, before)) ||
-          (/^(?:Restore|Revert)Ticket/.test(action) && this.#wasAny('tickets', since, item => item.id !== target, before))
+          (/^(?:Restore|Revert)Ticket/.test(action) &&
+            this.#wasAny('tickets', since, item => item.id !== target, before))
       case 'missing':
         return this.#listAccounts(intention).some(id => was(id, item => !isVisible(item, tenant), 'accounts'))
       case 'pruned':
