@@ -214,6 +214,45 @@ for (const { name, make } of storages) {
   })
 }
 
+t.test('what other programs have done', async t => {
+  const storage = memoryStorage()
+  const book = toys.service({ storage })
+  const at = new Date().toISOString()
+  for (const id of ['a', 'b']) await book.create({ id, name: 'A', region: 'north' })
+  for (const id of ['a', 'b']) await book.remove(id)
+  const item = { id: 'a', name: 'A', region: 'south', revision: 7, createdAt: at, updatedAt: at }
+  await storage.commit([{ type: 'insert', family: 'toys', item }])
+  t.strictSame((await book.findDeleted()).items.map(({ toy }) => toy), ['b'], 'an item that is there')
+  const north = toys.service({
+    storage, authorize: () => ({ where: [{ field: 'region', op: 'eq', values: ['north'] }] })
+  })
+  t.equal((await north.log('b')).items.length, 2)
+  await t.rejects(north.log('a'), { code: 'not-found' }, 'the present item decides')
+})
+
+t.test('a deletion that changed another item is not one of that', async t => {
+  const storage = memoryStorage()
+  const nodes = defineFamily({
+    name: 'nodes',
+    singular: 'node',
+    fields: Type.Object({ id: Type.String(), size: Type.Integer({ default: 1 }) }),
+    create: ['id'],
+    remove: {
+      with: { root: { family: 'nodes', id: () => 'root' } },
+      apply: (_node: unknown, _params: unknown, { items: { root } }: { items: { root: { size: number } } }) =>
+        ({ others: { root: { ...root, size: root.size + 1 } } }),
+      restore: () => undefined
+    } as never
+  })
+  const book = nodes.service({ storage })
+  for (const id of ['root', 'a']) await book.create({ id })
+  await book.remove('a')
+  await storage.commit([{ type: 'delete', family: 'nodes', id: 'root', expected: 2 }])
+  t.strictSame((await book.findDeleted()).items.map(({ node }) => node), ['a'])
+  t.equal(await book.can('restore', 'root'), false)
+  t.equal(await book.can('restore', 'a'), true)
+})
+
 t.test('a page searches a part of a long log', async t => {
   const storage = memoryStorage()
   const searched: Query[] = []
