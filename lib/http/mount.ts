@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Book } from '../core/book/book.js'
-import type { BookMethods } from '../core/book/source.js'
+import type { FamilyModel } from '../core/book/describe.js'
 import { errorCodes } from '../core/errors.js'
 import type { AnyFamily, Family } from '../core/family/family.js'
 import type { Grammar } from '../core/query/grammar.js'
@@ -44,7 +44,10 @@ export interface ManyPart {
 
 /** What is put together with a mount: requests about single items need none of it. */
 export interface MountParts {
-  readonly methods: BookMethods
+  /** The book of a mount, for the caller of a request. */
+  openBook (mount: Mount, request: FastifyRequest): Book
+  /** What a mount says about its family. */
+  describe (family: Family, grammar: Grammar): FamilyModel
   readonly feed: FeedPart
   readonly many: ManyPart
 }

@@ -6,9 +6,12 @@ import { asBase } from '../service/renamed.js'
 import type { CallOptions, RunOptions } from '../service/service.js'
 import type { Id } from '../storage/storage.js'
 import type { Book } from './book.js'
+import { findDeletedOf } from './find-deleted.js'
+import { followLog } from './follow-log.js'
 import { askForAny, findOffers, findTargets } from './offers.js'
 import { findItem, findLogged, readLog, readOne, readPage } from './reads.js'
-import { type AnyCommand, BookParts, type BookSource, changes } from './source.js'
+import { type AnyCommand, runAll } from './run-all.js'
+import { BookParts, type BookSource, changes } from './source.js'
 import { previewChange, runAction } from './writes.js'
 
 export function makeBook (family: Family, source: BookSource): Book {
@@ -29,13 +32,13 @@ export function makeBook (family: Family, source: BookSource): Book {
     revert: async (id, params, options = {}) =>
       await runAction(book, book.findOwn('revert'), id, params, options),
     runAll: async (commands: readonly AnyCommand[], options = {}) =>
-      await book.source.methods.runAll(book, commands, options) as never,
+      await runAll(book, commands, options) as never,
     get: async (id, options = {}) => await readOne(book, id, options) as never,
     find: async (query = '', options = {}) => await readPage(book, query, options),
     log: async (id, options = {}) => await readLog(book, id, options),
-    findDeleted: async (options = {}) => await book.source.methods.findDeleted(book, options),
+    findDeleted: async (options = {}) => await findDeletedOf(book, options),
     entry: async (id, command, options = {}) => await findLogged(book, id, command, options),
-    follow: (options = {}) => book.source.methods.follow(book, options),
+    follow: (options = {}) => followLog(book, options),
     offers: async (id, options = {}) => await listOffers(book, id, options),
     can: async (name, id, options = {}) => await can(book, name, id, options),
     preview: async (name, id, params = {}, options = {}) =>

@@ -1,37 +1,18 @@
 import { errorCodes } from '../errors.js'
 import type { Family } from '../family/family.js'
 import { notFound } from '../problems.js'
-import type { Grammar, ItemPage } from '../query/grammar.js'
+import type { Grammar } from '../query/grammar.js'
 import type { callRules } from '../service/arguments.js'
 import type { Caller } from '../service/caller.js'
 import type { Outcome } from '../service/execute.js'
 import type { Called } from '../service/renamed.js'
-import type {
-  CallOptions, Done, FindDeletedOptions, FollowedCommand, FollowOptions, LoggedCommand, RunAllOptions, RunOptions
-} from '../service/service.js'
+import type { CallOptions } from '../service/service.js'
 import type { Id } from '../storage/storage.js'
 import { didYouMean } from '../values/words.js'
 import { type Action, listActions } from './offers.js'
 
-/** A `BookCommand` of any family. */
-export interface AnyCommand extends RunOptions {
-  readonly operation: string
-  readonly id?: Id
-  readonly params?: object
-}
-
-/** Methods of books whose code is apart, so that it is only loaded with what has them. */
-export interface BookMethods {
-  follow (book: BookParts, options: FollowOptions): AsyncGenerator<FollowedCommand>
-  findDeleted (book: BookParts, options: FindDeletedOptions): Promise<ItemPage<LoggedCommand>>
-  runAll (
-    book: BookParts, commands: readonly AnyCommand[], options: RunAllOptions
-  ): Promise<Array<Done<never> | PromiseSettledResult<Done<never>>>>
-}
-
 /** Where a book gets its callers from, and what holds for all their calls. */
 export interface BookSource {
-  readonly methods: BookMethods
   /** Checks the options of a call. */
   open (options: CallOptions, rule: keyof typeof callRules): Caller
   /** For clients, whose pages of lists and logs are limited. @param family as the caller sees it */

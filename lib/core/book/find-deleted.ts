@@ -1,4 +1,4 @@
-import type { BookParts } from '../book/source.js'
+import { Deletions } from '../feed/deletions.js'
 import { compileGrammar, type ItemPage } from '../query/grammar.js'
 import { parseCallQuery, programLimits, toItemPage } from '../service/arguments.js'
 import { findBounded } from '../service/bounded.js'
@@ -6,7 +6,7 @@ import { intendToRead } from '../service/caller.js'
 import { authorizeReader } from '../service/reader.js'
 import { type CommandRecord, deletionList, nameRecord, showEntry } from '../service/record.js'
 import type { FindDeletedOptions, LoggedCommand } from '../service/service.js'
-import { Deletions } from './deletions.js'
+import type { BookParts } from './source.js'
 
 const deletedGrammar = compileGrammar({ ...deletionList, key: 'position' }, programLimits)
 

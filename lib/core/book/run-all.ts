@@ -1,10 +1,18 @@
-import type { Action } from '../book/offers.js'
-import { type AnyCommand, type BookParts, changes } from '../book/source.js'
-import { readCommand, showDone } from '../book/writes.js'
+import { executeAll } from '../many/execute-all.js'
 import { invalidBody, pointToCommand, Problem } from '../problems.js'
 import { callRules, checkCallOptions } from '../service/arguments.js'
-import type { Done, RunAllOptions } from '../service/service.js'
-import { executeAll } from './execute-all.js'
+import type { Done, RunAllOptions, RunOptions } from '../service/service.js'
+import type { Id } from '../storage/storage.js'
+import type { Action } from './offers.js'
+import { type BookParts, changes } from './source.js'
+import { readCommand, showDone } from './writes.js'
+
+/** A `BookCommand` of any family. */
+export interface AnyCommand extends RunOptions {
+  readonly operation: string
+  readonly id?: Id
+  readonly params?: object
+}
 
 /**
  * The method `runAll` of a book.
