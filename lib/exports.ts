@@ -43,8 +43,8 @@ export { prepareFront } from './http/front.js'
 export type { FrontOptions } from './http/front.js'
 export { findChanges, previewForm, runForm, runOneOf } from './http/responding/commands.js'
 export type { FormCommand, FormPreview, PreviewedItem, RanCommand } from './http/responding/commands.js'
-export { findNewestCommands, loadFeed } from './http/responding/feed.js'
-export type { Activity, LoadedFeed } from './http/responding/feed.js'
+export { findNewestCommands, loadDeleted, loadFeed } from './http/responding/feed.js'
+export type { Activity, LoadedDeletions, LoadedFeed } from './http/responding/feed.js'
 export {
   describeForm, describeItem, findStateReason, makeSampleParams, prefillParams, readFormParams
 } from './http/responding/forms.js'
@@ -83,8 +83,8 @@ export type { PastItem } from './core/service/reader.js'
 export type { StateReason } from './core/service/refusal.js'
 export type { Committed, Grant, Granted, Hidable, Intent } from './core/service/caller.js'
 export type {
-  BookCommand, CallOptions, CreateOptions, Done, FindOptions, FollowedCommand, FollowOptions, GetOptions, LoggedCommand,
-  RunAllOptions, RunOptions, Service, ServiceOptions
+  BookCommand, CallOptions, CreateOptions, Done, FindDeletedOptions, FindOptions, FollowedCommand, FollowOptions,
+  GetOptions, LoggedCommand, RunAllOptions, RunOptions, Service, ServiceOptions
 } from './core/service/service.js'
 export { findPosition, writePosition } from './core/service/log-reads.js'
 export { checkHealth, isStorage, readMetrics } from './core/service/storage-access.js'

@@ -1,21 +1,24 @@
 import type { Static, TObject, TProperties } from '@sinclair/typebox'
+import { describeFamily } from './core/book/describe.js'
+import { makeService } from './core/book/make-service.js'
 import { definitions } from './core/definitions/definitions.js'
 import type {
   FamilyDefinition, FieldName, OperationParams, QueryDefinition
 } from './core/family/definition.js'
 import type { KnownFields, KnownResult } from './core/family/known-fields.js'
 import type { ItemsAtCreation, NewItems } from './core/family/types.js'
-import { followBook } from './core/feed/follow-book.js'
 import { html } from './html/html.js'
 import { feedPart } from './http/feed/feed.js'
+import { manyPart } from './http/many/many.js'
 import { type FamilyPlugin, makeFamily, type MountHook } from './http/plugin/define-family.js'
+import { openBook } from './http/plugin/open-book.js'
 import { document } from './openapi/document.js'
 import { csv, json, ndjson, xml } from './representations/formats.js'
 import type { Representation } from './representations/representation.js'
 
-// Here formats, pages, documents, checks of definitions and the feed are put together: what makes a family knows none
-// of them.
-const parts = { definitions, methods: { follow: followBook }, feed: feedPart }
+// Here everything is put together that what makes a family does not know: formats, pages, documents, checks of
+// definitions, books, the feed, many commands.
+const parts = { definitions, describe: describeFamily, makeService, openBook, feed: feedPart, many: manyPart }
 
 /**
  * The built-in representations; the first is the default.

@@ -10,6 +10,7 @@ const slow = [
   'system/',
   'simulation/',
   'storage/',
+  'authorization/planted-leaks',
   'examples',
   'forms/large-bodies',
   'http/slow-readers',

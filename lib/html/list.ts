@@ -180,11 +180,12 @@ function formatOperand (
 }
 
 function renderEmpty (words: Words, { name }: PageView, affordances: PageAffordances): Markup {
-  const { page, clear, url, create, isActivity } = affordances
+  const { page, clear, url, create, isActivity, isDeleted } = affordances
   const { texts } = words
   const plural = namePlural(words, name)
   if (isActivity === true) {
-    return markup`<p class="empty">${texts.noActivity}${clear !== undefined && markup` <a href="${clear}">${
+    const nothing = isDeleted === true ? explainNone(words, affordances) : texts.noActivity
+    return markup`<p class="empty">${nothing}${clear !== undefined && markup` <a href="${clear}">${
       texts.showAll}</a>`}</p>`
   }
   const [text, href, onward] = page !== 1
@@ -192,6 +193,13 @@ function renderEmpty (words: Words, { name }: PageView, affordances: PageAfforda
     : clear === undefined ? [texts.emptyList(plural)] : [texts.noMatches(plural), clear, texts.showAll]
   const hint = clear === undefined && create !== undefined && page === 1 && ` ${texts.createFirst}`
   return markup`<p class="empty">${text}${hint}${href !== undefined && markup` <a href="${href}">${onward}</a>`}</p>`
+}
+
+/** The log is searched for deletions in parts. */
+function explainNone (words: Words, { clear, next, trail }: PageAffordances): string {
+  const { texts } = words
+  if (next !== undefined) return texts.noneSoFar
+  return clear === undefined ? texts.noneDeleted : texts.noMatches(namePlural(words, trail.at(-1)?.name ?? ''))
 }
 
 function renderPaging (words: Words, { items }: PageView, affordances: PageAffordances): Markup {

@@ -122,10 +122,11 @@ function findPlace (request: FastifyRequest): string | undefined {
 function nameList (words: Words, { name }: PageView, affordances: PageAffordances | undefined): string {
   const { texts } = words
   if (affordances?.timeline === undefined) return namePlural(words, name)
-  const { isActivity, trail } = affordances
+  const { isActivity, isDeleted, trail } = affordances
   const part = isActivity === true ? texts.activity : name === 'commands' ? texts.log : nameField(words, name)
   const whole = trail.at(-1)
   if (whole === undefined) return part
+  if (isDeleted === true) return texts.deletedItems(namePlural(words, whole.name))
   return texts.partOf(part, isActivity === true ? namePlural(words, whole.name) : whole.name)
 }
 

@@ -52,6 +52,7 @@ p { margin: 0 0 .75rem }
 .ago { font-size: .875rem }
 .then { background: var(--warning-paper) }
 .past a { margin-inline-end: 1rem }
+.message.past { background: var(--neutral-paper); border-color: var(--neutral) }
 .number, td.number, time { white-space: nowrap; font-variant-numeric: tabular-nums }
 footer { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; padding-top: 2rem; padding-bottom: 2rem;
   font-size: .875rem }

@@ -171,6 +171,11 @@ export const english = {
   activity: 'Activity',
   allActivity: 'All activity',
   noActivity: 'Nothing happened here.',
+  /** The title of the page of what is deleted. */
+  deletedItems: (plural: string): string => `Deleted ${lowerFirst(plural)}`,
+  /** On that page, if it is empty; the second if older deletions were not looked at yet. */
+  noneDeleted: 'Nothing is deleted.',
+  noneSoFar: 'Nothing here so far. Look at older ones.',
   /** The label of the moment of an entry. */
   day: 'Day',
   newer: 'Newer',

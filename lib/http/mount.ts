@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Book } from '../core/book/book.js'
-import type { BookMethods } from '../core/book/source.js'
+import type { FamilyModel } from '../core/book/describe.js'
 import { errorCodes } from '../core/errors.js'
 import type { AnyFamily, Family } from '../core/family/family.js'
 import type { Grammar } from '../core/query/grammar.js'
@@ -23,6 +23,8 @@ export interface FeedPart {
   familyEndpoints (mount: Mount): Endpoint[]
   /** `GET /rest/commands`: what happened to the items of all families at the prefix. */
   sharedEndpoints (mount: Mount): Endpoint[]
+  /** `GET …/commands/deleted`: what is deleted now. */
+  deletedEndpoints (mount: Mount): Endpoint[]
   /** Whether the log of an item is asked for as a feed. */
   isAsked (request: FastifyRequest): boolean
   answer (
@@ -32,10 +34,22 @@ export interface FeedPart {
   ): Promise<FastifyReply>
 }
 
+/** Many commands in one request, as mounts have them. */
+export interface ManyPart {
+  /** `POST /rest/commands`; the first mount at a prefix declares it. */
+  endpoint (mount: Mount): Endpoint
+  /** Reads one of them that is for this mount. */
+  compileReader (mount: Mount): (sent: Members) => Command
+}
+
 /** What is put together with a mount: requests about single items need none of it. */
 export interface MountParts {
-  readonly methods: BookMethods
+  /** The book of a mount, for the caller of a request. */
+  openBook (mount: Mount, request: FastifyRequest): Book
+  /** What a mount says about its family. */
+  describe (family: Family, grammar: Grammar): FamilyModel
   readonly feed: FeedPart
+  readonly many: ManyPart
 }
 
 /** One registration of a family in an application: everything that its requests need. */
@@ -57,6 +71,7 @@ export interface Mount {
   readonly grammar: Grammar
   readonly logGrammar: Grammar
   readonly feedGrammar: Grammar
+  readonly deletedGrammar: Grammar
   readonly streams: Streams
   readonly representations: readonly Representation[]
   readonly chooser: Chooser

@@ -56,7 +56,9 @@ function listReadTools (mount: FamilyMount): Tool[] {
   const find = makeFindTool(mount)
   const ofItem = compile({ id: describeTarget(mount) })
   const get = makeGetTool(mount)
-  return mount.model.isWritable ? [find, get, makeOperationsTool(mount, ofItem)] : [find, get]
+  if (!mount.model.isWritable) return [find, get]
+  const isDeletable = mount.model.actions.some(({ kind }) => kind === 'remove')
+  return [find, get, makeOperationsTool(mount, ofItem), ...isDeletable ? [makeDeletedTool(mount)] : []]
 }
 
 const readHints = { readOnlyHint: true }
@@ -83,10 +85,11 @@ function makeFindTool (mount: FamilyMount): Tool {
 }
 
 function makeGetTool (mount: FamilyMount): Tool {
-  const revision = Type.Integer({ minimum: 1, description: 'As it was after this change. Default: as it is' })
-  const { schema, validate } = compile({
-    id: describeTarget(mount), ...mount.model.isWritable && { revision: Type.Optional(revision) }
-  })
+  const past = Type.Partial(Type.Object({
+    revision: Type.Integer({ minimum: 1, description: 'As it was after this change. Default: as it is' }),
+    at: Type.String({ format: 'date-time', description: 'As it was at this time, instead of revision' })
+  })).properties
+  const { schema, validate } = compile({ id: describeTarget(mount), ...mount.model.isWritable && past })
   return {
     mount,
     end: 'get',
@@ -96,8 +99,8 @@ function makeGetTool (mount: FamilyMount): Tool {
     hints: readHints,
     async call (request, sent) {
       refuseArguments(validate(sent))
-      const { id, revision } = sent as { readonly id: Id, readonly revision?: number }
-      return await mount.book(request).get(id, { ...revision !== undefined && { revision } })
+      const { id, ...when } = sent as { readonly id: Id, readonly revision?: number, readonly at?: string }
+      return await mount.book(request).get(id, when)
     }
   }
 }
@@ -127,6 +130,27 @@ function makeOperationsTool (mount: FamilyMount, { schema, validate }: Arguments
         return [{ name, tool: nameTool({ mount, end }), allowed, ...reason !== undefined && { reason } }]
       })
       return { revision, items }
+    }
+  }
+}
+
+function makeDeletedTool (mount: FamilyMount): Tool {
+  const { model: { name, singular }, maxPageSize, pageSize, book } = mount
+  const { schema, validate } = compile(Type.Partial(Type.Object({
+    limit: Type.Integer({ minimum: 1, description: `At most ${maxPageSize}. Default: ${pageSize}` }),
+    after: Type.String({ description: 'next of the page before' })
+  })).properties)
+  return {
+    mount,
+    end: 'deleted',
+    action: 'read',
+    title: `List the ${name} that are deleted now`,
+    more: `The deletion of each, newest first; its changes have the ${singular}.`,
+    schema,
+    hints: readHints,
+    async call (request, sent) {
+      refuseArguments(validate(sent))
+      return showPage(await book(request).findDeleted(sent))
     }
   }
 }

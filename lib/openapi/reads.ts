@@ -143,6 +143,19 @@ export function describeFeed (part: DocumentPart, { isShared, targets }: RouteMo
   }
 }
 
+export function describeDeleted (part: DocumentPart): Description {
+  const { name, singular } = part.model
+  const page = part.name(`${toSchemaName(part)}EntryPage`, describePage(part, describeLogEntry(part)))
+  return {
+    name: `list-deleted-${name}`,
+    tag: `${name}: log`,
+    summary: `List the ${name} that are deleted now`,
+    description: `The deletion of each, newest first. Its changes have the ${singular} as it was.`,
+    querystring: describeQuerystring(part, 'log'),
+    response: { 200: describeAnswer(part, 'page', 'A page of deletions', page, 'link') }
+  }
+}
+
 /** Of the version that answers. */
 export function describeQuery (declaring: DocumentPart, { query = '', targets: [owner] }: RouteModel): Description {
   const part = owner === undefined ? declaring : declaring.of(owner.mount)

@@ -3,8 +3,8 @@ import { describeRefusals, shortenAnswers } from './answers.js'
 import { describeRequestHeaders, type Description } from './description.js'
 import type { DocumentPart } from './document-part.js'
 import {
-  describeEntryRoute, describeFeed, describeHomeRoute, describeItemRoute, describeList, describeLog, describeOperations,
-  describeQuery
+  describeDeleted, describeEntryRoute, describeFeed, describeHomeRoute, describeItemRoute, describeList, describeLog,
+  describeOperations, describeQuery
 } from './reads.js'
 import { describeItemId, objectOf, textSchema } from './schemas.js'
 import {
@@ -22,6 +22,7 @@ const describers: Readonly<Record<RouteModel['kind'], Describe>> = {
   log: describeLog,
   entry: describeEntryRoute,
   feed: describeFeed,
+  deleted: describeDeleted,
   query: describeQuery,
   create: describeCreation,
   remove: describeDeletion,
@@ -69,7 +70,7 @@ function isDeprecated ({ kind, isShared, targets }: RouteModel): boolean {
   })
 }
 
-const briefReads: readonly RouteModel['kind'][] = ['operations', 'log', 'entry', 'feed', 'query']
+const briefReads: readonly RouteModel['kind'][] = ['operations', 'log', 'entry', 'feed', 'deleted', 'query']
 
 /**
  * The recommended form is described in full, the others apart from it and without what is the same there. So are reads

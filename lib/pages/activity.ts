@@ -14,11 +14,16 @@ import { titleOf } from './titles.js'
 import type { Here } from './urls.js'
 import { sendView } from './views.js'
 
-/** The entries with the titles of their items: for each family one read of these, and one of those they refer to. */
+/**
+ * The entries with the titles of their items: for each family one read of these, and one of those they refer to.
+ *
+ * @param restorable the ids of the entries whose items the caller may restore, if that is known
+ */
 export async function showEntries (
   { request, reads }: Pick<PageRequest, 'request' | 'reads'>,
   { entries, readings }: Activity,
-  isShared: boolean
+  isShared: boolean,
+  restorable?: ReadonlySet<string>
 ): Promise<LogEntry[]> {
   const shown = new Map<LogRecord, LogEntry>()
   await Promise.all(readings.map(async reading => {
@@ -30,7 +35,8 @@ export async function showEntries (
       readTitles(reading, ids),
       nameInLog(here, own.map(entry => makeLogEntry(here, entry)))
     ])
-    const restores = await findRestores(here, reading, own.filter(({ target }) => !titles.has(String(target))))
+    const restores = await findRestores(here, reading, own.filter(({ id, target }) =>
+      !titles.has(String(target)) && restorable?.has(id) !== false))
     for (const [index, entry] of own.entries()) {
       const id = String(entry.target)
       const title = titles.get(id)

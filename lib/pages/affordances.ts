@@ -188,9 +188,11 @@ export interface PageAffordances extends Affordances {
   readonly timeline?: readonly LogEntry[] | undefined
   /** Whether the entries are those of many items. */
   readonly isActivity?: boolean
+  /** Whether these are the deletions of items that have not come back. */
+  readonly isDeleted?: boolean
   /** The URL of the commands of all items of the list. */
   readonly activity?: string | undefined
-  /** The URL of the deletions, from which items can be restored. */
+  /** The URL of what is deleted now, from which items can be restored. */
   readonly deleted?: string | undefined
   /** The URL of the page with some parameters changed; `undefined` removes one. */
   url (changes: Readonly<Record<string, string | undefined>>): string

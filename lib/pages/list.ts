@@ -84,9 +84,8 @@ async function makeListAffordances (
   const record = command === undefined ? undefined : await reading.ownEntry(command)
   const feedback = record && makeFeedback(mount, record)
   if (feedback !== undefined) endFeedback(reply, listUrl(mount, request))
-  // A grant's conditions cannot be checked for a deleted item, so its log is not shown under them.
-  const hasLog = feedback?.name === 'delete' && !reading.isNarrowed
-  const log = record && hasLog ? itemUrl(mount, request, record.target, 'commands') : undefined
+  const hasLog = record !== undefined && feedback?.name === 'delete' && await reading.hasLog(record.target)
+  const log = hasLog ? itemUrl(mount, request, record.target, 'commands') : undefined
   const whole = makePageUrl('', parsed, ['format']).slice(1)
   const shown = { items, total, reading, links, from: whole === `sort=${mount.newestFirst}` ? '' : whole }
   const undo = record && feedback?.name === 'delete' && feedback.outcome === 'done'

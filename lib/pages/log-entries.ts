@@ -42,7 +42,7 @@ export async function findNewestEntries (reading: Reading, { id, revision }: Sto
 /** The title of an item that is gone, if one of its last changes has it, and the caller may read its log. */
 export async function findLastTitle (reading: Reading, id: Id): Promise<string | undefined> {
   const { mount, mount: { model: { title, actions } }, isNarrowed } = reading
-  if (isNarrowed || title === 'id') return undefined
+  if (title === 'id' || (isNarrowed && !await reading.hasLog(id))) return undefined
   const where: Condition[] = [{ field: 'outcome', op: 'eq', values: ['done'] }]
   const order = ['revision', 'createdAt', 'id'].map(field => ({ field, descending: true }))
   const entries = await reading.log(id, { where, order, offset: 0, limit: shownChanges, count: false })

@@ -107,14 +107,13 @@ function describeRows ({ mount, request }: PageRequest, { items, links, from }: 
   }
 }
 
-/** The deletions in the activity. The log of a deleted item is not shown to callers who see only some of the items. */
+/** What is deleted now, for callers who may restore it. */
 async function findDeletedPage (
   { mount, mount: { model: { actions } }, request }: PageRequest, reading: Reading
 ): Promise<string | undefined> {
-  const find = (wanted: string) => actions.find(({ kind }) => kind === wanted)?.action
-  const [remove, restore] = [find('remove'), find('restore')]
-  if (restore === undefined || reading.isNarrowed || !await reading.mayOffer(restore)) return undefined
-  return `${listUrl(mount, request)}/commands?action=${remove}&outcome=done`
+  const restore = actions.find(({ kind }) => kind === 'restore')
+  if (restore === undefined || !await reading.mayOffer(restore.action)) return undefined
+  return `${listUrl(mount, request)}/commands/deleted`
 }
 
 /** By numbers, as far as pages are counted, so that people see their position. */

@@ -2,10 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Id, type Moment, openReading, type PastItem } from '../exports.js'
 import type { ItemAffordances, Past } from './affordances.js'
 import { type ItemPageQuery, pickMembers, startPage } from './item-affordances.js'
-import { linkOthers, trailToItem } from './links.js'
+import { linkList, linkOthers, trailToItem } from './links.js'
 import type { PageRequest } from './page-reads.js'
 import { findReferredTitles } from './references.js'
 import { listStateFields, showState } from './states.js'
+import { titleOf } from './titles.js'
 import { itemUrl } from './urls.js'
 import { sendView, type ShownOne } from './views.js'
 
@@ -57,7 +58,9 @@ async function makePast (responding: PageRequest, past: PastItem): Promise<ItemA
   return {
     ...page,
     others,
-    trail: trailToItem(responding, item.id, isDeleted ? undefined : last),
+    trail: isDeleted
+      ? [linkList(mount, request), { kind: 'item', href: `${current}/commands`, name: titleOf(mount, last) }]
+      : trailToItem(responding, item.id, last),
     state: showState(mount, item),
     technical: [...page.technical, ...listStateFields(mount)],
     referred,

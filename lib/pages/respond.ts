@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readFresh, type Target } from '../exports.js'
 import { sendActivityPage } from './activity.js'
+import { sendDeletedPage } from './deleted.js'
 import { readFeedback } from './feedback.js'
 import { sendHomePage } from './home.js'
 import { sendItemPage, sendOperationsPage } from './item.js'
@@ -28,6 +29,7 @@ export async function respond (
     case 'entry': return await sendEntryPage(responding, target.id, target.command, target.noun, search)
     case 'command': return await sendCommandPage(responding, target.command, search)
     case 'query': return await sendQueryPage(responding, target.field, target.value, search)
+    case 'deleted': return await sendDeletedPage(responding, search)
     case 'feed': return await sendActivityPage(responding, target.isShared, target.id, search)
   }
 }

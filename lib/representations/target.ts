@@ -84,7 +84,7 @@ export interface RouteModel {
    * `update` the item alone, an `action` the name of the action, without a version.
    */
   readonly kind:
-    | 'home' | 'list' | 'item' | 'operations' | 'log' | 'entry' | 'feed' | 'query'
+    | 'home' | 'list' | 'item' | 'operations' | 'log' | 'entry' | 'feed' | 'deleted' | 'query'
     | 'create' | 'remove' | 'operation' | 'update' | 'command' | 'commands' | 'action'
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** After the prefix, such as `/rest/v1/deals/:id`. A `:word` is one of several. */
@@ -104,6 +104,8 @@ export interface RouteModel {
 /** What a read asks for. */
 export type Aim =
   | { readonly kind: 'home' | 'list' }
+  /** The deletions of items that have not come back. */
+  | { readonly kind: 'deleted' }
   | { readonly kind: 'item' | 'operations', readonly id: Id }
   /** `noun`: only the part of the log that an operation has. */
   | { readonly kind: 'log', readonly id: Id, readonly noun?: string | undefined }

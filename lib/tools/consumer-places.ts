@@ -171,10 +171,10 @@ export async function skipPruned (storage: Storage, name: string): Promise<void>
 
 /** Removes the errors of entries that were set aside: they are texts of the host. Returns how many there were. */
 export async function eraseErrors (
-  storage: Storage, isErased: (id: string) => boolean, text: string
+  storage: Storage, isErased: (entry: ParkedEntry) => boolean, text: string
 ): Promise<number> {
   let count = 0
-  const isLeft = ({ id, error }: ParkedEntry): boolean => error !== text && isErased(id)
+  const isLeft = (entry: ParkedEntry): boolean => entry.error !== text && isErased(entry)
   const erase = (entries: readonly ParkedEntry[]): ParkedEntry[] =>
     entries.map(entry => isLeft(entry) ? { ...entry, error: text } : entry)
   for (const place of await findPlaces(storage)) {

@@ -1,12 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
-import { defineFamily, defineQuery, type Grant, Problem, type Storage, Type } from '../../lib/index.js'
+import { defineFamily, defineQuery, type Grant, type Intent, Problem, type Storage, Type } from '../../lib/index.js'
 import { mcp } from '../../lib/mcp/mcp.js'
 
 // Families of which a part is hidden from some callers. Every value of that part, and who wrote it, has the mark.
 
 export const mark = 'MARK'
 export const makerId = 'mill-7'
+/** Hidden values that are no text. */
+export const weight = 987_654_321
+export const since = '1777-03-05'
 
 const words = (verb: string, participle: string, noun: string, action: string) =>
   ({ name: verb, verb, participle, noun, action })
@@ -32,21 +35,26 @@ export const goods = defineFamily({
     cost: Type.String({ default: 'MARK none' }),
     code: Type.Optional(Type.String()),
     maker: Type.Optional(Type.String()),
+    weight: Type.Optional(Type.Integer()),
+    since: Type.Optional(Type.String({ format: 'date' })),
+    more: Type.Optional(Type.Object({ open: Type.String(), secret: Type.Optional(Type.String()) },
+      { additionalProperties: true })),
     quality: Type.Union([Type.Literal('MARK-good'), Type.Literal('MARK-bad')], { default: 'MARK-good' }),
     status: Type.Union([Type.Literal('open'), Type.Literal('done')], { default: 'open' }),
     terms: Type.Optional(Type.Object({ days: Type.Integer(), margin: Type.Optional(Type.String()) })),
     lines: Type.Array(Line, { default: [] })
   }),
-  create: ['name', 'cost', 'code', 'maker', 'terms', 'lines'],
-  edit: ['name', 'cost', 'code', 'maker', 'terms', 'lines'],
+  create: ['name', 'cost', 'code', 'maker', 'weight', 'since', 'more', 'terms', 'lines'],
+  edit: ['name', 'cost', 'code', 'maker', 'weight', 'since', 'more', 'terms', 'lines'],
+  revert: true,
   references: { maker: makers },
   unique: [['code']],
   title: 'cost',
   order: ['cost'],
-  list: ['cost', 'name', 'quality', 'lines', 'maker', 'status'],
+  list: ['cost', 'name', 'quality', 'lines', 'maker', 'weight', 'since', 'more', 'status'],
   search: ['name', 'cost'],
   states: {
-    open: 'neutral', done: 'done', 'MARK-best': { tone: 'good', filter: 'quality=MARK-good&status=open' }
+    'MARK-best': { tone: 'good', filter: 'quality=MARK-good&status=open' }, open: 'neutral', done: 'done'
   },
   queries: { 'goods-by-cost': defineQuery({ field: 'cost' }), 'goods-by-name': defineQuery({ field: 'name' }) },
   operations: {
@@ -61,6 +69,12 @@ export const goods = defineFamily({
       params: Type.Object({ comment: Type.Optional(Type.String()) }),
       allowed: good => good.status === 'open',
       apply: good => ({ ...good, status: 'done' as const })
+    },
+    weigh: {
+      ...words('weigh', 'weighed', 'weighings', 'WeighGood'),
+      params: Type.Object({ more: Type.Integer({ default: 0 }) }),
+      allowed: good => good.weight !== undefined,
+      apply: (good, { more }) => ({ ...good, weight: (good.weight ?? 0) + more })
     },
     price: {
       ...words('price', 'priced', 'pricings', 'PriceGood'),
@@ -81,6 +95,7 @@ export const orders = defineFamily({
   fields: Type.Object({ id: Type.Integer(), good: Type.Integer(), note: Type.Optional(Type.String()) }),
   create: { fields: ['good', 'note'], with: { it: 'good' } },
   edit: ['note'],
+  revert: true,
   references: { good: goods },
   initial: (order, { items: { it } }) => ({ ...order, note: it.cost.startsWith('MARK') ? 'whole' : 'narrow' }),
   operations: {
@@ -90,22 +105,68 @@ export const orders = defineFamily({
       with: { it: 'good' },
       allowed: (_order, _params, { items: { it } }) => it.cost.startsWith('MARK') || 'Not whole',
       apply: (order, { cost }, { items: { it } }) => ({ item: order, others: { it: { ...it, cost } } })
+    },
+    label: {
+      ...words('label', 'labelled', 'labels', 'LabelOrder'),
+      params: Type.Object({ code: Type.String() }),
+      with: { it: 'good' },
+      apply: (order, { code }, { items: { it } }) => ({ item: order, others: { it: { ...it, code: `MARK ${code}` } } })
     }
   }
 })
 
-export const hidden = ['cost', 'code', 'maker', 'quality', 'terms.margin', 'lines.price', 'principal'] as const
+const ShownLine = Type.Object({ product: Type.String(), quantity: Type.Integer() })
 
-type Authorize = (role: string, family: string) => Grant
+/** The goods as if they had never had what is hidden. */
+export const shownGoods = defineFamily({
+  name: 'goods',
+  singular: 'good',
+  fields: Type.Object({
+    id: Type.Integer(),
+    name: Type.String(),
+    more: Type.Optional(Type.Object({ open: Type.String() }, { additionalProperties: true })),
+    status: Type.Union([Type.Literal('open'), Type.Literal('done')], { default: 'open' }),
+    terms: Type.Optional(Type.Object({ days: Type.Integer() })),
+    lines: Type.Array(ShownLine, { default: [] })
+  }),
+  create: ['name', 'more', 'terms', 'lines'],
+  edit: ['name'],
+  revert: true,
+  title: 'id',
+  list: ['id', 'name', 'lines', 'more', 'status'],
+  search: ['name'],
+  states: { open: 'neutral', done: 'done' },
+  queries: { 'goods-by-name': defineQuery({ field: 'name' }) },
+  operations: {
+    reprice: {
+      ...words('reprice', 'repriced', 'repricings', 'RepriceGood'),
+      params: Type.Object({ to: Type.String(), why: Type.String() }),
+      apply: good => good
+    },
+    finish: {
+      ...words('finish', 'finished', 'finishings', 'FinishGood'),
+      params: Type.Object({ comment: Type.Optional(Type.String()) }),
+      apply: good => good
+    }
+  }
+})
+
+export const hidden = [
+  'cost', 'code', 'maker', 'weight', 'since', 'quality', 'terms.margin', 'lines.price', 'more.secret', 'principal'
+] as const
+
+type Authorize = (role: string, family: string, action?: string) => Grant
 
 const hides: Readonly<Record<string, readonly string[]>> = {
   goods: hidden, makers: ['secret', 'principal'], orders: ['principal']
 }
 
 /** What each role gets. Only the boss sees everything. */
-export const authorize: Authorize = (role, family) => {
+export const authorize: Authorize = (role, family, action = '') => {
   if (role === 'boss') return { principal: `${mark} boss` }
   const hide = hides[family] as never
+  // From whom something is hidden only in reads: responses to commands show no more than those.
+  if (role === 'uneven') return { principal: 'uneven', ...['list', 'read'].includes(action) && { hide } }
   if (role === 'narrow') {
     const quality = { field: 'quality', op: 'eq', values: ['MARK-good'] } as const
     return { principal: 'narrow', hide, ...family === 'goods' && { where: [quality] } }
@@ -167,15 +228,23 @@ export async function startNarrower (storage: Storage): Promise<FastifyInstance>
   return app
 }
 
+/** Those of `shownGoods`, without a grant. */
+export async function startShown (storage: Storage): Promise<FastifyInstance> {
+  const app = Fastify()
+  for (const family of [makers, shownGoods]) app.register(family, { storage, prefix: '/shop' })
+  await app.ready()
+  return app
+}
+
 export async function startHidden (storage: Storage): Promise<FastifyInstance> {
   const app = Fastify({ forceCloseConnections: true })
   const options = {
     storage,
     prefix: '/shop',
-    authorize: (request: { headers: Record<string, unknown> }, { family }: { family: string }) => {
+    authorize: (request: { headers: Record<string, unknown> }, { family, action }: Intent) => {
       const { 'x-role': role } = request.headers
       if (role === 'none') throw new Problem('forbidden', 'Not you')
-      return authorize(String(role ?? 'anyone'), family) as never
+      return authorize(String(role ?? 'anyone'), family, action) as never
     }
   } as const
   app.register(makers, options)

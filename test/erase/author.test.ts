@@ -1,50 +1,8 @@
 import t from 'tap'
-import { defineFamily, type Service, type Storage, Type } from '../../lib/index.js'
+import { type Storage } from '../../lib/index.js'
 import { erase } from '../../lib/tools/index.js'
+import { openPapers as open, papers, paperTables as tables } from './papers.js'
 import { places, readRows } from './places.js'
-
-/** Rules take the principal from the context. */
-const papers = defineFamily({
-  name: 'papers',
-  singular: 'paper',
-  fields: Type.Object({
-    id: Type.Integer(),
-    title: Type.String(),
-    author: Type.String(),
-    approvedBy: Type.Optional(Type.String()),
-    seenBy: Type.Array(Type.String(), { default: [] }),
-    line: Type.String()
-  }),
-  create: ['title'],
-  edit: ['title'],
-  derive: { line: paper => `${paper.title} of ${paper.author}` },
-  initial: (paper, { principal = '' }) => ({ ...paper, author: principal }),
-  operations: {
-    approve: {
-      name: 'approve',
-      verb: 'approve',
-      participle: 'approved',
-      noun: 'approvals',
-      action: 'ApprovePaper',
-      params: Type.Object({}),
-      apply: (paper, _params, { principal = '' }) => ({ ...paper, approvedBy: principal })
-    },
-    see: {
-      name: 'see',
-      verb: 'see',
-      participle: 'seen',
-      noun: 'views',
-      action: 'SeePaper',
-      params: Type.Object({ remark: Type.Optional(Type.String()) }),
-      apply: (paper, _params, { principal = '' }) => ({ ...paper, seenBy: [...paper.seenBy, principal] })
-    }
-  }
-})
-
-type Papers = Service<typeof papers.definition.fields.properties>
-
-const tables = ['papers', 'commands', 'command-consumers']
-const open = (storage: Storage): Papers => papers.service({ storage })
 
 async function work (storage: Storage, titles = ['one', 'two', 'three']): Promise<number[]> {
   const book = open(storage)

@@ -5,6 +5,7 @@ import type { CommandRecord } from '../../lib/core/service/record.js'
 import type { Storage, Stored } from '../../lib/index.js'
 import { erase } from '../../lib/tools/index.js'
 import { runs } from '../size.js'
+import { failAt } from './failing.js'
 import { makeHistory, persons, type Step, steps } from './histories.js'
 import { buyers, families, orders, tables } from './people.js'
 import { places, readRows } from './places.js'
@@ -24,6 +25,10 @@ const keepFacts = ({ id, family, target, action, outcome, revision, createdAt, p
   ({ id, family, target, action, outcome, revision, createdAt, principal, about })
 
 const read = (storage: Storage): ReturnType<typeof readRows> => readRows(storage, ['people', 'orders', 'commands'])
+
+const busy: readonly Step[] = [
+  [0, 0, 3], [1, 0, 4], [2, 0, 6], [8, 0, 9], [9, 0, 12], [4, 0, 15], [5, 1, 3], [7, 0, 3], [0, 0, 18], [6, 0, 2]
+]
 
 for (const { name, make } of places) {
   t.test(`${name}: nothing is left of a person, and everything of others`, async t => {
@@ -58,33 +63,16 @@ for (const { name, make } of places) {
       assert.deepEqual(again, { items: {}, entries: {}, parked: 0 })
       assert.deepEqual(await read(storage), after)
       checked++
-    }), { numRuns: runs(name === 'memory' ? 300 : 25) })
-    const isWhole = checked >= runs(25) && (touched > 0 || name !== 'memory')
-    t.ok(isWhole, `${checked} histories, ${touched} entries of others`)
+      // What a random history touches is left to chance; these commands of people and of orders change each other.
+    }), { numRuns: runs(name === 'memory' ? 300 : 25), examples: [[[...busy], 0, 2]] })
+    t.ok(checked >= runs(25), `${checked} histories`)
+    t.ok(touched >= 2, `${touched} entries of others`)
   })
 }
 
 function listFlaws ({ revision, createdAt, updatedAt, ...item }: Stored): unknown[] {
   return [item['name'] === 'erased', item['label'] === 'erased <none>', item['born'] === null, item['age'] === 18,
     !('email' in item), String(item['code']).startsWith('erased-')].filter(holds => !holds)
-}
-
-const busy: readonly Step[] = [
-  [0, 0, 3], [1, 0, 4], [2, 0, 6], [8, 0, 9], [9, 0, 12], [4, 0, 15], [5, 1, 3], [7, 0, 3], [0, 0, 18], [6, 0, 2]
-]
-
-/** A storage whose n-th commit fails, before or after it took effect. */
-function failAt (storage: Storage, n: number, isAfter: boolean): Storage & { readonly commits: number } {
-  const failing = {
-    ...storage,
-    commits: 0,
-    async commit (changes: Parameters<Storage['commit']>[0]) {
-      const fails = ++failing.commits === n
-      if (!fails || isAfter) await storage.commit(changes)
-      if (fails) throw new Error('killed')
-    }
-  }
-  return failing
 }
 
 /** Without what differs from one run to the next. */

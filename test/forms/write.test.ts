@@ -8,6 +8,7 @@ import { commands } from '../../lib/http/forms/rest-commands.js'
 import {
   documentWord, makeCommand, makeWriteEndpoint, sendSeen, type Write, writeHandler
 } from '../../lib/http/forms/write.js'
+import { manyPart } from '../../lib/http/many/many.js'
 import { type Mount, Neighbours } from '../../lib/http/mount.js'
 import { customers, memoryStorage, Type } from '../../lib/index.js'
 import { createDeal, dealsApp, home } from '../deals/app.js'
@@ -179,7 +180,7 @@ t.test('families at one prefix share the routes under /rest/commands', async t =
   const neighbours = new Neighbours()
   const mountOf = (name: string, operations: object, others: object = {}): Mount => {
     const family = compileFamily({ name, singular: name.slice(0, -1), fields, operations } as never)
-    return { family, neighbours, shown: name, ...others } as unknown as Mount
+    return { family, neighbours, parts: { many: manyPart }, shown: name, ...others } as unknown as Mount
   }
   const declare = (mount: Mount) => commands.endpoints(mount)
   t.equal(commands.name, 'commands')
@@ -204,8 +205,9 @@ t.test('families at one prefix share the routes under /rest/commands', async t =
 
 t.test('each of many commands is an operation, a creation or a deletion', async t => {
   const neighbours = new Neighbours()
+  const parts = { many: manyPart }
   const mountOf = (definition: object): Mount =>
-    ({ family: compileFamily({ fields, ...definition } as never), neighbours }) as unknown as Mount
+    ({ family: compileFamily({ fields, ...definition } as never), neighbours, parts }) as unknown as Mount
   commands.endpoints(mountOf({ name: 'boxes', singular: 'box', operations: { lock }, create: ['label'] }))
   commands.endpoints(mountOf({ name: 'lids', singular: 'lid', operations: { lock } }))
   commands.endpoints(mountOf({ name: 'pots', singular: 'pot', create: ['label'], remove: false }))

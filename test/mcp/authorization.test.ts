@@ -23,9 +23,9 @@ const byRole: Authorize = ({ headers: { role = '' } }, { action }) => {
 }
 
 const listedFor: Readonly<Record<string, readonly string[]>> = {
-  reader: ['customers_find', 'customers_get', 'deals_find', 'deals_get', 'deals_operations'],
-  clerk: ['customers_find', 'customers_get', 'deals_find', 'deals_get', 'deals_operations', 'deals_create',
-    'deals_hold', 'deals_unhold'],
+  reader: ['customers_find', 'customers_get', 'deals_find', 'deals_get', 'deals_operations', 'deals_deleted'],
+  clerk: ['customers_find', 'customers_get', 'deals_find', 'deals_get', 'deals_operations', 'deals_deleted',
+    'deals_create', 'deals_hold', 'deals_unhold'],
   robot: ['deals_hold'],
   guest: []
 }
@@ -40,6 +40,7 @@ t.test('each caller sees and may call the tools that authorize allows', async t 
     deals_find: {},
     deals_get: { id },
     deals_operations: { id },
+    deals_deleted: {},
     deals_create: { name: 'Coffee', price: 2 },
     deals_hold: { id, reason: 'Papers' },
     deals_unhold: { id },
@@ -123,7 +124,7 @@ t.test('the offers of a grant are the tools of operations', async t => {
   })
   t.teardown(() => app.close())
   const names = (await listNames(app)).filter(name => name.startsWith('deals'))
-  t.strictSame(names, ['deals_find', 'deals_get', 'deals_operations', 'deals_hold'])
+  t.strictSame(names, ['deals_find', 'deals_get', 'deals_operations', 'deals_deleted', 'deals_hold'])
   t.equal(asked, 4, 'list and read of both families')
 })
 

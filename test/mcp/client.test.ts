@@ -6,7 +6,8 @@ import { connect, crmApp, toResult } from './app.js'
 
 const tools = [
   'customers_find', 'customers_get',
-  'deals_find', 'deals_get', 'deals_operations', 'deals_create', 'deals_hold', 'deals_unhold', 'deals_complete',
+  'deals_find', 'deals_get', 'deals_operations', 'deals_deleted', 'deals_create', 'deals_hold', 'deals_unhold',
+  'deals_complete',
   'deals_cancel', 'deals_change-price', 'deals_change-completion-date', 'deals_edit', 'deals_delete',
   'deals_restore'
 ]

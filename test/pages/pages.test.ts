@@ -464,7 +464,7 @@ t.test('states are tabs that count what they lead to', async t => {
   t.strictSame(shown, [
     [link(), false, 'All'], [link('&state=open'), false, 'Open 0'], [link('&state=held'), true, 'Held 1'],
     [link('&state=completed'), false, 'Completed 0'], [link('&state=cancelled'), false, 'Cancelled 0'],
-    [`${home}/commands?action=DeleteDeal&outcome=done`, false, 'Deleted']
+    [`${home}/commands/deleted`, false, 'Deleted']
   ])
   t.match(body, '<input type="search" name="search" value="ea" aria-label="Search">')
   t.match(body, '<input type="hidden" name="state" value="held">', 'another search stays in this state')

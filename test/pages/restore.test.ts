@@ -43,14 +43,16 @@ t.test('what was deleted is listed, with who and when, and can be restored', asy
   })
   const make = async (name: string): Promise<string> =>
     (await app.inject({ method: 'POST', url: home, payload: { name, price: 1 } })).json<{ id: string }>().id
+  t.match((await app.inject({ url: `${home}/commands/deleted`, headers })).body, /Nothing is deleted\./)
   const [tea, milk, rice] = [await make('Tea'), await make('Milk'), await make('Rice')]
   for (const id of [tea, milk]) await app.inject({ method: 'DELETE', url: `${home}/${id}`, headers: { user: 'bob' } })
   const list = (await app.inject({ url: home, headers })).body
   const [, address = ''] = /<a href="([^"]*)">Deleted<\/a>/.exec(list) ?? []
   const url = address.replaceAll('&amp;', '&')
-  t.equal(url, `${home}/commands?action=DeleteDeal&outcome=done`)
+  t.equal(url, `${home}/commands/deleted`)
   const read = async (): Promise<string> => (await app.inject({ url, headers })).body
   const page = await read()
+  t.match(page, /<h1[^>]*>Deleted deals</)
   t.match(page, /by bob/)
   const forms = formsOf(page, 'Restore')
   t.strictSame(forms.map(({ url }) => url), [milk, tea].map(id => `${home}/${id}/restorations`), 'the newest first')
@@ -60,6 +62,7 @@ t.test('what was deleted is listed, with who and when, and can be restored', asy
   t.match(body, /<h1[^>]*>.*Milk/s)
   t.equal((await submit(app, forms[0] as Form)).answer.statusCode, 303, 'sent twice')
   t.strictSame(formsOf(await read(), 'Restore').map(({ url }) => url), [`${home}/${tea}/restorations`])
+  t.notMatch(await read(), milk, 'what came back is not listed')
   await app.inject({ method: 'PUT', url: `${home}/${tea}/restore` })
   await app.inject({ method: 'DELETE', url: `${home}/${tea}` })
   t.equal(formsOf(await read(), 'Restore').length, 1, 'only of its last deletion')
@@ -83,18 +86,28 @@ t.test('only for whom may restore', async t => {
     authorize (request, { action }: Intent): Granted {
       const { user } = request.headers
       if (user === 'guest' && action === 'RestoreDeal') throw new Problem('forbidden', 'Not you')
+      if (user === 'half' && action === 'RestoreDeal') return { where: [{ field: 'price', op: 'lt', value: 5 }] }
       return user === 'few' ? { where: [{ field: 'price', op: 'lt', value: 5 }] } : undefined
     }
   })
   const service = deals.service({ storage })
-  const { item: { id } } = await service.create({ name: 'Tea', price: 9 })
-  await service.remove(id)
-  for (const [user, isShown] of [['boss', true], ['guest', false], ['few', false]] as const) {
-    const { body } = await app.inject({ url: home, headers: { ...headers, user } })
-    t.equal(body.includes('>Deleted</a>'), isShown, user)
-    const activity = await app.inject({ url: `${home}/commands?action=DeleteDeal`, headers: { ...headers, user } })
-    t.equal(formsOf(activity.body, 'Restore').length, isShown ? 1 : 0, user)
+  for (const price of [9, 3]) {
+    const { item: { id } } = await service.create({ name: `Tea for ${price}`, price })
+    await service.remove(id)
   }
+  const whole = { boss: [2, 2, 2], guest: [2, 0, 0], few: [1, 1, 0], half: [2, 1, 2] } as const
+  for (const [user, [listed, restorable, inActivity]] of Object.entries(whole)) {
+    const { body } = await app.inject({ url: home, headers: { ...headers, user } })
+    t.equal(body.includes('>Deleted</a>'), user !== 'guest', user)
+    const page = await app.inject({ url: `${home}/commands/deleted`, headers: { ...headers, user } })
+    t.equal(page.body.match(/Tea for \d/g)?.length, listed, user)
+    t.equal(formsOf(page.body, 'Restore').length, restorable, user)
+    const activity = await app.inject({ url: `${home}/commands?action=DeleteDeal`, headers: { ...headers, user } })
+    t.equal(formsOf(activity.body, 'Restore').length, inActivity, user)
+  }
+  await service.create({ name: 'Milk', price: 1 })
+  const none = await app.inject({ url: `${home}/commands/deleted?principal=nobody`, headers })
+  t.match(none.body, /No deals match these filters\./)
 })
 
 t.test('a refusal is shown', async t => {

@@ -32,12 +32,14 @@ const fixed = defineFamily({
   name: 'fixed', singular: 'fix', fields: Type.Object({ id: Type.Integer(), name: Type.String() })
 })
 
+const regionIs = (region: string) => [{ field: 'region', op: 'eq', values: [region] }] as const
+
 async function open (t: Test, storage: Storage, clock: { now: string }) {
   const app = Fastify()
   t.teardown(() => app.close())
   const authorize = ({ headers }: { headers: object }): Grant => {
     const region = (headers as Record<string, string>)['x-region']
-    return region === undefined ? {} : { principal: region, where: [{ field: 'region', op: 'eq', values: [region] }] }
+    return region === undefined ? {} : { principal: region, where: regionIs(region) }
   }
   app.register(makers, { storage, prefix: '/crm' })
   app.register(toys, { storage, prefix: '/crm', authorize })
@@ -111,6 +113,15 @@ for (const { name, make } of storages) {
       })
       const result = await call(app, 'toys_get', { id, revision: 1 })
       t.match(result, { content: { name: 'Ball', revision: 1 } })
+      t.match(await call(app, 'toys_get', { id, at: '2026-03-03T12:00:00Z' }), { content: { revision: 3 } })
+      t.match(await call(app, 'toys_get', { id, at: '2026-03-02T12:59:00+01:00' }), { content: { revision: 1 } })
+      const before = await call(app, 'toys_get', { id, at: '2026-01-01T00:00:00Z' })
+      t.match(before, { isError: true, content: { status: 404 } })
+      const unknown = await call(app, 'toys_get', { id, at: 'today' })
+      t.match(unknown, { isError: true, text: /\/at: must be a date and time/ })
+      t.match(await call(app, 'toys_get', { id, at: '2026-03-03T12:00:00Z', revision: 1 }), {
+        isError: true, text: /not both/
+      })
     })
 
     t.test('a tag of its own, which is not that of another revision', async t => {
@@ -143,15 +154,31 @@ for (const { name, make } of storages) {
     })
 
     t.test('of an item that is gone', async t => {
+      const south = { 'x-region': 'south' }
+      const { links: { follow } } = (await get(`${home}/commands`, south)).json<{ links: { follow: string } }>()
       await book.remove(id)
+      t.match((await get(follow, south)).json().items, [{ action: 'DeleteToy' }], 'its feed')
+      t.equal((await get(follow, { 'x-region': 'north' })).statusCode, 404)
       t.strictSame(await read('revision=1'), ['Ball', 1, '2026-03-01T12:00:00.000Z'])
       t.strictSame(await read('revision=3', { 'x-region': 'south' }), ['Big ball', 3, '2026-03-02T12:00:00.000Z'])
       t.strictSame(await read('revision=1', { 'x-region': 'north' }), [404, 'not-found'])
       t.strictSame(await read('revision=4'), [404, 'not-found'])
       const page = (await get(`${home}?revision=2`, { accept: 'text/html' })).body
       t.match(page, /It was deleted\./)
+      t.match(page, new RegExp(`href="${home}/commands"[^>]*>.*Big ball`), 'what there is still')
       t.notMatch(page, 'As it is now')
       t.notOk('current' in (await get(`${home}?revision=2`)).json().links)
+      // The log has what it was, so that it follows the same rule.
+      const [entry] = (await get(`${home}/commands?sort=-revision`)).json<{ items: { id: string }[] }>().items
+      for (const path of ['commands', 'commands?format=html', `commands/${entry?.id}`, 'deletions', 'edits.csv']) {
+        const codes = ['south', 'north'].map(async region =>
+          (await get(`${home}/${path}`, { 'x-region': region })).statusCode)
+        t.strictSame(await Promise.all(codes), [200, 404], path)
+      }
+      const byRegion = toys.service({ storage, authorize: ({ principal = '' }) => ({ where: regionIs(principal) }) })
+      t.equal((await byRegion.log(id, { principal: 'south' })).items.length, 4)
+      t.match(await byRegion.entry(id, entry?.id ?? '', { principal: 'south' }), { action: 'DeleteToy' })
+      await t.rejects(byRegion.log(id, { principal: 'north' }), { code: 'not-found' })
       const log = (await get(`${home}/commands`, { accept: 'text/html' })).body
       t.match(log, `<a class="revision" href="${home}?revision=3">as it was</a>`)
       t.notMatch(log, `${home}?revision=4`)

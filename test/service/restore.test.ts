@@ -1,12 +1,11 @@
-import fc from 'fast-check'
 import Fastify, { type InjectOptions } from 'fastify'
 import t from 'tap'
 import {
   defineFamily, describe, findMounts, type Intent, memoryStorage, Problem, type Storage, Type
 } from '../../lib/index.js'
 import { prune } from '../../lib/tools/index.js'
-import { runs } from '../size.js'
 import { storages } from '../storages.js'
+import { codeOf } from './code-of.js'
 
 const shelves = defineFamily({
   name: 'shelves',
@@ -52,16 +51,6 @@ const things = defineFamily({
   create: ['id', 'name', 'owner'],
   edit: ['name', 'owner']
 })
-
-async function codeOf (work: Promise<unknown>): Promise<string> {
-  try {
-    await work
-    return 'done'
-  } catch (error) {
-    if (error instanceof Problem) return error.code
-    throw error
-  }
-}
 
 for (const { name, make } of storages) {
   t.test(`${name}: an item is as it was, with its id and its log`, async t => {
@@ -244,6 +233,16 @@ t.test('what the log lost cannot be restored', async t => {
   t.equal(await codeOf(book.restore('a')), 'not-found')
 })
 
+t.test('what another program deleted is not brought back from an earlier deletion', async t => {
+  const storage = memoryStorage()
+  const book = things.service({ storage })
+  await book.create({ id: 'a', name: 'Tea' })
+  await book.remove('a')
+  await book.restore('a')
+  await storage.commit([{ type: 'delete', family: 'things', id: 'a', expected: 3 }])
+  t.equal(await codeOf(book.restore('a')), 'not-found')
+})
+
 t.test('families whose items cannot be restored', async t => {
   const { definition } = things
   const without: readonly object[] = [
@@ -344,42 +343,4 @@ t.test('followers get what came back', async t => {
     if (seen.length === 3) break
   }
   t.strictSame(seen[2], ['RestoreThing', ['id', 'name'], { to: 'Tea' }])
-})
-
-t.test('the model: an item is what the last change of its log made it', async t => {
-  let restored = 0
-  const change = fc.record({
-    id: fc.constantFrom('a', 'b'),
-    what: fc.constantFrom('create', 'edit', 'remove', 'restore'),
-    name: fc.string({ maxLength: 3 })
-  })
-  await fc.assert(fc.asyncProperty(fc.array(change, { minLength: 5, maxLength: 40, size: 'max' }), async list => {
-    const book = things.service({ storage: memoryStorage() })
-    const items = new Map<string, { name: string, revision: number, isThere: boolean }>()
-    for (const { id, what, name } of list) {
-      const item = items.get(id)
-      const isThere = item?.isThere === true
-      if (what === 'create') {
-        const code = await codeOf(book.create({ id, name }))
-        t.equal(code === 'done', item === undefined)
-        if (code === 'done') items.set(id, { name, revision: 1, isThere: true })
-      } else if (what === 'edit') {
-        t.equal(await codeOf(book.run('edit', id, { name })), isThere ? 'done' : 'not-found')
-        if (isThere && item.name !== name) Object.assign(item, { name, revision: item.revision + 1 })
-      } else if (what === 'remove') {
-        t.equal(await codeOf(book.remove(id)), isThere ? 'done' : 'not-found')
-        if (isThere) Object.assign(item, { isThere: false, revision: item.revision + 1 })
-      } else {
-        t.equal(await codeOf(book.restore(id)), item === undefined ? 'not-found' : 'done')
-        if (item !== undefined && !isThere) {
-          Object.assign(item, { isThere: true, revision: item.revision + 1 })
-          restored++
-        }
-      }
-      const now = items.get(id)
-      const found = await book.get(id).catch(() => undefined)
-      t.strictSame(found && [found.name, found.revision], now?.isThere ? [now.name, now.revision] : undefined)
-    }
-  }), { numRuns: runs(250) })
-  t.ok(restored > runs(250) / 10, `${restored} restored`)
 })

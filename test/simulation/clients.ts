@@ -1,6 +1,7 @@
 import { type Id, type Members, Problem } from '../../lib/index.js'
 import type { Host, Result } from './host.js'
 import type { Intention, Judge, Told } from './judge.js'
+import { nameNote } from './model.js'
 import type { Options } from './options.js'
 import type { Random } from './random.js'
 import { type Answer, getItem, list, runAll, runCommand, sendRequest, toTold, walk } from './requests.js'
@@ -177,7 +178,7 @@ export class Client {
       case 'transfer':
         return { amount: random.between(1, 120), mark, to: this.#pickTarget('accounts') }
       case 'edit':
-        return { note: mark, ...pin }
+        return { note: nameNote(mark), ...pin }
       case 'remove':
         return {}
       default:

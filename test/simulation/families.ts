@@ -21,6 +21,7 @@ export const accounts = defineFamily({
   initial: (account, { claims }) =>
     ({ ...account, tenant: String(claims.tenant ?? 'red'), balance: 100, closed: false }),
   edit: ['note', 'pin'],
+  revert: true,
   operations: {
     deposit: {
       name: 'deposit',
@@ -102,6 +103,7 @@ export const tickets = defineFamily({
   }),
   create: ['id', 'mark', 'code', 'account'],
   initial: (ticket, { claims }) => ({ ...ticket, tenant: String(claims.tenant ?? 'red'), done: false }),
+  revert: true,
   unique: [['code']],
   references: { account: accounts },
   operations: {

@@ -3,7 +3,7 @@ import type { Id, Members, Stored } from '../../lib/index.js'
 import type { Host } from './host.js'
 import type { Judge } from './judge.js'
 import { isVisible, tenantOf } from './model.js'
-import type { Journal, Known } from './oracle.js'
+import { isDeletion, type Journal, type Known } from './oracle.js'
 
 /** Checks what one follower of the accounts gets: each entry once, in order, and nothing is left out silently. */
 export class FollowerJudge {
@@ -50,7 +50,10 @@ export class FollowerJudge {
 
   #canSee (target: string): boolean {
     const tenant = tenantOf(this.principal)
-    return tenant === undefined || isVisible(this.judge.journal.database.peek('accounts', Number(target)), tenant)
+    if (tenant === undefined) return true
+    // One that came back may have been deleted while its entries were passed.
+    const wasDeleted = this.#journal.listEntries('accounts', target).some(isDeletion)
+    return !wasDeleted && isVisible(this.#journal.database.peek('accounts', Number(target)), tenant)
   }
 
   /** What is still missing. */

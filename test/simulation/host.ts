@@ -2,7 +2,9 @@ import '../process-time.js'
 import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import { delay, now, random, randomBytes, type Runtime } from '../../lib/core/runtime.js'
-import { type AnyFamily, describe, type Grant, type Members, type Service, type Storage } from '../../lib/index.js'
+import {
+  type AnyFamily, describe, type Grant, type Intent, type Members, type Service, type Storage
+} from '../../lib/index.js'
 import { consume, prune } from '../../lib/tools/index.js'
 import type { EventSource } from '../../lib/webhooks/event.js'
 import { Sender } from '../../lib/webhooks/sender.js'
@@ -11,7 +13,7 @@ import { makeWebhooks } from '../../lib/webhooks/webhooks.js'
 import { connectAll, type Faults, type Parts } from './connection.js'
 import type { Database } from './database.js'
 import { accounts, accountsNext, effects, tickets } from './families.js'
-import { tenantOf } from './model.js'
+import { listHidden, tenantOf } from './model.js'
 import { Random } from './random.js'
 import type { Actor, World } from './world.js'
 
@@ -36,10 +38,11 @@ Object.assign(system, {
 const webhooks = makeWebhooks({ allowPrivate: true, retryDelay: 200, maxRetryDelay: 2000 })
 const silent = { error: () => {}, warn: () => {} }
 
-function grantTo (principal: string | undefined): Grant {
+function grantTo (principal: string | undefined, family: string): Grant {
   const tenant = tenantOf(principal)
   if (principal === undefined || tenant === undefined) return principal === undefined ? {} : { principal }
-  return { principal, claims: { tenant }, where: [{ field: 'tenant', op: 'eq', values: [tenant] }] }
+  const hide = listHidden(family, principal) as never
+  return { principal, claims: { tenant }, hide, where: [{ field: 'tenant', op: 'eq', values: [tenant] }] }
 }
 
 /** By the names of the processes, whose requests share two applications: making one takes longer than a history. */
@@ -51,7 +54,8 @@ export async function openApps (): Promise<void> {
     const app = Fastify()
     const options = {
       storage: ({ headers }: { headers: Record<string, string> }) => storages.get(String(headers['x-process'])),
-      authorize: ({ headers }: { headers: Record<string, string> }) => grantTo(headers['x-principal'])
+      authorize: ({ headers }: { headers: Record<string, string> }, { family }: Intent) =>
+        grantTo(headers['x-principal'], family)
     } as never
     app.register(family as unknown as typeof accounts, options)
     app.register(tickets, options)
@@ -127,7 +131,8 @@ export class Host implements Actor {
         service (options: object): AnyService
       }
       const { storage } = this
-      const authorize = (call: { principal?: string }): Grant => grantTo(call.principal)
+      const authorize = (call: { principal?: string }, intent: Intent): Grant =>
+        grantTo(call.principal, intent.family)
       this.#services.set(name, service = plugin.service({ storage, ...(isGuarded && { authorize }) }))
     }
     return service

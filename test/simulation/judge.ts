@@ -1,8 +1,8 @@
 import { identifyCommand } from '../../lib/core/service/command-ids.js'
 import type { Id, Members, Stored } from '../../lib/index.js'
 import type { Result } from './host.js'
-import { applyEntry, type Entry, isRefused, isVisible, tenantOf } from './model.js'
-import { isShownOf, type Journal, type Known } from './oracle.js'
+import { applyEntry, type Entry, isHiding, isRefused, isVisible, listHidden, noteMark, tenantOf } from './model.js'
+import { isDeletion, isShownOf, type Journal, type Known } from './oracle.js'
 import type { World } from './world.js'
 
 /** A command as a client means it, however often it is sent. */
@@ -22,6 +22,20 @@ export interface Intention {
   readonly since: number
 }
 
+/** A read of an item as it was. */
+export interface PastRead {
+  readonly family: string
+  readonly id: Id
+  readonly revision: number
+  readonly principal: string
+  /** In commits: when it began. */
+  readonly since: number
+}
+
+/** Of commands without a mark in the log, the row is known by their id. */
+const hasNoMark = /^(?:Delete|Restore|Revert)/
+const isPast = /^(?:Restore|Revert)/
+
 /** What a client was told: a problem's code below 500, or what was done. */
 export type Told =
   | { readonly code: string, readonly detail?: string }
@@ -40,6 +54,9 @@ export class Judge {
   checkHidden (shown: unknown, principal: string | undefined, isSetting = false): void {
     const text = typeof shown === 'string' ? shown : JSON.stringify(shown) ?? ''
     if (!isSetting && text.includes('SECRET')) this.world.fail(`hidden, but shown: ${text}`)
+    if (isHiding(principal) && (text.includes(noteMark) || text.includes('"code"'))) {
+      this.world.fail(`hidden from ${principal ?? ''}, but shown: ${text}`)
+    }
     const tenant = tenantOf(principal)
     if (tenant === undefined) return
     const other = tenant === 'red' ? 'blue' : 'red'
@@ -50,7 +67,7 @@ export class Judge {
 
   /** What it has done. */
   findDone ({ action, mark, identity: { key, command: id }, principal }: Intention): Known | undefined {
-    if (!action.startsWith('Delete')) return this.journal.done.get(mark)
+    if (!hasNoMark.test(action)) return this.journal.done.get(mark)
     const row = identifyCommand({ ...(key !== undefined && { key }), ...(id !== undefined && { id }) }, principal)?.row
     const known = row === undefined ? undefined : this.journal.entries.get(row)
     return known?.entry.outcome === 'done' ? known : undefined
@@ -100,10 +117,15 @@ export class Judge {
   /** Whether there was a moment when it would have changed nothing. */
   #wasUnchanged ({ family, target, action, params, since, principal }: Intention): boolean {
     if (target === undefined) return false
+    const was = action.startsWith('Revert') && this.journal.findRevision(family, target, Number(params.to))
     for (const version of this.journal.versionsSince(family, target, since)) {
       if (!isVisible(version, tenantOf(principal))) continue
-      const after = applyEntry(version, { action, params } as Entry)
-      if (after !== undefined && isShownOf(after, version as Stored)) return true
+      const after = was === false ? applyEntry(version, { action, params } as Entry) : was
+      const ignored = was === false ? [] : ['revision', 'updatedAt', 'pin', 'grade', ...listHidden(family, principal)]
+      const shown = after && Object.fromEntries(Object.entries(after).filter(([name]) => !ignored.includes(name)))
+      if (shown !== undefined && isShownOf(shown, version as Stored, ignored)) return true
+      // The journal does not have the item at that revision.
+      if (was === undefined) return true
     }
     return false
   }
@@ -144,11 +166,18 @@ export class Judge {
         return (before === undefined || !isKept) &&
           was(target as Id, item => item !== undefined && isRefused(item, action, params))
       case 'taken':
-        return action === 'CreateTicket' && this.#wasTaken(intention, before)
+        return (action === 'CreateTicket' && this.#wasTaken(intention, before)) ||
+          (/^(?:Restore|Revert)Ticket/.test(action) &&
+            this.#wasAny('tickets', since, item => item.id !== target, before))
+      case 'missing':
+        return this.#listAccounts(intention).some(id => was(id, item => !isVisible(item, tenant), 'accounts'))
+      case 'pruned':
+        return isPast.test(action) && this.#isPruned(intention.family, target as Id)
       case 'in-use':
         return action === 'DeleteAccount' &&
           this.#wasAny('tickets', since, ({ account }) => account === target, before)
       case 'invalid-body': {
+        if (action.startsWith('Revert')) return this.#isNoRevision(intention)
         const other = (params.to ?? params.account) as Id | undefined
         return other !== undefined && (other === target ||
           was(other, item => !isVisible(item, tenant), 'accounts'))
@@ -182,13 +211,52 @@ export class Judge {
     return true
   }
 
+  /** The accounts to which a ticket has ever referred. */
+  #listAccounts ({ family, target }: Intention): Id[] {
+    if (family !== 'tickets') return []
+    const versions = [...this.journal.versionsSince(family, target as Id, 0)]
+    return versions.flatMap(version => version?.account === undefined ? [] : version.account as Id)
+  }
+
+  #isPruned (family: string, id: Id): boolean {
+    return this.journal.listEntries(family, id).some(({ prunedAt }) => prunedAt !== undefined)
+  }
+
+  /** Whether it had not come to a revision yet, or was deleted at it, or refers to what the caller cannot read. */
+  #isNoRevision (intention: Intention): boolean {
+    const { family, target, params, since } = intention
+    const to = Number(params.to)
+    const versions = [...this.journal.versionsSince(family, target as Id, since)]
+    return versions.some(version => version !== undefined && version.revision < to) ||
+      this.journal.listEntries(family, target as Id).some(known => isDeletion(known) && known.entry.revision === to) ||
+      this.#listAccounts(intention).length > 0
+  }
+
+  /** An item as it was at a revision, or why it is not told. */
+  judgePast ({ family, id, revision, principal, since }: PastRead, told: Members | string): void {
+    const { journal, world } = this
+    const tenant = tenantOf(principal)
+    this.checkHidden(told, principal)
+    const was = journal.findRevision(family, id, revision)
+    const isOld = journal.listEntries(family, id).some(({ entry, committedAt }) =>
+      entry.revision === revision && entry.outcome === 'done' && committedAt <= since)
+    const isTrue = typeof told !== 'string'
+      ? was === undefined || journal.hasLost ||
+        (isVisible(was, tenant) && isShownOf(told, was, listHidden(family, principal)))
+      : this.#isPruned(family, id) || (told === 'not-found' && (was === undefined || tenant !== undefined || !isOld)) ||
+        journal.hasLost
+    if (isTrue) return
+    const what = typeof told === 'string' ? told : JSON.stringify(told)
+    world.fail(`past of ${family}/${id} at ${revision} by ${principal}: ${what}, but was ${JSON.stringify(was)}`)
+  }
+
   /** An item that was read, or none. */
   judgeRead (family: string, id: Id, principal: string, since: number, item: Members | undefined): void {
     const tenant = tenantOf(principal)
     this.checkHidden(item, principal)
     const isTrue = item === undefined
       ? [...this.journal.versionsSince(family, id, since)].some(version => !isVisible(version, tenant))
-      : this.journal.wasSeen(family, item, tenant, since)
+      : this.journal.wasSeen(family, item, principal, since)
     if (!isTrue) this.world.fail(`read of ${family}/${id} by ${principal}: ${JSON.stringify(item) ?? 'not found'}`)
   }
 
@@ -201,7 +269,7 @@ export class Judge {
       const name = `${family}/${String(item.id)}`
       if (found.has(name)) this.world.fail(`list: ${name} twice`)
       found.add(name)
-      if (!holds(item) || !this.journal.wasSeen(family, item, tenant, since)) {
+      if (!holds(item) || !this.journal.wasSeen(family, item, principal, since)) {
         this.world.fail(`list for ${principal}: has ${JSON.stringify(item)}`)
       }
     }

@@ -16,6 +16,23 @@ export function tenantOf (principal: string | undefined): string | undefined {
   return tenant === 'admin' ? undefined : tenant
 }
 
+/** In notes, which are hidden from some. */
+export const noteMark = 'NOTE-'
+
+export function nameNote (mark: string): string {
+  return `${noteMark}${mark}`
+}
+
+/** From whom notes and codes are hidden. */
+export function isHiding (principal: string | undefined): boolean {
+  return principal?.endsWith('-kim') === true
+}
+
+/** Of an item of a family, what a caller does not see. */
+export function listHidden (family: string, principal: string | undefined): readonly string[] {
+  return isHiding(principal) ? family === 'accounts' ? ['note'] : family === 'tickets' ? ['code'] : [] : []
+}
+
 export function isVisible (item: Members | undefined, tenant: string | undefined): boolean {
   return item !== undefined && (tenant === undefined || item.tenant === tenant)
 }
@@ -43,6 +60,11 @@ const rules: Readonly<Record<string, Rule>> = {
     ({ id: target, tenant: tenantOf(principal) ?? 'red', mark, code, account, done: false }),
   FinishTicket: item => ({ ...item, done: true }),
   DeleteTicket: () => undefined,
+  // What they bring back, the journal says.
+  RestoreAccount: item => item,
+  RestoreTicket: item => item,
+  RevertAccount: item => item,
+  RevertTicket: item => item,
   CreateEffect: (_item, { entry }, { target }) => ({ id: target, entry })
 }
 

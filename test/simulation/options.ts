@@ -46,6 +46,8 @@ export interface Options {
   lostAfter: number
   read: number
   busy: number
+  /** Commands and reads of a client that is about what was: deleted items, earlier revisions. */
+  past: number
   /** Whether entries get their numbers when they are read, as on PostgreSQL. */
   numberedLate: boolean
 }
@@ -88,6 +90,11 @@ export function chooseOptions (seed: number): Options {
     lostAfter: sometimes(0.5, 0.15),
     read: sometimes(0.2, 0.05),
     busy: sometimes(0.2, 0.05),
+    past: chooseLength(new Random(seed, 'past')),
     numberedLate
   }
+}
+
+function chooseLength (random: Random): number {
+  return random.chance(0.3) ? random.between(3, 12) : 0
 }

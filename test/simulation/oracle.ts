@@ -2,7 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { prunedId } from '../../lib/core/service/record.js'
 import type { Id, Members, Stored } from '../../lib/index.js'
 import type { Database, Made } from './database.js'
-import { applyEntry, type Entry, isModelled, isVisible, nameItem, serviceMembers } from './model.js'
+import {
+  applyEntry, type Entry, isModelled, isVisible, listHidden, nameItem, noteMark, serviceMembers, tenantOf
+} from './model.js'
 import type { World } from './world.js'
 
 /** An item as it was from one commit to the next that changed it. */
@@ -41,6 +43,8 @@ export class Journal {
   readonly #acknowledged = new Set<Known>()
   #lastAccount = 0
   #hasSkipped = false
+  /** Whether a failover has taken something back. */
+  hasLost = false
 
   /** @param isCounted whether ids of accounts are counted without gaps */
   constructor (readonly world: World, readonly database: Database, readonly isCounted: boolean) {
@@ -73,6 +77,11 @@ export class Journal {
   findAfter ({ entry: { family, target, revision }, committedAt }: Known): Stored | undefined {
     const item = this.#versions.get(nameItem(family, target))?.find(({ from }) => from === committedAt)?.item
     return item?.revision === revision ? item : undefined
+  }
+
+  /** The item at a revision, as far as it was that from one commit to the next. */
+  findRevision (family: string, id: Id, revision: number): Stored | undefined {
+    return this.#versions.get(nameItem(family, id))?.findLast(({ item }) => item?.revision === revision)?.item
   }
 
   /** The names of all items that ever were. */
@@ -122,7 +131,7 @@ export class Journal {
   #checkItem (name: string, before: Stored | undefined, after: Stored | undefined, known: readonly Known[]): void {
     const { world } = this
     const entries = known.map(({ entry }) => entry).sort((one, other) => one.revision - other.revision)
-    const first = before?.revision ?? 0
+    const first = before?.revision ?? this.#findDeleted(name, entries[0])
     const last = after?.revision ?? first + entries.length
     if (entries.length === 0) return world.fail(`${name}: changed without an entry`)
     if (entries.some(({ revision }, index) => revision !== first + index + 1) || last !== first + entries.length) {
@@ -132,7 +141,7 @@ export class Journal {
     if (before === undefined) this.#checkCreation(name, entries[0] as Entry)
     let expected: Members | undefined = before
     for (const entry of entries) {
-      expected = applyEntry(expected, entry)
+      expected = this.#follow(expected, entry, after)
       this.#checkOnce(entry, known.find(each => each.entry === entry) as Known)
     }
     if (after === undefined) this.#hasSkipped ||= name.startsWith('accounts/')
@@ -140,6 +149,7 @@ export class Journal {
     if (before !== undefined && before.pin !== after?.pin && entries.every(({ action }) => !setsPin.has(action))) {
       world.fail(`${name}: lost what is hidden in it`)
     }
+    if (expected === unknownItem) return
     const [is, shouldBe] = [after, expected].map(item => item && withoutServiceMembers(item))
     if (!isDeepStrictEqual(is, shouldBe)) {
       world.fail(`${name}: is ${JSON.stringify(is)} after ${entries.map(({ action }) => action).join()}, ` +
@@ -147,8 +157,30 @@ export class Journal {
     }
   }
 
-  #checkCreation (name: string, { family, target }: Entry): void {
+  /** The revision at which a restored item was deleted; 0 for a new one. */
+  #findDeleted (name: string, first: Entry | undefined): number {
+    if (first?.action.startsWith('Restore') !== true) return 0
+    const last = this.#byItem.get(name)?.findLast(({ entry }) => entry.outcome === 'done')
+    if (last === undefined || !isDeletion(last)) this.world.fail(`${name}: restored, but not deleted`)
+    return last?.entry.revision ?? 0
+  }
+
+  /** The item after an entry; what comes back is as it was. */
+  #follow (item: Members | undefined, entry: Entry, after: Stored | undefined): Members | undefined {
+    const { action, family, target, params, principal, revision } = entry
+    const isRestored = action.startsWith('Restore')
+    if (item === unknownItem || (!isRestored && !action.startsWith('Revert'))) return applyEntry(item, entry)
+    const was = this.findRevision(family, target, isRestored ? revision - 2 : Number(params?.to))
+    if (was === undefined) return unknownItem
+    const hidden = isRestored ? [] : listHidden(family, principal)
+    const kept = Object.fromEntries(hidden.map(name => [name, item?.[name]]))
+    // A process of an earlier version does not know this field.
+    return { ...was, ...kept, grade: after?.grade }
+  }
+
+  #checkCreation (name: string, { family, target, action }: Entry): void {
     const { world } = this
+    if (action.startsWith('Restore')) return
     const earlier = this.#byItem.get(name) ?? []
     const id = Number(target)
     if (family === 'accounts') {
@@ -169,6 +201,7 @@ export class Journal {
 
   /** A failover has taken a change back, which may be made again. */
   #lose ({ family, id, before, after }: Made): void {
+    this.hasLost = true
     if (changedBy.has(family)) append(this.#versions, nameItem(family, id), { from: this.commits, item: before })
     // The next id may have been chosen after this one, on a server that had it.
     if (family === 'accounts' && before === undefined) this.#hasSkipped = true
@@ -192,10 +225,11 @@ export class Journal {
 
   /** No command changes an item twice. */
   #checkOnce (entry: Entry, known: Known): void {
-    const mark = entry.params?.mark ?? entry.params?.note
+    const { mark = entry.params?.note } = entry.params ?? {}
     if (mark === undefined || mark === null || entry.about !== undefined) return
-    if (this.done.has(String(mark))) this.world.fail(`${String(mark)}: done twice`)
-    this.done.set(String(mark), known)
+    const name = String(mark).replace(noteMark, '')
+    if (this.done.has(name)) this.world.fail(`${name}: done twice`)
+    this.done.set(name, known)
   }
 
   #checkOthers (own: Entry, newest: readonly Known[]): void {
@@ -240,19 +274,34 @@ export class Journal {
   }
 
   /** An item that a caller got: it must have been like this at some moment since a commit, and visible. */
-  wasSeen (family: string, item: Members, tenant: string | undefined, since: number): boolean {
+  wasSeen (family: string, item: Members, principal: string | undefined, since: number): boolean {
+    const [tenant, hidden] = [tenantOf(principal), listHidden(family, principal)]
     for (const version of this.versionsSince(family, item.id as Id, since)) {
-      if (version !== undefined && isVisible(version, tenant) && isShownOf(item, version)) return true
+      if (version !== undefined && isVisible(version, tenant) && isShownOf(item, version, hidden)) return true
     }
     return false
   }
 }
 
 /** Whether these members, of a caller, are those of an item, without what is hidden. */
-export function isShownOf (shown: Members, item: Stored): boolean {
+export function isShownOf (shown: Members, item: Stored, hidden: readonly string[] = []): boolean {
   return Object.entries(shown).every(([name, value]) =>
     name === 'links' || isDeepStrictEqual(value, item[name] ?? (name === 'grade' ? 1 : undefined))) &&
-    Object.keys(item).every(name => name === 'pin' || name === 'grade' || Object.hasOwn(shown, name))
+    Object.keys(item).every(name =>
+      name === 'pin' || name === 'grade' || hidden.includes(name) || Object.hasOwn(shown, name))
+}
+
+/** In the place of an item that the journal has not seen, since others followed in the same commit. */
+const unknownItem: Members = {}
+
+export function isDeletion ({ entry: { action } }: Known): boolean {
+  return action.startsWith('Delete')
+}
+
+/** `accounts/5` -> accounts, 5 */
+export function readItemName (name: string): readonly [family: string, id: Id] {
+  const [family = '', id = ''] = name.split('/')
+  return [family, family === 'accounts' ? Number(id) : id]
 }
 
 const setsPin = new Set(['EditAccount', 'DeleteAccount'])

@@ -1,14 +1,10 @@
+import type { Planted } from '../planting.js'
 import type { Options } from './options.js'
 
 /** A bug that is planted into a copy of the library, which has all of them, and a seed that finds it. */
-export interface PlantedBug {
+export interface PlantedBug extends Planted {
   /** What goes wrong. */
   readonly what: string
-  /** The file in `lib`, and the text that is replaced in what it is compiled to. */
-  readonly file: string
-  readonly text: string
-  /** With `PLANTED`, which is true while this bug is wanted. */
-  readonly by: string
   readonly seed: number
   /** Instead of those that the seed chooses, so that it is found sooner. */
   readonly options?: Partial<Options>
@@ -37,7 +33,13 @@ const failing: Partial<Options> = {
   numberedLate: true
 }
 
-export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
+/** For what few histories have. */
+const failingOften: Partial<Options> = { ...failing, clients: 5, commands: 9, failovers: 6, late: 0.2 }
+
+/** Many commands and reads about what was. */
+const visiting: Partial<Options> = { ...calm, clients: 3, commands: 5, past: 12, prunes: 0, failovers: 0 }
+
+const bugs: Readonly<Record<string, PlantedBug>> = {
   'refused-retry': {
     what: 'a retry, while the first attempt is in flight in another process, is refused though the command is done',
     file: 'core/service/replay',
@@ -51,7 +53,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/replay',
     text: 'await getRecord(execution, identity) !== undefined',
     by: 'await getRecord(execution, identity).catch(error => { if (!PLANTED) throw error; }) !== undefined',
-    seed: 1283,
+    seed: 4176,
     options: { ...calm, clients: 4, deletions: 0.4, impatience: 0.6, late: 0.2, latest: 50, read: 0.2 },
     violation: /^refused as .*, but done/
   },
@@ -69,7 +71,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/data/open-log',
     text: ', keepMark(mark)])',
     by: ', ...(PLANTED ? [] : [keepMark(mark)])])',
-    seed: 13,
+    seed: 17,
     options: { ...calm, consumer: true, prunes: 12, drift: 0, late: 0.2, latest: 50 },
     violation: /pruned, but consumer/
   },
@@ -120,8 +122,8 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'tools/consumers',
     text: '&& lease.isHeld)',
     by: '&& (PLANTED || lease.isHeld))',
-    seed: 6350,
-    options: { ...calm, consumer: true, pauses: 3, late: 0.1, latest: 200 },
+    seed: 340,
+    options: { ...calm, consumer: true, commands: 9, pauses: 9, prunes: 12, late: 0.2, latest: 400 },
     violation: /^consumer: .* were deleted/
   },
   'forgotten-other': {
@@ -137,7 +139,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/new-ids',
     text: '|| await findLast() === last)',
     by: '|| (PLANTED ? last >= 0 : await findLast() === last))',
-    seed: 13,
+    seed: 5,
     options: { ...calm, clients: 4, commands: 7, creations: 0.9, late: 0.4, latest: 200 },
     violation: /comes after/
   },
@@ -160,8 +162,8 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
   'unmarked-prune': {
     what: '`prune` does not note the last position that it has deleted',
     file: 'core/data/prune',
-    text: 'keepMark(mark, entries)',
-    by: 'keepMark(mark, PLANTED ? [] : entries)',
+    text: 'keepMark(mark, entries, hash)',
+    by: 'keepMark(mark, PLANTED ? [] : entries, hash)',
     seed: 29,
     violation: /pruned without a mark/
   },
@@ -238,8 +240,8 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'core/service/record',
     text: "type: 'replace', family, item: after, expected, current }",
     by: "type: 'replace', family, item: after, expected, ...!PLANTED && { current } }",
-    seed: 6017,
-    options: failing,
+    seed: 81,
+    options: failingOften,
     violation: /^accounts\/1: is .* but should be/
   },
   'taken-by-itself': {
@@ -265,7 +267,7 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     file: 'storage/postgres/replicas',
     text: 'await storage.commit(changes);',
     by: 'await storage.commit(changes); if (PLANTED) return;',
-    seed: 20,
+    seed: 111,
     options: { ...calm, http: 0.7, replicas: 2, reads: 0.5, latest: 1000, commands: 8 },
     violation: /^read of|^list/
   },
@@ -284,8 +286,8 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     text: 'storage.confirm === undefined ? found : await confirmRecord(execution, identity, found)',
     by: `storage.confirm === undefined ? found
         : await confirmRecord(execution, identity, found).then(again => PLANTED ? found : again)`,
-    seed: 1554,
-    options: failing,
+    seed: 2281,
+    options: failingOften,
     violation: /refused as id-reused, but/
   },
   'outage-ends-consumer': {
@@ -324,5 +326,63 @@ export const plantedBugs: Readonly<Record<string, PlantedBug>> = {
     seed: 6,
     options: { ...calm, upgrade: true, commands: 7 },
     violation: /^unexpected error: .*grade/
+  },
+  'restored-otherwise': {
+    what: 'a deleted item comes back without what an operation has changed',
+    file: 'core/service/past',
+    text: '...last.item, revision })',
+    by: '...last.item, ...PLANTED && \'balance\' in last.item && { balance: 100 }, revision })',
+    seed: 32,
+    options: visiting,
+    violation: /after RestoreAccount, but should be/
+  },
+  'reverted-in-part': {
+    what: 'a reversion keeps what was not there at the revision',
+    file: 'core/service/past',
+    text: '{ ...rebuilt.item, ...Object',
+    by: '{ ...PLANTED && current.note !== undefined && { note: current.note }, ...rebuilt.item, ...Object',
+    seed: 148,
+    options: visiting,
+    violation: /after RevertAccount, but should be/
+  },
+  'reverted-hidden': {
+    what: 'a reversion changes what is hidden from the caller',
+    file: 'core/service/granted',
+    text: 'of hiding.names.keys())',
+    by: 'of PLANTED ? [] : hiding.names.keys())',
+    seed: 2,
+    options: visiting,
+    violation: /after RevertAccount, but should be/
+  },
+  'shown-though-hidden': {
+    what: 'a field that is hidden is in items and logs',
+    file: 'core/service/reader',
+    text: 'this.family = narrowFamily(called.family, grant.hide)',
+    by: 'this.family = PLANTED ? called.family : narrowFamily(called.family, grant.hide)',
+    seed: 1,
+    options: visiting,
+    violation: /^hidden from red-kim, but shown/
+  },
+  'logged-though-hidden': {
+    what: 'a field that is hidden is in the changes of a log',
+    file: 'core/service/shown',
+    text: 'changes && keepChanges(getKnown(family), changes)',
+    by: 'changes && (PLANTED ? changes : keepChanges(getKnown(family), changes))',
+    seed: 67,
+    options: visiting,
+    violation: /^hidden from red-kim, but shown/
+  },
+  'past-in-part': {
+    what: 'an item as it was has values that it got later',
+    file: 'core/service/history',
+    text: 'delete state[name];',
+    by: 'if (!PLANTED) delete state[name];',
+    seed: 2,
+    options: visiting,
+    violation: /^past of accounts/
   }
 }
+
+/** Unless they are about what was, so that other seeds stay as they are. */
+export const plantedBugs: Readonly<Record<string, PlantedBug>> = Object.fromEntries(Object.entries(bugs)
+  .map(([name, bug]) => [name, { ...bug, options: { past: 0, ...bug.options } }]))

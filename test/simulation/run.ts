@@ -1,5 +1,6 @@
-import { register } from 'node:module'
+import { plantAll } from '../planting.js'
 import { chooseOptions, type Options } from './options.js'
+import { plantedBugs } from './planted.js'
 import { Simulation } from './workload.js'
 
 /** What one history showed. The same seed and options give the same digest. */
@@ -53,20 +54,12 @@ function listSmaller (value: number | boolean, name: keyof Options): readonly (n
   return [low, ...isWhole ? [Math.floor((low + value) / 2), value - 1] : []].filter(each => each < value && each >= low)
 }
 
-let isRegistered = false
+const mark = '?planted'
+let runPlanted: ReturnType<typeof plantAll> | undefined
 
 /** The simulation of the library with a bug. @param name of `plantedBugs` */
 export async function plant (name: string): Promise<typeof simulate> {
-  if (!isRegistered) register(new URL('planting.js', import.meta.url))
-  isRegistered = true
-  const planted = await import(`${import.meta.url}?planted`) as { readonly simulate: typeof simulate }
-  const wanted = globalThis as { plantedBug?: string }
-  return async (...given) => {
-    wanted.plantedBug = name
-    try {
-      return await planted.simulate(...given)
-    } finally {
-      delete wanted.plantedBug
-    }
-  }
+  const run = runPlanted ??= plantAll({ mark, bugs: plantedBugs })
+  const planted = await import(`${import.meta.url}${mark}`) as { readonly simulate: typeof simulate }
+  return (...given) => run(name, () => planted.simulate(...given))
 }

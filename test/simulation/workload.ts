@@ -10,6 +10,7 @@ import { type AnyService, Host, openApps } from './host.js'
 import { Judge } from './judge.js'
 import type { Options } from './options.js'
 import { Journal } from './oracle.js'
+import { Visitor } from './past.js'
 import { Random } from './random.js'
 import { World } from './world.js'
 
@@ -74,6 +75,12 @@ export class Simulation implements Cluster {
       for (let count = 0; count < options.followers; count++) this.#startFollower(count)
       if (options.webhook) {
         this.#runWebhook().catch((error: Error) => { world.fail(`webhook: ${String(error.stack)}`) })
+      }
+      if (options.past > 0) {
+        running++
+        const visitor = new Visitor(this, new Random(world.seed, 'visitor'))
+        this.#clients.push(visitor)
+        visitor.run().then(() => { running-- }, (error: Error) => { world.fail(`visitor: ${String(error.stack)}`) })
       }
       this.#planFaults()
     }, null)

@@ -6,10 +6,13 @@ import { asBase } from '../service/renamed.js'
 import type { CallOptions, RunOptions } from '../service/service.js'
 import type { Id } from '../storage/storage.js'
 import type { Book } from './book.js'
+import { findDeletedOf } from './find-deleted.js'
+import { followLog } from './follow-log.js'
 import { askForAny, findOffers, findTargets } from './offers.js'
 import { findItem, findLogged, readLog, readOne, readPage } from './reads.js'
+import { type AnyCommand, runAll } from './run-all.js'
 import { BookParts, type BookSource, changes } from './source.js'
-import { type AnyCommand, previewChange, runAction, runAll } from './writes.js'
+import { previewChange, runAction } from './writes.js'
 
 export function makeBook (family: Family, source: BookSource): Book {
   const book = new BookParts(family, source)
@@ -33,8 +36,9 @@ export function makeBook (family: Family, source: BookSource): Book {
     get: async (id, options = {}) => await readOne(book, id, options) as never,
     find: async (query = '', options = {}) => await readPage(book, query, options),
     log: async (id, options = {}) => await readLog(book, id, options),
+    findDeleted: async (options = {}) => await findDeletedOf(book, options),
     entry: async (id, command, options = {}) => await findLogged(book, id, command, options),
-    follow: (options = {}) => book.source.methods.follow(book, options),
+    follow: (options = {}) => followLog(book, options),
     offers: async (id, options = {}) => await listOffers(book, id, options),
     can: async (name, id, options = {}) => await can(book, name, id, options),
     preview: async (name, id, params = {}, options = {}) =>
@@ -77,5 +81,5 @@ async function canRestore (book: BookParts, action: string, id: Id, options: Cal
   const grant = await caller.authorize({ family: family.name, action, id: target, params: {}, tentative: true })
   const storage = await caller.storage()
   if (await storage.get(family.name, target, caller.signal) !== undefined) return false
-  return canSee(grant, await findDeleted(storage, family, target, caller.signal))
+  return canSee(grant, await findDeleted({ family, storage, signal: caller.signal }, target))
 }

@@ -5,10 +5,9 @@ import type { CallOptions, ServiceOptions } from '../service/service.js'
 import { guardOpening, makeStorageAccess, noteShapes, type StorageAccess } from '../service/storage-access.js'
 import type { Book } from './book.js'
 import { makeBook } from './make-book.js'
-import type { BookMethods } from './source.js'
 
 /** The book of a program, which names the caller in each call. */
-export function makeService (family: Family, options: ServiceOptions, methods: BookMethods): Book {
+export function makeService (family: Family, options: ServiceOptions): Book {
   checkCallOptions(family, options ?? {}, callRules.service)
   const { storage, authorize } = options
   const makers = readMakers(family, options)
@@ -16,7 +15,7 @@ export function makeService (family: Family, options: ServiceOptions, methods: B
   // The storage is prepared at the first call; an application may boot before that.
   for (const each of listRelated(family)) noteShapes(storage, listShapes(each))
   const related = [...listRelated(family), ...listReferred(family)]
-  return makeBook(family, { methods, open: makeCaller })
+  return makeBook(family, { open: makeCaller })
 
   function makeCaller (call: CallOptions, rule: keyof typeof callRules): Caller {
     checkCallOptions(family, call, callRules[rule])

@@ -3,9 +3,10 @@ import { type Family, getBase, type OtherDefinition } from '../family/family.js'
 import { getWholeItem, holdsWhole, narrowFamily } from '../family/narrow.js'
 import type { Params } from '../family/params.js'
 import type { Grant, Intent } from '../service/caller.js'
+import type { State } from '../service/history.js'
 import { makeContext } from '../service/load.js'
 import { loadReferencedItems } from '../service/others.js'
-import { isRefusal, readErrorStatus } from '../service/reader.js'
+import { isRefusal, Reader, readErrorStatus } from '../service/reader.js'
 import { explainNow, explainState, readState } from '../service/refusal.js'
 import { asBase, type Called } from '../service/renamed.js'
 import type { Stored } from '../storage/storage.js'
@@ -212,6 +213,20 @@ export async function mayOffer (
   const intent = { family: family.name, action, id: item?.id, params: {}, tentative: true } as const
   // If `authorize` fails, it is offered: the command is authorized again, with its parameters.
   return await findGrant({ family, caller }, intent, item === undefined ? [] : [item], {}) !== undefined
+}
+
+/** Says of items, as they were last, whether the caller may restore them, asked once. */
+export async function findRestoring ({ called, grant, storage }: Reader): Promise<(last: State) => boolean> {
+  const { family, caller } = called
+  const { operation: { action } = { action: '' } } =
+    [...family.operations.values()].find(({ past }) => past === 'restore') ?? {}
+  if (action === '' || !await mayOffer(called, action, grant)) return () => false
+  if (grant.offers !== undefined || !caller.isGuarded) return () => true
+  const intent = { family: family.name, action, id: undefined, params: {}, tentative: true } as const
+  const granted = await findGrant(called, intent, [], {})
+  if (granted === undefined) return () => false
+  const restoring = new Reader(called, storage, granted)
+  return last => restoring.seesState(last)
 }
 
 /** Undefined if the items do not exist under it, or it is refused. @param otherwise the result if `authorize` fails */

@@ -6,23 +6,17 @@ import type { callRules } from '../service/arguments.js'
 import type { Caller } from '../service/caller.js'
 import type { Outcome } from '../service/execute.js'
 import type { Called } from '../service/renamed.js'
-import type { CallOptions, FollowedCommand, FollowOptions } from '../service/service.js'
+import type { CallOptions } from '../service/service.js'
 import type { Id } from '../storage/storage.js'
 import { didYouMean } from '../values/words.js'
 import { type Action, listActions } from './offers.js'
 
-/** Methods of books whose code is apart, so that it is only loaded with what has them. */
-export interface BookMethods {
-  follow (book: BookParts, options: FollowOptions): AsyncGenerator<FollowedCommand>
-}
-
 /** Where a book gets its callers from, and what holds for all their calls. */
 export interface BookSource {
-  readonly methods: BookMethods
   /** Checks the options of a call. */
   open (options: CallOptions, rule: keyof typeof callRules): Caller
   /** For clients, whose pages of lists and logs are limited. @param family as the caller sees it */
-  grammarsOf? (family: Family): { readonly grammar: Grammar, readonly logGrammar: Grammar }
+  grammarsOf? (family: Family): { [K in 'grammar' | 'logGrammar' | 'deletedGrammar']: Grammar }
   /** Whether a change of an item needs its revision. */
   readonly needsRevision?: boolean
   /** The most commands that `runAll` takes. */

@@ -7,7 +7,7 @@ import type { Members } from '../values/json.js'
 import { type ErasedLog, replaceEntry } from './erase-log.js'
 import { attemptAlone, listErasure } from './erased-item.js'
 import {
-  collectTexts, eraseChanges, erasedDigest, type ErasedFamily, eraseProblem, makeTextFinder, replaceParts
+  collectTexts, eraseChanges, erasedDigest, type ErasedFamily, eraseProblem, hasText, makeTextFinder, replaceParts
 } from './erasing.js'
 
 /** What is erased of an entry: copies of personal data elsewhere in it, or all. */
@@ -40,6 +40,8 @@ const maxMoments = 500
 /** Erases an item, what its log has of it, and what others have of its commands. */
 export class ItemErasure {
   readonly #where: readonly Condition[]
+  /** Refusals whose texts may be about the item. */
+  readonly #refused: readonly Condition[]
   readonly #logged: ErasureRule
 
   constructor (
@@ -50,6 +52,10 @@ export class ItemErasure {
   ) {
     this.#where = [
       { field: 'family', op: 'eq', values: [family.name] }, { field: 'target', op: 'eq', values: [String(id)] }
+    ]
+    const naming = [...families.values()].flatMap(each => each.mayName(family.name) ? each.name : [])
+    this.#refused = [
+      { field: 'family', op: 'eq', values: naming }, { field: 'outcome', op: 'eq', values: ['refused'] }
     ]
     this.#logged = family.markLogged(id)
   }
@@ -70,9 +76,11 @@ export class ItemErasure {
     await log.refuseHeld(survey.last)
     // Copies are found by what is personal, so that goes last: an erasure that was interrupted finds the rest.
     await this.#eraseEntries(survey, 'copies', start)
+    const isCopy = makeTextFinder(survey.texts)
+    log.parked += await copies.eraseErrors(storage, ({ error }) => isCopy(error), erasedText)
     const item = await this.#eraseItem(survey)
     await this.#eraseEntries(survey, 'all')
-    log.parked += await copies.eraseErrors(storage, id => survey.ids.has(id), erasedText)
+    log.parked += await copies.eraseErrors(storage, entry => survey.ids.has(entry.id), erasedText)
     // A deleted item may have come back while its log had it.
     if (item === undefined && await storage.get(family.name, id) !== undefined) await this.run()
   }
@@ -130,7 +138,10 @@ export class ItemErasure {
     return survey.texts.size > size
   }
 
-  /** Its own entries, and those that its commands, or the commands that changed it, have in other logs. */
+  /**
+   * Its own entries, those that its commands, or the commands that changed it, have in other logs, and refusals of
+   * commands that might have changed it.
+   */
   async #rewrite (
     { commands, moments }: Survey, map: (entry: FeedEntry) => FeedEntry, start?: number
   ): Promise<void> {
@@ -143,6 +154,7 @@ export class ItemErasure {
       await this.log.each([{ field: 'createdAt', op: 'eq', values }], entries =>
         rewrite(entries.filter(entry => !this.#isOwn(entry) && commands.has(nameCommand(entry)))), start)
     }
+    await this.log.each(this.#refused, entries => rewrite(entries.filter(entry => !this.#isOwn(entry))), start)
   }
 
   #isOwn ({ family, target }: FeedEntry): boolean {
@@ -174,6 +186,12 @@ export class ItemErasure {
 
   /** Of another item, which has its own fields: only what the command was given is about this one. */
   #eraseOther (entry: FeedEntry, part: Part, isCopy: (value: unknown) => boolean): FeedEntry {
+    const { problem } = entry
+    if (problem !== undefined) {
+      return hasText(problem, isCopy)
+        ? replaceParts(entry, { problem: eraseProblem(problem), digest: erasedDigest })
+        : entry
+    }
     const params = this.#eraseParams(entry, part, isCopy)
     const isOurs = part === 'all' && entry.digest !== undefined && this.#isAbout(entry)
     return params === entry.params && !isOurs ? entry : replaceParams(entry, params)

@@ -24,7 +24,13 @@ export interface EntryCopies {
   /** The names of the programs that have not handled all entries up to a position: then nothing is erased. */
   listWaiting (storage: Storage, position: number): Promise<readonly string[]>
   /** Replaces the errors of entries by a text. Returns how many there were. */
-  eraseErrors (storage: Storage, isErased: (id: string) => boolean, text: string): Promise<number>
+  eraseErrors (storage: Storage, isErased: (entry: FailedEntry) => boolean, text: string): Promise<number>
+}
+
+/** An entry that a program could not handle, and why. */
+export interface FailedEntry {
+  readonly id: string
+  readonly error: string
 }
 
 interface ErasedLogSettings {
@@ -39,7 +45,8 @@ interface ErasedLogSettings {
   readonly signal: AbortSignal | undefined
 }
 
-const entriesAtFirst = 10
+/** How many are in the first commit, unless a batch has fewer. */
+export const entriesAtFirst = 10
 // In characters of JSON.
 const pageLength = 500_000
 // Each failed attempt means that another process has changed something.

@@ -9,6 +9,7 @@ import { eraseMembers, type ErasureRule } from '../family/personal.js'
 import { problemCodes } from '../problems.js'
 import { addDerived, refuseInvalidItem } from '../service/open-items.js'
 import type { CommandRecord, KeptProblem } from '../service/record.js'
+import { longestText } from '../service/refusal.js'
 import type { Field, Id, Stored } from '../storage/storage.js'
 import { type Members, unescapePointer } from '../values/json.js'
 import { getPathField } from '../values/paths.js'
@@ -106,15 +107,28 @@ export class ErasedFamily {
   /** Whether a command of this family may have changed other items. */
   mayReachOthers (action: string): boolean {
     return this.versions.every(version => {
-      if (version.lifecycle?.createAction === action) return reachesOthers(version.lifecycle)
-      const change = version.changes.get(action)
+      const change = findReach(version, action)
       return change === undefined || reachesOthers(change)
     })
   }
+
+  /** Whether rules of this family get items of another one, or other items of their own. */
+  mayName (family: string): boolean {
+    return this.versions.some(version => listReaches(version).some(({ others }) =>
+      others.some(other => (other.family ?? version).name === family)))
+  }
+}
+
+function findReach ({ lifecycle, changes }: Family, action: string): Reach | undefined {
+  return lifecycle?.createAction === action ? lifecycle : changes.get(action)
+}
+
+function listReaches ({ lifecycle, changes }: Family): Reach[] {
+  return [...changes.values(), ...lifecycle === undefined ? [] : [lifecycle]]
 }
 
 interface Reach {
-  readonly others: readonly unknown[]
+  readonly others: readonly { readonly family: { readonly name: string } | undefined }[]
   readonly creates?: readonly unknown[]
 }
 
@@ -168,12 +182,17 @@ type KnownTexts = ReadonlySet<string>
 
 /** Finds texts in a text, as whole words. */
 export function makeTextFinder (texts: KnownTexts): (value: unknown) => boolean {
-  const known = [...texts].map(text => text.toLowerCase())
+  const known = [...texts].map(fold)
   return value => {
     if (typeof value !== 'string') return false
-    const text = value.toLowerCase()
+    const text = fold(value)
     return known.some(each => hasWords(text, each))
   }
+}
+
+/** The same for letters that look the same. */
+function fold (text: string): string {
+  return text.normalize('NFKC').toLowerCase()
 }
 
 const letter = /[\p{L}\p{N}]/u
@@ -234,6 +253,14 @@ function eraseChange (
 
 /** A digest of parameters lets them be guessed. No command has this one, so that none is taken for a retry. */
 export const erasedDigest = erasedText
+
+/** Whether the reason why a command was refused has one of the texts, or a part of one. */
+export function hasText ({ detail, members, errors }: KeptProblem, isText: (value: unknown) => boolean): boolean {
+  const isCut = (value: unknown): boolean => typeof value === 'string' && value.length >= longestText
+  const hasOne = (value: unknown): boolean =>
+    typeof value === 'object' && value !== null ? Object.values(value).some(hasOne) : isCut(value) || isText(value)
+  return hasOne([detail, members, errors])
+}
 
 /** Why it was refused, without what the host says about it. */
 export function eraseProblem ({ code, status }: KeptProblem): KeptProblem {

@@ -30,7 +30,8 @@ export interface Passed {
   readonly position: number
 }
 
-interface FoundPart {
+/** A part of a page, and the position up to which it was read. */
+export interface FoundPart {
   readonly items: readonly FeedEntry[]
   readonly more: boolean
   readonly last: number | undefined
@@ -183,12 +184,14 @@ export class Feed<F extends FeedFamily = FeedFamily> {
   /** Those about items that the caller may read, with at most one read for each family. */
   async #filter<E extends EntryKey> (part: LogPart<E>, entries = part.entries): Promise<E[]> {
     if (entries.length === 0) return []
+    const { id } = this
     const named = new Set(entries.map(({ family }) => family))
     const narrowed = [...this.#families.values()].filter(({ family, reader }) =>
       reader.isNarrowed && named.has(family.name))
     const visible = new Map(await Promise.all(narrowed.map(async ({ family, reader }) => {
       const ids = await part.findVisible(reader)
-      return [family.name, new Set(Array.from(ids, String))] as const
+      const isGone = id !== undefined && !ids.has(id) && await reader.hasLog(id)
+      return [family.name, new Set(Array.from(isGone ? [id] : ids, String))] as const
     })))
     return entries.filter(({ family, target }) =>
       this.#families.has(family) && (visible.get(family)?.has(target) ?? true))
@@ -251,14 +254,14 @@ export function showFollowed (family: Family, entry: FeedEntry, id = entry.id): 
 }
 
 /** What a page begins with: all that is numbered, or what is after its cursor, or before it. */
-function selectPart ({ query, list, start }: ParsedQuery): Query {
+export function selectPart ({ query, list, start }: ParsedQuery): Query {
   const { parts: [part = []], order } = start === undefined
     ? { parts: [numbered], order: query.order }
     : listParts(list.fields, query.order, start)
   return { ...query, where: [...query.where, ...part], order }
 }
 
-function findEdges ({ items, more, last }: FoundPart, isBackwards: boolean) {
+export function findEdges ({ items, more, last }: FoundPart, isBackwards: boolean) {
   const edge = last === undefined ? undefined : { position: last } as never
   return isBackwards ? { more, first: edge } : { more, first: items[0], last: edge }
 }

@@ -222,11 +222,22 @@ export function decideRestoration (
   const own = openItem(family, deleted)
   const opened = openOthers(others, needed)
   return takeRefusal(() => {
+    refuseIncomplete(family, own)
     const result: unknown = runRule(family, name, 'apply', () => apply(own.known, params, addItems(context, opened)))
     const changed = readOthers(family, name, result, opened)
     const after = completeItem(compareItem(own, name, own.known), name, context.now)
     return { outcome: 'done', after, ...changed.size > 0 && { others: completeAll(changed, name, context.now) } }
   })
+}
+
+/** A field may have become required since, or its value was erased. */
+function refuseIncomplete ({ ownFields, derived, singular }: Family, { known }: OpenItem): void {
+  const lacking = ownFields.find(({ name, optional }) =>
+    !optional && !derived.has(name) && known[name] === undefined)
+  if (lacking === undefined) return
+  const detail = 'is required, and had no value'
+  const errors = [{ pointer: `/${lacking.name}`, detail }]
+  throw new Problem('wrong-state', `The ${singular} cannot be restored: /${lacking.name} ${detail}`, { errors })
 }
 
 function isOperation (change: CompiledChange): change is CompiledOperation {

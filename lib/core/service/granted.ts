@@ -1,14 +1,17 @@
-import type { Family } from '../family/family.js'
-import { omitHidden } from '../family/hidden-names.js'
+import { type Family, getBase } from '../family/family.js'
+import { growHidden, leadsToHidden, omitHidden } from '../family/hidden-names.js'
 import { findHiddenMembers, findHiddenParams, hideIn, narrowFamily } from '../family/narrow.js'
-import { changeProblem, invalidBody, Problem } from '../problems.js'
-import type { Stored } from '../storage/storage.js'
+import { changeProblem, invalidBody, Problem, problemCodes } from '../problems.js'
+import { ConstraintError, type Stored } from '../storage/storage.js'
 import type { Members } from '../values/json.js'
+import { getPathField } from '../values/paths.js'
 import type { Grant } from './caller.js'
 import type { Outcome } from './commit.js'
 import type { Command } from './decide.js'
 import type { Authorizing } from './others.js'
+import { refuseByConstraint } from './refusal.js'
 import { throwOwn } from './renamed.js'
+import { pointsToParams } from './sent-values.js'
 import { hideInProblem, toShown } from './shown.js'
 
 // What a grant hides, for commands: they cannot name it, and their outcomes do not show it.
@@ -28,8 +31,9 @@ function findShownFamily ({ family, grant, grants }: GrantedCommand): Family {
 export function showGranted (execution: GrantedCommand, outcome: Outcome): Outcome {
   const family = findShownFamily(execution)
   const { hiding } = family
-  if (hiding === undefined) return outcome
-  const { record, item, secrets, loadItem, problem } = outcome
+  const problem = outcome.problem && showProblem(execution, family, outcome.problem) as Problem
+  if (hiding === undefined) return problem === outcome.problem ? outcome : { ...outcome, problem }
+  const { record, item, secrets, loadItem } = outcome
   return {
     ...outcome,
     record: toShown(family, record, family),
@@ -41,7 +45,7 @@ export function showGranted (execution: GrantedCommand, outcome: Outcome): Outco
         return item && hideIn(family, item)
       }
     }),
-    problem: problem && showProblem(family, problem) as Problem
+    problem
   }
 }
 
@@ -52,21 +56,49 @@ export function showGrantedItem<T extends Members | undefined> (execution: Grant
 
 /** An error as the caller may see it. */
 export function showGrantedError (execution: GrantedCommand, error: unknown): unknown {
-  return showProblem(findShownFamily(execution), error)
+  return showProblem(execution, findShownFamily(execution), error)
 }
 
 // They have the names that were sent.
 const refusals = new WeakSet<object>()
 
-function showProblem (family: Family, error: unknown): unknown {
-  if (family.hiding === undefined || !(error instanceof Problem) || refusals.has(error)) return error
-  const { code, message: detail, members, errors, statusCode } = error
+function showProblem (execution: GrantedCommand, family: Family, error: unknown): unknown {
+  if (!(error instanceof Problem) || refusals.has(error)) return error
+  const { code, message: detail, members, errors, statusCode, cause: reason } = error
+  const isHosts = code === 'constraint' && reason instanceof ConstraintError &&
+    refuseByConstraint(reason).message !== detail
+  const isHidden = (error: ConstraintError): boolean => hidesReason(execution, error) || !isKnown(execution, error)
+  if (reason instanceof ConstraintError && !isHosts && isHidden(reason)) {
+    return new Problem(code, problemCodes[code].title, { status: statusCode, cause: reason })
+  }
+  if (family.hiding === undefined) return error
   const problem = { code, detail, members, ...(errors && { errors }), status: statusCode }
   const shown = hideInProblem(family, problem)
   if (shown === problem) return error
   const { headers, cause, replayed } = error
   if ('errors' in shown) return changeProblem(error, shown.detail, { members: shown.members })
   return new Problem(code, shown.detail, { status: statusCode, members: shown.members, headers, cause, replayed })
+}
+
+/** Whether a rule that was broken is about something hidden, perhaps of another item of the command. */
+function hidesReason (
+  { family: { name }, grant, grants }: GrantedCommand, { family, fields }: ConstraintError
+): boolean {
+  const own = family === name ? [grant] : []
+  const all = [...own, ...grants.flatMap(each => each.intent.family === family ? [each.grant] : [])]
+  return all.some(({ hide }) => {
+    if (hide === undefined) return false
+    const names = growHidden(hide)
+    return fields.some(path => leadsToHidden(names, path.split('.')))
+  })
+}
+
+/** Whether the version has the fields; another one may have added them. */
+function isKnown ({ family: own, caller }: GrantedCommand, reason: ConstraintError): boolean {
+  const family = reason.family === own.name ? own : caller.other(reason.family)?.family
+  const { properties } = getBase(family ?? own).schema
+  return family === undefined || pointsToParams(reason) ||
+    reason.fields.every(path => Object.hasOwn(properties, getPathField(path)))
 }
 
 /** Throws what is unknown to the caller in a command, as if it did not exist. */

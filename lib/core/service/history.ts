@@ -1,15 +1,17 @@
-import { type FieldChange, type FieldChanges, isUnknown, lacks } from '../family/changes.js'
+import { type FieldChange, isUnknown, lacks } from '../family/changes.js'
+import { nameAction } from '../family/declared-operations.js'
 import { type Family, getBase } from '../family/family.js'
 import { readDecimals } from '../family/params.js'
 import { notFound, Problem } from '../problems.js'
 import type { Moment } from '../query/moment.js'
 import { choosePartSize, findMembers, firstPartSize, maxIds } from '../storage/pages.js'
-import type { Condition, Id, StorageReads, Stored } from '../storage/storage.js'
+import type { Condition, Id, Query, StorageReads, Stored } from '../storage/storage.js'
 import { endLongTurn } from '../storage/turns.js'
 import { measureAll, type Members } from '../values/json.js'
-import { selectLog } from './record.js'
+import { type CommandRecord, selectLog } from './record.js'
 
-// An item as it was: its log is read backwards, from what it is now, or was when it was deleted.
+// An item as it was: its log is read backwards, from what it is now, or was when it was deleted. Nothing else rebuilds
+// items.
 
 /** Where an item and its log are; a reader is one. */
 export interface HistorySource {
@@ -35,20 +37,31 @@ export interface Rebuilt extends State {
   readonly next: number | undefined
 }
 
-interface LogEntry extends Pick<Stored, 'id' | 'revision' | 'createdAt'> {
-  readonly changes?: FieldChanges
+/** What items are rebuilt from. */
+export type LogEntry = Pick<CommandRecord, typeof entryMembers[number]>
+
+/** The last deletion of an item that has not come back since. */
+export interface LastDeletion {
+  /** That of the deletion, one more than the item had. */
+  readonly revision: number
+  /** The item before it; undefined if the log does not have it. */
+  readonly last: State | undefined
 }
 
-const entryMembers = ['id', 'revision', 'createdAt', 'changes']
+export const entryMembers = ['id', 'revision', 'createdAt', 'action', 'about', 'changes'] as const
 const done: Condition = { field: 'outcome', op: 'eq', values: ['done'] }
 
 /**
  * The item at a revision; undefined if it did not exist then. Throws the problem `pruned` if the log does not reach
  * back to it. Takes the longer, the more has changed since.
+ *
+ * @param known the item as it is, if it was just read
  */
-export async function rebuild (source: HistorySource, id: Id, revision: number): Promise<Rebuilt | undefined> {
+export async function rebuild (
+  source: HistorySource, id: Id, revision: number, known?: Stored
+): Promise<Rebuilt | undefined> {
   const family = getBase(source.family)
-  const present = await source.storage.get(family.name, id, source.signal)
+  const present = known ?? await source.storage.get(family.name, id, source.signal)
   const top = present?.revision ?? (await findNewest(source, id))?.revision
   if (top === undefined || revision > top) return undefined
   const walk = new Walk(family, present, top)
@@ -80,6 +93,22 @@ export async function findRevisionAt (source: HistorySource, id: Id, moment: str
   throw endsBefore(family, id, moment)
 }
 
+/** Undefined if the item was not deleted, or has come back, or nothing is known of it. */
+export async function findLastDeletion (source: HistorySource, id: Id): Promise<LastDeletion | undefined> {
+  const entry = await findNewest(source, id)
+  return entry && readDeletion(source.family, entry)
+}
+
+/** Undefined if the entry is of something else. */
+export function readDeletion (family: Family, entry: LogEntry): LastDeletion | undefined {
+  const base = getBase(family)
+  const { action, about, revision } = entry
+  // The deletion of another item may have changed this one.
+  if (about !== undefined || action !== nameAction('Delete', base.singular)) return undefined
+  const walk = new Walk(base, undefined, revision)
+  return { revision, last: walk.undo(entry) ? walk.last : undefined }
+}
+
 class Walk {
   /** Undefined while it is deleted. */
   #state: Record<string, unknown> | undefined
@@ -95,6 +124,11 @@ class Walk {
     this.#state = { ...present }
     this.#last = { item: present, unknown: this.#unknown }
     this.#unknown = new Set()
+  }
+
+  /** What it is now, or was when it was deleted; undefined while that is not known. */
+  get last (): State | undefined {
+    return this.#last
   }
 
   /** False if the log does not say what was before. */
@@ -165,13 +199,13 @@ class Walk {
 async function * readEntries (
   { family, storage, signal }: HistorySource, id: Id, least: number, top: number
 ): AsyncGenerator<LogEntry> {
-  const where = [...selectLog(family, id), done]
+  const where = selectChanges(family, id)
   for (let size = firstPartSize, from = top; from >= least;) {
     const limit = Math.min(size, from - least + 1)
     // By the revisions themselves, so that commands which changed nothing are not visited.
     const values = Array.from({ length: limit }, (_, index) => from - index)
     const query = select([...where, { field: 'revision', op: 'eq', values }], limit, true)
-    const entries = await findMembers(storage, 'commands', query, entryMembers, signal) as readonly LogEntry[]
+    const entries = await findChanges(storage, query, signal)
     yield * entries
     if (entries.length < limit) return
     from -= limit
@@ -182,12 +216,31 @@ async function * readEntries (
   }
 }
 
+/** The entry of an erasure after the deletion is at the same revision as that, and changes nothing. */
+function selectChanges (family: Family, id: Id): Condition[] {
+  const { singular } = getBase(family)
+  return [...selectLog(family, id), done, {
+    op: 'any',
+    of: [
+      [{ field: 'action', op: 'ne', values: [nameAction('Erase', singular)] }],
+      [{ field: 'changes', op: 'null', is: false }]
+    ]
+  }]
+}
+
 /** The newest entry of a change or, with `isNewest` false, the oldest. */
 async function findNewest (
   { family, storage, signal }: HistorySource, id: Id, conditions: readonly Condition[] = [], isNewest = true
 ): Promise<LogEntry | undefined> {
-  const query = select([...selectLog(family, id), done, ...conditions], 1, isNewest)
-  return (await findMembers(storage, 'commands', query, entryMembers, signal) as readonly LogEntry[])[0]
+  const query = select([...selectChanges(family, id), ...conditions], 1, isNewest)
+  return (await findChanges(storage, query, signal))[0]
+}
+
+async function findChanges (
+  storage: StorageReads, query: Query, signal: AbortSignal | undefined
+): Promise<readonly LogEntry[]> {
+  const found: readonly Stored[] = await findMembers(storage, 'commands', query, entryMembers, signal)
+  return found as readonly CommandRecord[]
 }
 
 function select (where: readonly Condition[], limit: number, descending: boolean) {

@@ -145,7 +145,7 @@ export async function load (execution: Execution, reading?: Promise<Stored | und
   const past = findPast(family, command.action)
   const was = past === 'revert' && current !== undefined
     ? keepHidden(family, grant, current,
-      await findEarlier(storage, family, current, command.params.to as number, caller.signal))
+      await findEarlier({ family, storage, signal: caller.signal }, current, command.params.to as number))
     : undefined
   const own = { current, deleted, was, command, grant }
   // An item that is there need not be restored.
@@ -162,7 +162,7 @@ async function readDeletedItem (
   { family, caller, storage, grant }: Execution, id: Id
 ): Promise<Stored | undefined> {
   try {
-    return await findDeleted(storage, family, id, caller.signal)
+    return await findDeleted({ family, storage, signal: caller.signal }, id)
   } catch (error) {
     if (isPruned(error) && grant.where !== undefined) return undefined
     throw error

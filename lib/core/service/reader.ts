@@ -11,7 +11,7 @@ import type {
 } from '../storage/storage.js'
 import { type Caller, canSee, type Grant, intendToRead, type Intent } from './caller.js'
 import { type CommandId, identifyCommand, nameOtherRow, nameRow } from './command-ids.js'
-import { findRevisionAt, rebuild, type Rebuilt, type State } from './history.js'
+import { findLastDeletion, findRevisionAt, rebuild, type Rebuilt, type State } from './history.js'
 import { type CommandRecord, hasLog, isInLog, readTarget, selectLog } from './record.js'
 import type { Called } from './renamed.js'
 import { toShown } from './shown.js'
@@ -129,12 +129,15 @@ export class Reader {
     }
   }
 
-  /** Its log says what it was: who may not see the item now may not see that either. */
-  #seesPast ({ item, unknown, last }: Rebuilt): boolean {
-    if (!this.isNarrowed) return true
-    const isSeen = (state: State): boolean =>
-      this.fields.every(field => !state.unknown.has(field)) && this.holdsStored(state.item)
-    return isSeen(last) && (item.revision === last.item.revision || isSeen({ item, unknown }))
+  /** A caller who may not see the item now, or as it was last, may not see what it was before either. */
+  #seesPast (rebuilt: Rebuilt): boolean {
+    const { item, last } = rebuilt
+    return this.seesState(last) && (item.revision === last.item.revision || this.seesState(rebuilt))
+  }
+
+  /** Whether the caller may see an item as it was. A condition on what the log does not have is not met. */
+  seesState ({ item, unknown }: State): boolean {
+    return !this.isNarrowed || (this.fields.every(field => !unknown.has(field)) && this.holdsStored(item))
   }
 
   async find (query: Query): Promise<Found> {
@@ -253,15 +256,20 @@ export class Reader {
     return { ...condition, values: condition.values.flatMap(id => this.#listRows(String(id), target)) }
   }
 
-  /** A log outlives its item, but not for a caller with conditions, which can no longer be tested. */
+  /** A log outlives its item. */
   async checkLog (id: Id): Promise<Stored | undefined> {
     const item = await this.get(id)
     if (item !== undefined || await this.hasLog(id)) return item
     throw notFound(this.family.singular, id)
   }
 
+  /** Of an item that is gone. As for what it was, conditions must hold for it as it was last. */
   async hasLog (id: Id): Promise<boolean> {
-    return this.#where.length === 0 && await hasLog(this.storage, this.family, id, this.signal)
+    if (!this.isNarrowed) return await hasLog(this.storage, this.family, id, this.signal)
+    const [present, deletion] = await Promise.all([
+      this.storage.get(this.family.name, id, this.signal), findLastDeletion(this, id)
+    ])
+    return present === undefined && deletion?.last !== undefined && this.seesState(deletion.last)
   }
 
   // Before the client's conditions: the duration of a client's pattern would reveal what the grant excludes.

@@ -349,6 +349,9 @@ export const feedList: OrderedList = {
   order: [{ field: 'position', descending: false }]
 }
 
+/** The deletions that hold: the newest first. */
+export const deletionList: OrderedList = { ...feedList, order: [{ field: 'position', descending: true }] }
+
 /** The fields of a log for callers from whom it is hidden who sent the commands. */
 export function omitPrincipal<L extends { readonly fields: readonly Field[] }> (list: L): L {
   return { ...list, fields: list.fields.filter(({ name }) => name !== principalName) }

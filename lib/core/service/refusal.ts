@@ -141,7 +141,10 @@ function copyShortened<T> (value: T): T {
   return JSON.parse(JSON.stringify(value, (_name, member) => typeof member === 'string' ? cut(member) : member))
 }
 
-function cut (text: string, max = 1000): string {
+/** In characters, of a text of the host in a refusal. */
+export const longestText = 1000
+
+function cut (text: string, max = longestText): string {
   return replaceUnsupported(text.slice(0, max))
 }
 

@@ -5,7 +5,7 @@ import { ConflictError } from '../storage/storage.js'
 import { canSee } from './caller.js'
 import { type CommandId } from './command-ids.js'
 import type { DecidedCommand } from './commit.js'
-import { showGranted } from './granted.js'
+import { refuseHidden, showGranted } from './granted.js'
 import type { Execution } from './load.js'
 import { Reader } from './reader.js'
 import { type CommandRecord, isSameCommand, nameRecord, readTarget, restoreProblem } from './record.js'
@@ -47,6 +47,8 @@ async function findReplay (execution: Execution, identity: CommandId): Promise<C
   const { family, command, grant, storage } = execution
   const found = await getRecord(execution, identity)
   if (found === undefined) return undefined
+  // A caller without a name might send what is hidden of the command of another, to find out whether it is the same.
+  if (grant.principal === undefined) refuseHidden(family, grant, command)
   const record = storage.confirm === undefined ? found : await confirmRecord(execution, identity, found)
   const { target, key } = command
   // The id of an item of another family may not be valid here.

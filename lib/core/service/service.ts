@@ -61,6 +61,9 @@ export interface GetOptions extends CallOptions {
 /** Options of `find` and `log`. */
 export interface FindOptions extends CallOptions, PageOptions {}
 
+/** Options of `findDeleted`. */
+export interface FindDeletedOptions extends CallOptions, Omit<PageOptions, 'page' | 'count'> {}
+
 /** Options of `follow`. */
 export interface FollowOptions extends CallOptions {
   /** Starts after this place: the `cursor` of an entry, or that of `links.follow`. */
@@ -159,6 +162,15 @@ export interface Service<
   ): Promise<ItemPage<ItemOf<Fields>>>
   /** The commands of an item, in the order of the changes. A log outlives its item. */
   log (id: IdOf<Fields>, options?: FindOptions): Promise<ItemPage<LoggedCommand>>
+  /**
+   * What is deleted now: the deletions of items that have not been restored since, newest first. The `changes` of each
+   * have the item.
+   *
+   * @example
+   * const { items: [last] } = await book.findDeleted({ limit: 1 })
+   * if (last !== undefined) await book.restore(last.deal as string)
+   */
+  findDeleted (options?: FindDeletedOptions): Promise<ItemPage<LoggedCommand>>
   /**
    * The commands of all items, in the order in which they became visible, and then those that happen, until the signal
    * is aborted. Nothing is missed, whichever process wrote it.

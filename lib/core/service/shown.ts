@@ -1,7 +1,7 @@
 import { type TSchema, Type } from '@sinclair/typebox'
 import { type FieldChange, type FieldChanges, isUnknown } from '../family/changes.js'
 import type { Family } from '../family/family.js'
-import { leadsToHidden } from '../family/hidden-names.js'
+import { type HiddenNames, leadsToHidden, omitHidden } from '../family/hidden-names.js'
 import { differsHidden } from '../family/narrow.js'
 import { type Flaw, problemCodes } from '../problems.js'
 import { isObject, type Members, unescapePointer } from '../values/json.js'
@@ -50,14 +50,15 @@ interface EntryReading {
 
 /** @param whole with everything that the command changed */
 function hideInEntry<R extends CommandRecord> (shown: R, whole: R, { family, owner, reader }: EntryReading): R {
-  const { params, problem } = shown
+  const { params, changes, problem } = shown
   // Parameters that are no fields may have the values of hidden ones, under any name.
   const isTouched = changesHidden(family, whole) || (whole.about !== undefined && owner?.hiding?.hidesFields === true)
   const kept = params && isTouched ? keepFields(owner, whole.action, params) : params
   const { params: _, ...rest } = shown
   const entry = {
     ...rest,
-    ...(kept && { params: kept }),
+    ...(kept && { params: omitWithin(owner, whole.action, kept) }),
+    ...(changes && family.hiding && { changes: omitFromChanges(family.hiding.names, changes) }),
     ...(problem && { problem: hideInProblem(family, problem) })
   } as R
   if (![family, owner].some(each => each?.hiding?.hidesPrincipal === true)) return entry
@@ -79,6 +80,25 @@ function keepFields (owner: Family | undefined, action: string, params: Members)
   const { lifecycle } = owner ?? {}
   if (lifecycle?.createAction !== action) return undefined
   return Object.fromEntries(Object.entries(params).filter(([name]) => !lifecycle.extra.includes(name)))
+}
+
+/** A schema that allows any members also allows those that are hidden. */
+function omitWithin ({ hiding, edit, lifecycle }: Partial<Family> = {}, action: string, params: Members): Members {
+  const takesFields = action === edit?.operation.action || action === lifecycle?.createAction
+  return hiding === undefined || !takesFields ? params : omitHidden(hiding.names, params)
+}
+
+function omitFromChanges (names: HiddenNames, changes: FieldChanges): FieldChanges {
+  return Object.fromEntries(Object.entries(changes).map(([name, change]): [string, FieldChange] => {
+    const within = names.get(name)
+    const { from, to, ...others } = change
+    if (within === undefined || within === 'whole') return [name, change]
+    return [name, {
+      ...'from' in change && { from: omitHidden(within, from) },
+      ...'to' in change && { to: omitHidden(within, to) },
+      ...others
+    }]
+  }))
 }
 
 /** A problem as a caller gets it: it must not tell of what is hidden. The host's texts stay. */

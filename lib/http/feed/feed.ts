@@ -23,6 +23,7 @@ import { makeReadEndpoints, parseQuery } from '../reads/read.js'
 import { toProblem, tryEach } from '../reply.js'
 import { readRequestedFormat } from '../request.js'
 import type { Documented, Endpoint } from '../routes.js'
+import { deletedEndpoints } from './deleted.js'
 import { eventStream, sendEvents, type Streaming, watchEnd } from './events.js'
 
 /** `GET …/commands`: what happened to all items of a family. */
@@ -289,4 +290,6 @@ async function answerEvents (
 }
 
 /** What mounts have of it. */
-export const feedPart: FeedPart = { familyEndpoints, sharedEndpoints, isAsked, answer: answerFeed }
+export const feedPart: FeedPart = {
+  familyEndpoints, sharedEndpoints, deletedEndpoints, isAsked, answer: answerFeed
+}

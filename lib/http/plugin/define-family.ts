@@ -5,7 +5,6 @@ import type {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Book } from '../../core/book/book.js'
-import { makeService } from '../../core/book/make-service.js'
 import type { Definitions } from '../../core/definitions/definitions.js'
 import type { AnyExtension, FamilyExtension } from '../../core/definitions/extension.js'
 import { errorCodes } from '../../core/errors.js'
@@ -40,7 +39,7 @@ import { sendProblem } from '../reply.js'
 import { makeUrls } from '../request.js'
 import { announceRetirement, type Endpoint, mountEndpoints, namePlugin, type RouteSettings } from '../routes.js'
 import { makeCallers } from './callers.js'
-import { openBook, showMount } from './mounts.js'
+import { showMount } from './mounts.js'
 import { compileGrammars, makeNarrowing } from './narrowed.js'
 import { checkOptions, type FamilyOptions } from './options.js'
 import { answerUnknown, mountUnknown } from './unknown.js'
@@ -152,6 +151,8 @@ export interface MountHook {
 export interface FamilyParts extends MountParts {
   /** Checks definitions, and makes those of extensions and renamed versions. */
   readonly definitions: Definitions
+  /** The book of a program. */
+  makeService (family: Family, options: ServiceOptions): Book
   /** The representations of a mount without that option. */
   readonly representations: readonly Representation[]
   /** Describes the routes of a mount, in the scope that has them. */
@@ -189,7 +190,7 @@ export function makeFamily (
       const renamed = definitions.rename(definition, family, names)
       return makeFamily(renamed.definition, parts, renamed.renaming)
     },
-    service: (options: ServiceOptions) => makeService(family, options, parts.methods)
+    service: (options: ServiceOptions) => parts.makeService(family, options)
   })
   keepFamily(plugin, family)
   return plugin
@@ -252,8 +253,9 @@ function listEndpoints (mount: Mount, app: FastifyInstance): Endpoint[] {
     ...collectionEndpoints(mount),
     ...itemEndpoints(mount),
     ...writeEndpoints(mount),
-    ...(mount.family.writable ? [feed.familyEndpoints, logEndpoints, operationsEndpoints, feed.sharedEndpoints] : [])
-      .flatMap(list => list(mount)),
+    ...(mount.family.writable
+      ? [feed.familyEndpoints, feed.deletedEndpoints, logEndpoints, operationsEndpoints, feed.sharedEndpoints]
+      : []).flatMap(list => list(mount)),
     ...(mount.unversioned === false ? [] : queryEndpoints(mount))
   ]
   const paths = all.map(({ path }) => path)
@@ -331,7 +333,7 @@ async function makeMount (
       as ??= makeNarrowing(mount)
       return as
     },
-    book: request => openBook(mount, request),
+    book: request => parts.openBook(mount, request),
     get shown () {
       shown ??= keepMount(showMount(mount), mount)
       return shown

@@ -1,18 +1,14 @@
-import type { TObject, TProperties } from '@sinclair/typebox'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Book } from '../../core/book/book.js'
-import { describeFamily, type FamilyModel } from '../../core/book/describe.js'
-import { makeBook } from '../../core/book/make-book.js'
+import type { FamilyModel } from '../../core/book/describe.js'
 import { askWhatIsSeen, listActions } from '../../core/book/offers.js'
 import { errorCodes } from '../../core/errors.js'
 import type { Family } from '../../core/family/family.js'
 import { getWhole } from '../../core/family/narrow.js'
 import { makeState } from '../../core/family/states.js'
-import { callRules, checkCallOptions } from '../../core/service/arguments.js'
 import type { Storage } from '../../core/storage/storage.js'
 import type { FamilyMount } from '../../representations/target.js'
 import { forms } from '../forms/forms.js'
-import { listMounts, logOutcome, type Mount } from '../mount.js'
+import { listMounts, type Mount } from '../mount.js'
 import { explainEnd, hasEnded } from '../routes.js'
 
 /**
@@ -60,7 +56,7 @@ export function showMount (mount: Mount): FamilyMount {
     family: mount.plugin as FamilyMount['family'],
     options: mount.options,
     get model () {
-      model ??= describeFamily(family, grammar)
+      model ??= mount.parts.describe(family, grammar)
       return model
     },
     prefix,
@@ -106,28 +102,4 @@ export function showMount (mount: Mount): FamilyMount {
     now: () => makers.clock(),
     makeCommandId: () => makers.makeCommandId()
   }
-}
-
-// Who calls, and until when, is known from the request; a follower outlives its deadline, and needs an end.
-const bookRules = new Map(Object.entries(callRules).map(([name, rule]) => {
-  const { principal, signal, ...own } = rule.properties as TProperties
-  if (name !== 'follow') return [name, { ...rule, properties: own } as TObject]
-  return [name, { ...rule, properties: { ...own, signal }, required: ['signal'] } as TObject]
-}))
-
-/** The caller is that of the request, which has a deadline of its own. */
-export function openBook (mount: Mount, request: FastifyRequest): Book {
-  const { family, preconditions, retirement, caller } = mount
-  return makeBook(family, {
-    methods: mount.parts.methods,
-    grammarsOf: mount.as,
-    needsRevision: preconditions === 'required',
-    maxCommands: mount.maxCommands ?? 100,
-    note (outcome) { logOutcome({ mount, request }, outcome) },
-    open (options, rule) {
-      checkCallOptions(family, options, bookRules.get(rule) as TObject)
-      if (hasEnded(retirement)) throw explainEnd(retirement)
-      return caller(request)
-    }
-  })
 }

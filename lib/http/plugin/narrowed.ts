@@ -1,21 +1,24 @@
 import { type Family, listExpandable } from '../../core/family/family.js'
+import type { OrderedList } from '../../core/query/cursor.js'
 import { compileGrammar } from '../../core/query/grammar.js'
 import type { QueryLimits } from '../../core/query/values.js'
-import { feedList, logList, omitPrincipal } from '../../core/service/record.js'
+import { deletionList, feedList, logList, omitPrincipal } from '../../core/service/record.js'
 import type { FamilyMount } from '../../representations/target.js'
 import { keepMount, type Mount } from '../mount.js'
 import { showMount } from './mounts.js'
 
 export function compileGrammars (
   family: Family, limits: QueryLimits
-): Pick<Mount, 'grammar' | 'logGrammar' | 'feedGrammar'> {
-  const [log, feed] = family.hiding?.hidesPrincipal === true
-    ? [omitPrincipal(logList), omitPrincipal(feedList)]
-    : [logList, feedList]
+): Pick<Mount, 'grammar' | 'logGrammar' | 'feedGrammar' | 'deletedGrammar'> {
+  const lists = [logList, feedList, deletionList]
+  const [log, feed, deleted] = (family.hiding?.hidesPrincipal === true
+    ? lists.map(omitPrincipal)
+    : lists) as [OrderedList, OrderedList, OrderedList]
   return {
     grammar: compileGrammar({ ...family, references: listExpandable(family) }, limits),
     logGrammar: compileGrammar(log, limits),
-    feedGrammar: compileGrammar({ ...feed, key: 'position' }, limits)
+    feedGrammar: compileGrammar({ ...feed, key: 'position' }, limits),
+    deletedGrammar: compileGrammar({ ...deleted, key: 'position' }, limits)
   }
 }
 

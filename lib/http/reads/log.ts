@@ -179,7 +179,8 @@ export function linkCommand (
   const shown = showCommand(family, record, id, isEntry ? record.changes : undefined)
   const item = urls.item(request, target)
   // The item after it.
-  const isKept = isEntry && record.outcome === 'done' && record.action !== family.lifecycle?.deletion?.operation.action
+  const isRemoval = record.about === undefined && record.action === family.lifecycle?.deletion?.operation.action
+  const isKept = isEntry && record.outcome === 'done' && !isRemoval
   const after = isKept ? { revision: `${item}?revision=${record.revision}` } : {}
   return { ...shown, links: { ...self, [family.singular]: item, ...after } }
 }

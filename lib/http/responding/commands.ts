@@ -123,8 +123,16 @@ export async function previewForm (
   const command = makeCommand(exchange, { action, target: id, params })
   const { decision, others } = await preview(mount.family, mount.caller(request), command)
   if (decision.outcome !== 'done') return undefined
-  const shown = await Promise.all(others.map(other => previewOther(exchange, other)))
-  return { after: decision.after, others: shown.flat() }
+  const { after } = decision
+  const [grant, ...shown] = await Promise.all([
+    findReading(exchange, id), ...others.map(other => previewOther(exchange, other))
+  ] as const)
+  return { after: after && hideIn(narrowFamily(mount.family, grant?.hide), after), others: shown.flat() }
+}
+
+/** More may be hidden from who reads the item than from who changes it. */
+async function findReading ({ mount: { family, caller }, request }: Exchange, id: Id | undefined) {
+  return await findGrant({ family, caller: caller(request) }, intendToRead(family, id), [], undefined)
 }
 
 /** Only if the caller may read the item before and after: permission to change it is not enough. */

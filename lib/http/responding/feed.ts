@@ -1,12 +1,16 @@
 import type { FastifyRequest } from 'fastify'
+import { findRestoring } from '../../core/book/offers.js'
 import { Feed } from '../../core/feed/feed.js'
 import type { PageLinks, ParsedQuery } from '../../core/query/grammar.js'
 import { findBounded } from '../../core/service/bounded.js'
+import { intendToRead } from '../../core/service/caller.js'
 import type { FeedEntry } from '../../core/service/log-reads.js'
 import { writePosition } from '../../core/service/log-reads.js'
+import { type CommandRecord, nameRecord } from '../../core/service/record.js'
 import type { Field, Id } from '../../core/storage/storage.js'
 import type { PageView } from '../../representations/representation.js'
 import type { FamilyMount } from '../../representations/target.js'
+import { listDeleted } from '../feed/deleted.js'
 import {
   explainPruned, findSeen, listFeed, listLogged, openSources, type Scope, shareFeed, type Source
 } from '../feed/feed.js'
@@ -14,8 +18,9 @@ import { mountOf } from '../mount.js'
 import { loadView } from '../reads/page.js'
 import { toProblem } from '../reply.js'
 import { asParsed, type ListQuery } from './queries.js'
-import { type LogRecord, readBy, type Reading, showRecord } from './reading.js'
+import { type LogRecord, readBy, readerOf, type Reading, showRecord } from './reading.js'
 import { type Responding, toExchange } from './responding.js'
+import { type LoadedPage, loadListing, makeLoading } from './views.js'
 
 /** Commands of several families, in the order in which they became visible. */
 export interface Activity {
@@ -35,6 +40,12 @@ export interface LoadedFeed extends Activity {
   readonly entryFields: readonly Field[]
   /** The place to follow it from: everything before it is on this page, or on one after it. */
   readonly cursor: string
+}
+
+/** The deletions of items that have not come back. */
+export interface LoadedDeletions extends LoadedPage<LogRecord> {
+  /** The ids of the entries whose items the caller may restore. */
+  readonly restorable: ReadonlySet<string>
 }
 
 function showActivity (sources: readonly Source[], entries: readonly FeedEntry[]): Activity {
@@ -95,4 +106,26 @@ export async function findNewestCommands (
     const { items } = await findBounded(parsed => feed.findPage(parsed), parsed, true, 1)
     return showActivity(here, items as readonly FeedEntry[])
   }))
+}
+
+/** What is deleted now, by the deletions. */
+export async function loadDeleted (
+  responding: Responding, reading: Reading, query: ListQuery
+): Promise<LoadedDeletions> {
+  const exchange = toExchange(responding)
+  const { mount: { family } } = exchange
+  const reader = readerOf(reading)
+  const loading = makeLoading(exchange, reading, asParsed(query), intendToRead(family, undefined))
+  const { listing, deletions } = listDeleted(loading, asParsed(query))
+  const { items, ...page } = await loadListing(exchange, listing)
+  const mayRestore = await findRestoring(reader)
+  const restorable = items.filter(entry => {
+    const last = deletions.findLast(entry)
+    return last !== undefined && mayRestore(last)
+  })
+  return {
+    ...page,
+    items: (items as readonly CommandRecord[]).map(entry => showRecord(family, entry, reading.principal)),
+    restorable: new Set(restorable.map(entry => nameRecord(entry as CommandRecord, reading.principal)))
+  }
 }

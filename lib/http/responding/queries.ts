@@ -8,8 +8,8 @@ import type { FamilyMount } from '../../representations/target.js'
 import { type Mount, mountOf } from '../mount.js'
 import { refuseMisplaced } from '../reads/read.js'
 
-/** What a list is of: the items of a family, the commands of an item, or those of many. */
-export type Listed = 'items' | 'log' | 'feed'
+/** What a list is of: the items of a family, the commands of an item, those of many, or what is deleted. */
+export type Listed = 'items' | 'log' | 'feed' | 'deleted'
 
 /** What the query string of a list asks for. */
 export interface ListQuery {
@@ -40,8 +40,8 @@ export interface UsedFilter {
   readonly group: string | undefined
 }
 
-function grammarOf ({ grammar, logGrammar, feedGrammar }: Mount, listed: Listed): Grammar {
-  return { items: grammar, log: logGrammar, feed: feedGrammar }[listed]
+function grammarOf ({ grammar, logGrammar, feedGrammar, deletedGrammar }: Mount, listed: Listed): Grammar {
+  return { items: grammar, log: logGrammar, feed: feedGrammar, deleted: deletedGrammar }[listed]
 }
 
 /**

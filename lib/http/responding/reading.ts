@@ -57,7 +57,7 @@ export interface Reading {
   readonly mount: FamilyMount
   /** The name of the caller. */
   readonly principal: string | undefined
-  /** Whether the caller sees only some of the items. Their logs are not shown once they are gone. */
+  /** Whether the caller sees only some of the items. */
   readonly isNarrowed: boolean
   /** Undefined if the item does not exist for the caller. */
   get (id: Id): Promise<Stored | undefined>
@@ -71,6 +71,7 @@ export interface Reading {
   count (where: readonly Condition[], most: number): Promise<Count>
   /** Commands in the log of an item. */
   log (id: Id, query: Query): Promise<readonly LogRecord[]>
+  /** Whether an item that is gone has a log that the caller may see. */
   hasLog (id: Id): Promise<boolean>
   /** The item, if it is still there. Throws the problem `not-found` if there is no log either. */
   checkLog (id: Id): Promise<Stored | undefined>

@@ -43,7 +43,7 @@ export interface LoadedHome extends Omit<CountedHome, 'readers'> {
   readonly readings: readonly Reading[]
 }
 
-function makeLoading<Q> (
+export function makeLoading<Q> (
   { request, choice: { representation } }: Exchange, reading: Reading, query: Q, intent: Intent, name = ''
 ): Loading<Q> {
   const reader = readerOf(reading)
@@ -51,7 +51,7 @@ function makeLoading<Q> (
   return { mount: mountOf(reading.mount), request, caller, reader, intent, name, query, representation }
 }
 
-async function loadListing (exchange: Exchange, listing: Listing): Promise<LoadedPage> {
+export async function loadListing (exchange: Exchange, listing: Listing): Promise<LoadedPage> {
   const { view, page: { items, total }, links } = await loadView(exchange, listing)
   return { view, items, total, links }
 }

@@ -1,21 +1,21 @@
 import { type Family, listRelated } from '../family/family.js'
 import { invalidBody, Problem } from '../problems.js'
-import { ConstraintError, getId } from '../storage/storage.js'
-import { endLongTurn } from '../storage/turns.js'
-import { attempt } from './attempt.js'
-import type { Caller } from './caller.js'
+import { attempt } from '../service/attempt.js'
+import type { Caller } from '../service/caller.js'
 import {
   attemptUntilDone, type Commit, commitDecided, type CommitState, type DecidedCommand, type Outcome, runToCommit
-} from './commit.js'
+} from '../service/commit.js'
+import { execute, listWriterKeys } from '../service/execute.js'
+import { showGrantedError } from '../service/granted.js'
+import { authorizeCommand, type Execution } from '../service/load.js'
+import { explainConstraint } from '../service/refusal.js'
+import { enter, type EnteredCommand, type Sent } from '../service/renamed.js'
+import { repeatIfDone } from '../service/replay.js'
+import { type GuardedStorage, isConflict } from '../service/storage-access.js'
+import { ConstraintError, getId } from '../storage/storage.js'
+import { endLongTurn } from '../storage/turns.js'
 import { Draft, nameChanged } from './draft.js'
-import { execute, listWriterKeys } from './execute.js'
-import { showGrantedError } from './granted.js'
-import { authorizeCommand, type Execution } from './load.js'
-import { explainConstraint } from './refusal.js'
-import { enter, type EnteredCommand, type Sent } from './renamed.js'
-import { repeatIfDone } from './replay.js'
 import { SideBySide } from './side-by-side.js'
-import { type GuardedStorage, isConflict } from './storage-access.js'
 
 /** Makes an error name its command. @param isRead whether `read` threw it */
 type Explain = (error: unknown, index: number, isRead?: boolean) => unknown
@@ -171,7 +171,8 @@ async function explainFailure (
   // Several may have changed the item.
   const index = decided.findLastIndex(({ changes }) =>
     changes.some(change => change.family === cause.family && getId(change) === cause.id))
-  return index === -1 ? explainConstraint(families, error) : explain(decided[index]?.explain(error), index)
+  if (index !== -1) return explain(decided[index]?.explain(error), index)
+  return executions.reduce((shown, execution) => showGrantedError(execution, shown), explainConstraint(families, error))
 }
 
 /** The same caller, who reads the draft. */

@@ -1,17 +1,17 @@
-import type { BookParts } from '../book/source.js'
+import { Feed, showFollowed } from '../feed/feed.js'
+import { followFeed } from '../feed/follow.js'
 import { performance } from '../runtime.js'
 import { intendToRead } from '../service/caller.js'
 import { authorizeReader, type Reader } from '../service/reader.js'
 import { nameRecord } from '../service/record.js'
 import type { FollowedCommand, FollowOptions } from '../service/service.js'
-import { Feed, showFollowed } from './feed.js'
-import { followFeed } from './follow.js'
+import type { BookParts } from './source.js'
 
 // Milliseconds after which a follower's permission is asked for again.
 const askAgainAfter = 15_000
 
 /** The method `follow` of a book. */
-export async function * followBook (book: BookParts, options: FollowOptions): AsyncGenerator<FollowedCommand> {
+export async function * followLog (book: BookParts, options: FollowOptions): AsyncGenerator<FollowedCommand> {
   const { family, source } = book
   if (!family.writable) book.refuseOperation('follow')
   const { after, from = 'beginning', signal } = options

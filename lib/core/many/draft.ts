@@ -1,13 +1,13 @@
 import type { Family } from '../family/family.js'
 import { numberDecimals } from '../query/filters.js'
+import { refuseByConstraint } from '../service/refusal.js'
+import type { GuardedStorage } from '../service/storage-access.js'
 import { isAbsent, matcher } from '../storage/conditions.js'
 import { findByIds, pageOf, selectById } from '../storage/pages.js'
 import {
   type Change, type Condition, ConstraintError, DuplicateError, type Found, getId, type Id, type Query, type Scalar,
   type Stored
 } from '../storage/storage.js'
-import { refuseByConstraint } from './refusal.js'
-import type { GuardedStorage } from './storage-access.js'
 
 // As writers name items.
 const nameTarget = (family: string, id: Id): string => `${family}/${id}`

@@ -1,7 +1,7 @@
 import { type Family, getBase, listReferred } from '../family/family.js'
+import type { Sent } from '../service/renamed.js'
 import { endLongTurn, waitInQueue } from '../storage/turns.js'
 import { isObject } from '../values/json.js'
-import type { Sent } from './renamed.js'
 
 /** Something that commands have in common. Two of them are in each other's way if their sides differ, or are `own`. */
 interface Touch {
