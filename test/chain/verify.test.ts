@@ -231,7 +231,7 @@ testChained('it is checked while it is written, pruned and erased', async (t, { 
     for (let count = 1; ; count++) {
       const isLast = !isWorking
       const { broken } = await verifyLog(verifying, { batch: 2 })
-      if (broken !== undefined) t.fail(JSON.stringify(broken))
+      if (broken !== undefined) return NaN
       if (isLast) return count
     }
   }
@@ -245,7 +245,7 @@ testChained('it is checked while it is written, pruned and erased', async (t, { 
     each([...ids, ...ids, ...ids], id => book.run('raise', id, { by: 1 }))
   ])
   isWorking = false
-  t.ok(await counting > 1)
+  t.ok(await counting > 1, 'it is valid all the time')
   const { first, erased, broken } = await verifyLog(storage)
   t.ok(broken === undefined && first !== undefined && first > 1 && erased > 0, `from ${first}, ${erased} erased`)
 }, t)
