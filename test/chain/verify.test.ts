@@ -154,7 +154,8 @@ testChained('what an erasure leaves is proved as it was at first', async (t, { s
 testChained('it is pruned between any two reads', async (t, { name }) => {
   let isMissed = 0
   for (let n = 1; n <= 12; n += name === 'memory' ? 1 : 4) {
-    const { storage, dispose } = await storages.find(each => each.name === name)?.make({ chain: true }) as StorageFixture
+    const made = storages.find(each => each.name === name)?.make({ chain: true })
+    const { storage, dispose } = await made as StorageFixture
     const log = await makeLog(storage)
     while (Date.now() <= Date.parse((log.at(-1) as Entry).createdAt)) await delay(1)
     let reads = 0
