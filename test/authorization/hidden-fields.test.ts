@@ -30,7 +30,8 @@ for (const { name, make } of storages) {
     const { leaks } = await walkAll(storage, 'boss', { count: 0, isThorough: true })
     const parts = [...formats.map(format => `format=${format}`), ...accepts, 'QUERY', 'events of', 'PUT', 'PATCH',
       'POST', '/shop/mcp', '_confirm', '/operations', 'preview', 'follow', 'again', 'expand', 'atomic',
-      '/rest/commands', '/shop/', 'restore', 'revert', 'revision=', 'waiting for', '/command/', '/query/', 'HEAD']
+      '/rest/commands', '/shop/', 'restore', 'revert', 'revision=', 'waiting for', '/command/', '/query/', 'HEAD',
+      '/commands/deleted', 'deleted:']
     const missing = parts.filter(part => !leaks.some(leak => leak.includes(part)))
     // This has no body.
     t.strictSame(missing, ['/command/'], `${leaks.length} leaks`)

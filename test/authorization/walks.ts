@@ -78,6 +78,7 @@ export const addresses: readonly string[] = ['/goods', '/orders', '/makers', '/g
   '/goods/4?revision=1', '/goods/4?revision=2', '/goods/4?revision=3', '/goods/4/commands', '/goods/8?revision=2',
   '/orders/2?revision=1&expand=good', '/goods/commands?action=DeleteGood&outcome=done', '/goods/8/reversions',
   '/goods/4/restorations', '/goods/4/operations', `/makers/${makerId}`, '/orders/2/labels', '/goods/commands',
+  '/goods/commands/deleted', '/makers/commands/deleted',
   '/makers/x', '/nothing', '/goods/1/nothing']
 
 /** Every address that is read. */
@@ -251,6 +252,7 @@ export async function walkService (checker: Checker, storage: Storage): Promise<
     restoreAgain: () => book.restore(4, { key: `restore-${role}` }),
     removeAgain: () => book.remove(4),
     canRestore: () => book.can('restore', 4),
+    deleted: () => book.findDeleted(),
     restoreTaken: () => book.restore(5),
     restoreMissing: () => book.restore(7),
     previewRevert: () => book.preview('revert', 8, { to: 1 }),
