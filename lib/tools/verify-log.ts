@@ -112,7 +112,7 @@ class ChainWalk {
   async run (after: number): Promise<LogBreak | undefined> {
     const added = await this.#begin(after)
     if (added !== undefined) return describeBreak('added', added)
-    for (let limit = rowsAtFirst; ;) {
+    for (let limit = Math.min(rowsAtFirst, this.batch); ;) {
       this.signal?.throwIfAborted()
       const entries = await this.#read(limit)
       if (entries.length === 0) return undefined

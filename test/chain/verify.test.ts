@@ -4,7 +4,7 @@ import t from 'tap'
 import { commandsShape } from '../../lib/core/family/fields.js'
 import { sealErasure } from '../../lib/core/storage/chain.js'
 import { linkEntry, memoryStorage, sealEntry, type Storage, type Stored } from '../../lib/index.js'
-import { erase, prune, verifyLog } from '../../lib/tools/index.js'
+import { addConsumer, erase, prune, verifyLog } from '../../lib/tools/index.js'
 import { buyers, families } from '../erase/people.js'
 import { type StorageFixture, storages } from '../storages.js'
 import { type Entry, getHead, readLog, type Tampered, testChained } from './chained.js'
@@ -134,6 +134,17 @@ testChained('the log is written again from an entry on', async (t, { storage, ta
   t.equal((await verifyLog(storage, { expected: log[2] && { position: 3, hash: log[2].hash } })).broken, undefined)
 }, t)
 
+testChained('an old entry after a young one is not pruned before that', async (t, { storage }) => {
+  const log = await makeLog(storage)
+  const [first] = log as [Entry]
+  const { position, salt, seal, hash, createdHigh, createdLow, ...others } = first
+  await storage.commit([{
+    type: 'insert', family: 'commands', item: { ...others, id: 'old', createdAt: '2020-01-01T00:00:00.000Z' } as Stored
+  }])
+  t.equal(await prune(storage, { before: '2021-01-01' }), 0)
+  t.match(await verifyLog(storage), { checked: log.length + 1, broken: undefined })
+}, t)
+
 testChained('what an erasure leaves is proved as it was at first', async (t, { storage, tamper }) => {
   const log = await makeLog(storage)
   const entry = log[1] as Entry
@@ -201,6 +212,7 @@ testChained('pruned entries are no fault, but may not be expected', async (t, { 
   t.equal(all, log.length)
   t.strictSame(await verifyLog(storage), { checked: 0, erased: 0, head: heads.at(-1) })
   const { item: { id } } = await buyers.service({ storage }).create({ name: 'a', code: 'a', born: null })
+  await addConsumer(storage, { name: 'late', from: 'now' })
   const after = await verifyLog(storage, { expected: heads.at(-1) as typeof heads[number] })
   t.match(after, { checked: 1, first: last.position + 1, broken: undefined })
   t.match((await verifyLog(storage, { expected: { position: 6, hash: middle.hash } })).broken, {
