@@ -2,7 +2,7 @@
 export type { Static } from '@sinclair/typebox'
 export { erasePersonal } from './core/data/erase.js'
 export type { EraseOptions, EraseSettings } from './core/data/erase.js'
-export type { EntryCopies, ErasureReport } from './core/data/erase-log.js'
+export type { EntryCopies, ErasureReport, FailedEntry } from './core/data/erase-log.js'
 export { makeItemReader } from './core/data/item-reader.js'
 export type { ItemReader, ReadItem } from './core/data/item-reader.js'
 export { keepRow } from './core/data/keep-row.js'
