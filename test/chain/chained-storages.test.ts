@@ -112,7 +112,7 @@ testChained('several processes write at once', async (t, { storage, fixture: { a
     for (let count = 0; ; count++) {
       const isLast = !isWriting
       const { broken } = await verifyLog(others.at(-1) as Storage, { batch: 3 })
-      if (broken !== undefined) t.fail(JSON.stringify(broken))
+      if (broken !== undefined) return NaN
       if (isLast) return count
       await delay(1)
     }
@@ -120,7 +120,7 @@ testChained('several processes write at once', async (t, { storage, fixture: { a
   const verifying = verify()
   await Promise.all(others.flatMap(each => [hold(each, 10), hold(each, 10)]))
   isWriting = false
-  t.ok(await verifying > 0)
+  t.ok(await verifying > 0, 'it is valid all the time')
   t.match(await verifyLog(storage), { checked: 2 + others.length * 40, broken: undefined })
 }, t)
 

@@ -102,14 +102,16 @@ function writeLinks (
   const hash = quoteName(column.name as string)
   const text = "concat_ws(' ', previous, start + n + 1, digest)"
   const hashed = `translate(encode(sha256(convert_to(${text}, 'UTF8')), 'base64'), '+/=', '-_')`
+  // Without OFFSET, each use of a column would compute it again.
   const links = `digests AS MATERIALIZED (SELECT array_agg(t.${hash} ORDER BY n) AS digests, ${last} AS start
         FROM numbered JOIN ${table} t USING (${id})),
       linked (n, previous, hash) AS (
         SELECT 0::bigint, COALESCE((SELECT ${hash} FROM ${table} WHERE ${hash} IS NOT NULL AND ${position} IS NOT NULL
           ORDER BY ${position} DESC NULLS LAST LIMIT 1), ''), NULL::text COLLATE "C"
         UNION ALL SELECT n + 1, CASE WHEN digest IS NULL THEN previous ELSE next END, next
-        FROM linked, digests, LATERAL (SELECT digests[n::integer + 1] AS digest) AS one,
-          LATERAL (SELECT CASE WHEN digest IS NOT NULL THEN ${hashed} COLLATE "C" END AS next) AS two
+        FROM linked, digests, LATERAL (SELECT digests[n::integer + 1] AS digest OFFSET 0) AS one,
+          LATERAL (SELECT CASE WHEN digest IS NOT NULL THEN ${hashed} COLLATE "C" END AS next
+            OFFSET 0) AS two
         WHERE n < cardinality(digests)),
       `
   return { links, set: `, ${hash} = linked.hash`, from: ' JOIN linked USING (n)' }
