@@ -81,6 +81,7 @@ t.test('sqlite', async t => {
   await prepareEarlier(sqliteStorage({ database: recording }))
   const storage = sqliteStorage({ database: recording })
   t.teardown(() => storage.close())
+  await storage.prepare(commandsShape)
   texts.clear()
   await readPages(storage)
   const plans = [...texts].filter(isOfLog).map(text => ({ text, rows: explain(text) }))
