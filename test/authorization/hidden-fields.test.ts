@@ -2,7 +2,7 @@
 import t from 'tap'
 import { isLong, runs } from '../size.js'
 import { storages } from '../storages.js'
-import { Checker } from './checker.js'
+import { Checker, type Role } from './checker.js'
 import { startNarrower } from './hidden-app.js'
 import { walkAll } from './walk-all.js'
 import { accepts, formats, prepare, walkEvents, walkPast, walkReads, walkTools, walkWrites } from './walks.js'
@@ -10,8 +10,11 @@ import { accepts, formats, prepare, walkEvents, walkPast, walkReads, walkTools, 
 for (const { name, make } of storages) {
   t.test(`${name}: nothing hidden is in any answer`, async t => {
     const count = runs(500)
+    // What a grant hides is the same on every storage, but not how a page is read.
+    const some: readonly Role[] = ['clerk', 'uneven']
+    const roles = isLong || name === 'memory' ? [...some, 'narrow', 'anyone'] as const : some
     let asked = 0
-    for (const role of ['clerk', 'narrow', 'anyone', 'uneven'] as const) {
+    for (const role of roles) {
       const { storage, dispose } = await make()
       t.teardown(dispose)
       const { leaks, flaws, codes, asked: its } = await walkAll(storage, role, {
@@ -22,7 +25,7 @@ for (const { name, make } of storages) {
       t.ok((codes.get(200) ?? 0) > 200, `many are answers ${[...codes]}`)
       asked += its
     }
-    t.ok(asked > 4 * (400 + count), `${asked} answers`)
+    t.ok(asked > roles.length * (400 + count), `${asked} answers`)
     if (name !== 'memory') return
     // That the checker would find it: a caller from whom nothing is hidden gets it in all of these forms.
     const { storage, dispose } = await make()

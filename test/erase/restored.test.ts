@@ -28,7 +28,9 @@ for (const { name, make } of storages) {
   t.test(`${name}: an item that was erased after its deletion`, async t => {
     const { storage, dispose } = await make()
     t.teardown(dispose)
-    const book = people.service({ storage })
+    // Each change has its own moment.
+    let now = Date.UTC(2030, 0, 1)
+    const book = people.service({ storage, clock: () => new Date(now++) })
     const create = async (code: string) =>
       (await book.create({ name: 'zq', email: 'zq@example.org', code, price: '1.50' })).item.id
     const [id, other] = [await create('one'), await create('two')]
